@@ -1,0 +1,20 @@
+"""What can go wrong, in Kafka's own numbers.
+
+Every failure that a client may hear of is a `KafkaError` that carries one of Kafka's error
+codes. It is raised where the trouble is found and translated into a response once, at the
+edge (broker/ for requests, cli/ for commands). Our own bugs are never a `KafkaError`: they
+are asserted, and loud.
+"""
+
+from kio.schema.errors import ErrorCode
+
+__all__ = ["ErrorCode", "KafkaError"]
+
+
+class KafkaError(Exception):
+    """A failure with a Kafka error code, and a sentence for people."""
+
+    def __init__(self, code: ErrorCode, message: str = "") -> None:
+        super().__init__(message or code.name.replace("_", " "))
+        self.code = code
+        self.message = str(self)

@@ -1,0 +1,32 @@
+"""The few words that every part of the engine shares."""
+
+import base64
+from typing import Any, NamedTuple
+from uuid import UUID
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; its directory on disk is named `topic-partition`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Event(NamedTuple):
+    """Something that happened, as the labs and widgets see it: data, never prose."""
+
+    kind: str  # a dotted noun and verb: "segment.rolled", "log.truncated"
+    at: int  # the broker's own clock, milliseconds since 1970
+    data: dict[str, Any]  # JSON-ready facts: topic, partition, offsets, bytes
+
+
+def id_text(value: UUID) -> str:
+    """An id as Kafka writes it: 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def parse_id(text: str) -> UUID:
+    return UUID(bytes=base64.urlsafe_b64decode(text + "=="))

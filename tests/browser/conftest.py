@@ -1,0 +1,79 @@
+"""A real JupyterLab and a real Chromium, for tests that look at the screen.
+
+`lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of
+labs/, so that a test may click what it likes. `page` is a fresh page on it: it ends with a
+screenshot in build/screenshots/, and fails if the browser's console held an error. `notebook`
+is a new notebook on that page, whose cells a test can run.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.jupyter import PATIENCE, ROOT, Lab, Notebook, running_lab
+
+SCREENSHOTS = ROOT / "build" / "screenshots"
+BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+FLAGS = [
+    "--no-sandbox",  # which root, as in CI, cannot have
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+expect.set_options(timeout=PATIENCE * 1000)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with running_lab(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    named = os.environ.get("BROWSER_PATH")
+    path = next(filter(None, map(shutil.which, [named] if named else BROWSERS)), None)
+    if path is None:
+        pytest.exit(
+            (f"BROWSER_PATH={named} is not a program. " if named else "No browser found. ")
+            + "Install Chromium (Debian and Ubuntu: sudo apt install chromium) or Google Chrome, "
+            "or say where one is: make browser BROWSER_PATH=/path/to/chrome",
+            returncode=1,
+        )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """JupyterLab, opened and ready. An error in the console fails the test, at its end."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    errors: list[str] = []
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        page.goto(lab.page())
+        expect(page.locator(".jp-DirListing")).to_be_visible()
+        yield page
+    finally:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
+        context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def notebook(page: Page) -> Notebook:
+    return Notebook(page)

@@ -1,0 +1,108 @@
+"""A JupyterLab of one's own, and a notebook in it, as plain values."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60  # seconds: far more than a start takes, so only a hang reaches it
+
+
+class Lab(NamedTuple):
+    """One running JupyterLab."""
+
+    url: str  # ends in a slash
+    token: str
+    process: psutil.Process
+    folder: Path  # what its file browser shows: a copy of labs/
+
+    def page(self, path: str = "") -> str:
+        where = f"lab/tree/{path}" if path else "lab"
+        return f"{self.url}{where}?token={self.token}"
+
+    def api(self, resource: str) -> str:
+        return f"{self.url}api/{resource}?token={self.token}"
+
+    def kernels(self) -> list[psutil.Process]:
+        found = []
+        for process in self.process.children():
+            with suppress(psutil.NoSuchProcess):  # JupyterLab has short-lived children too
+                if "ipykernel_launcher" in process.cmdline():
+                    found.append(process)
+        return found
+
+
+@contextmanager
+def running_lab(home: Path) -> Iterator[Lab]:
+    """JupyterLab as `make lab` has it, on a free port; gone with all its kernels at the end."""
+    folder, runtime = home / "labs", home / "runtime"
+    shutil.copytree(ROOT / "labs", folder)
+    config = ROOT / "labs" / ".jupyter" / "jupyter_lab_config.py"
+    program = Path(sys.executable).with_name("jupyter")
+    command = [str(program), "lab", "--config", str(config), "--no-browser", "--port=0"]
+    command += [f"--ServerApp.root_dir={folder}"]
+    private = {"HOME": home, "JUPYTER_RUNTIME_DIR": runtime, "JUPYTER_CONFIG_DIR": home / "config"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "XDG_"))}
+    environment |= {name: str(path) for name, path in private.items()}
+    with (home / "jupyter.log").open("wb") as log:
+        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    server = psutil.Process(child.pid)
+    family = [server]
+    try:
+        info = wait_until_it_answers(child, runtime / f"jpserver-{child.pid}.json", home)
+        yield Lab(info["url"], info["token"], server, folder)
+    finally:
+        family += server.children(recursive=True)
+        child.send_signal(signal.SIGTERM)
+        _, left = psutil.wait_procs(family, timeout=PATIENCE)
+        for process in left:
+            process.kill()
+        child.wait(PATIENCE)
+    assert not left, f"JupyterLab left these behind: {left}"
+
+
+def wait_until_it_answers(child: subprocess.Popen[bytes], path: Path, home: Path) -> dict[str, str]:
+    """What a Jupyter server writes about itself: its address and token. It listens a bit later."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and child.poll() is None:
+        with suppress(FileNotFoundError, json.JSONDecodeError, URLError):  # not yet
+            info: dict[str, str] = json.loads(path.read_text())
+            urlopen(f"{info['url']}api?token={info['token']}", timeout=PATIENCE).close()
+            return info
+        time.sleep(0.05)
+    pytest.fail("JupyterLab did not start:\n" + (home / "jupyter.log").read_text()[-4000:])
+
+
+class Notebook:
+    """A new notebook, opened from the launcher, with a cell at its end to type into."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+        page.locator(".jp-LauncherCard[data-category='Notebook']").first.click()
+        # The notebook's own indicator says idle too early, while no kernel is connected yet.
+        expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
+
+    def run(self, code: str) -> Locator:
+        """Run one more cell; what it printed, shown or drew."""
+        cell = self.panel.locator(".jp-CodeCell").last
+        index = self.panel.locator(".jp-CodeCell").count() - 1
+        editor = cell.locator(".cm-content")
+        editor.fill(code)
+        expect(editor).to_have_text(code.replace("\n", ""))
+        editor.press("Shift+Enter")
+        return self.panel.locator(".jp-CodeCell").nth(index).locator(".jp-OutputArea")

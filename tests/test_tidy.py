@@ -1,0 +1,282 @@
+"""The house rules that a machine can hold, each told by file and line.
+
+A check is a function from a tree to the offences in it. It is asked twice: about this
+repository, where it must find none, and about a small tree with an offence planted in it,
+where it must point at that very line. CONTRIBUTING.md has the rules in words.
+"""
+
+import ast
+import io
+import os
+import re
+import tokenize
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ("engine", "widgets", "tests", "bench")
+FILE_LINES, FUNCTION_LINES, LINE_LENGTH, ENGINE_LINES = 400, 50, 100, 8_000
+
+# A letter in brackets keeps a pattern from finding itself.
+PROMISE = re.compile(
+    r"\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|NotImplemented[E]rror|pragma: n[o] cover"
+)
+SKIPPED = re.compile(
+    r"pytest\.(?:skip|xfail|importorskip)\b|\bmark\.(?:skip|skipif|xfail)\b"
+    r"|unittest\.skip|skip[T]est\b|NBVAL_[S]KIP"
+)
+THIS_MACHINE = re.compile(r"(?<![\w.-])/(?:(?:root|work)(?![\w-])|(?:home|Users)/\w)")
+REGISTRY = re.compile(
+    r"\b(?:pypi\.(?:org|python\.org|io)|pythonhosted\.org|registry\.(?:npmjs|yarnpkg)\.)"
+    r"|(?<![\w-])--(?:extra-)?index-url\b|(?<![\w-])--(?:find-links|trusted-host)\b"
+)
+
+DOTTED = re.compile(r"\w+(?:\.\w+)+")
+
+
+class Offence(NamedTuple):
+    """What is wrong, where a reader can click on it."""
+
+    path: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what}"
+
+
+class Module:
+    """One Python file: its place, its text and its syntax tree."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self.path = path.relative_to(root).as_posix()
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text, filename=self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def modules(root: Path, *tops: str) -> list[Module]:
+    paths = [path for top in tops for path in sorted((root / top).rglob("*.py"))]
+    return [Module(root, path) for path in paths if "__pycache__" not in path.parts]
+
+
+def texts(root: Path) -> Iterator[tuple[str, str]]:
+    """Every text file that belongs to the project, not what was built or installed."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if (not name.startswith(".") or name in {".ci", ".jupyter", ".binder"})
+            and not name.endswith(".egg-info")
+            and name not in {"build", "__pycache__"}
+        )
+        for name in sorted(files):
+            path = Path(folder, name)
+            try:
+                yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # a picture, or a golden file of bytes
+
+
+def matches(root: Path, pattern: re.Pattern[str], what: str) -> Iterator[Offence]:
+    for path, text in texts(root):
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := pattern.search(line):
+                yield Offence(path, number, f"{what}: {found[0]}")
+
+
+def long_files(root: Path) -> Iterator[Offence]:
+    for module in modules(root, *CODE):
+        if (count := len(module.text.splitlines())) > FILE_LINES:
+            yield Offence(module.path, FILE_LINES + 1, f"{count} lines in a file: two ideas?")
+
+
+def long_functions(root: Path) -> Iterator[Offence]:
+    for module in modules(root, *CODE):
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = (node.end_lineno or node.lineno) - node.lineno + 1
+                if count > FUNCTION_LINES:
+                    yield Offence(module.path, node.lineno, f"{node.name}() has {count} lines")
+
+
+def long_lines(root: Path) -> Iterator[Offence]:
+    for module in modules(root, *CODE):
+        for number, line in enumerate(module.text.splitlines(), 1):
+            if len(line) > LINE_LENGTH:
+                yield Offence(module.path, number, f"{len(line)} characters in a line")
+
+
+def mute_modules(root: Path) -> Iterator[Offence]:
+    for module in modules(root, *CODE):
+        if not ast.get_docstring(module.tree):
+            yield Offence(module.path, 1, "a module opens with what it is")
+
+
+def hidden_packages(root: Path) -> Iterator[Offence]:
+    """Without __init__.py a folder is skipped in silence by the layer check and the build."""
+    for folder in sorted({(root / module.path).parent for module in modules(root, *CODE[:2])}):
+        if not (folder / "__init__.py").exists():
+            yield Offence(folder.relative_to(root).as_posix(), 1, "a package has an __init__.py")
+
+
+def dead_modules(root: Path) -> Iterator[Offence]:
+    """Every module is imported by another one, named in a string there, or a console script."""
+    named: dict[str, set[str]] = {}
+    for module in modules(root, *CODE, "labs"):
+        for name in names_in(module.tree):
+            named.setdefault(name, set()).add(module.name)
+    pyproject = root / "pyproject.toml"
+    if pyproject.exists():
+        scripts = tomllib.loads(pyproject.read_text())["project"].get("scripts", {})
+        for target in scripts.values():
+            named.setdefault(target.partition(":")[0], set()).add("pyproject.toml")
+    for module in modules(root, *CODE[:2]):
+        entry = Path(module.path).name in {"__init__.py", "__main__.py"}
+        if not entry and not named.get(module.name, set()) - {module.name}:
+            yield Offence(module.path, 1, "nothing imports this module")
+
+
+def names_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and DOTTED.fullmatch(str(node.value)):
+            yield str(node.value)
+
+
+def too_much_engine(root: Path) -> Iterator[Offence]:
+    total = sum(len(code_lines(module)) for module in modules(root, "engine"))
+    if total > ENGINE_LINES:
+        yield Offence("engine", 1, f"{total} lines of code, more than a weekend's reading")
+
+
+def code_lines(module: Module) -> set[int]:
+    """The lines that are neither blank nor comment nor docstring."""
+    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        if token.type not in silent and token.type != tokenize.ENDMARKER:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    return lines
+
+
+def promises(root: Path) -> Iterator[Offence]:
+    return matches(root, PROMISE, "do it now, or leave it out and say so")
+
+
+def skipped_tests(root: Path) -> Iterator[Offence]:
+    return matches(root, SKIPPED, "a test that does not run tells nothing")
+
+
+def traces_of_a_machine(root: Path) -> Iterator[Offence]:
+    return matches(root, THIS_MACHINE, "a path that only one machine has")
+
+
+def registries(root: Path) -> Iterator[Offence]:
+    return matches(root, REGISTRY, "where packages come from is the reader's choice")
+
+
+Check = Callable[[Path], Iterator[Offence]]
+
+# For each check: an offending file, its content, and the line to be told.
+PLANTS: dict[Check, tuple[str, str, int]] = {
+    long_files: ("engine/a.py", '"""A."""\n' + "x = 1\n" * FILE_LINES, FILE_LINES + 1),
+    long_functions: (
+        "tests/a.py",
+        '"""A."""\n\n\nclass A:\n    async def long(self):\n' + "        x = 1\n" * FUNCTION_LINES,
+        5,
+    ),
+    long_lines: ("bench/a.py", '"""A."""\n# ' + "x" * (LINE_LENGTH - 1) + "\n", 2),
+    mute_modules: ("widgets/a.py", "x = 1\n", 1),
+    hidden_packages: ("engine/folder/a.py", '"""A."""\n', 1),
+    dead_modules: ("engine/a.py", '"""A."""\nimport engine.a\n', 1),
+    too_much_engine: ("engine/a.py", '"""A."""\n' + "x = 1\n" * (ENGINE_LINES + 1), 1),
+    promises: ("docs/a.md", f"# A\n\n{'TO' + 'DO'}: later\n", 3),
+    skipped_tests: ("tests/a.py", f'"""A."""\n@pytest.{"mark"}.skip\n', 2),
+    traces_of_a_machine: ("a.toml", f'x = 1\ny = "/{"root"}/x"\n', 2),
+    registries: (".ci/run", f"pip install \\\n  --index-{'url'} x\n", 2),
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small tree with nothing wrong in it: every check passes."""
+    for name, text in {
+        "engine/__init__.py": '"""The engine."""\n\nfrom engine import log\n',
+        "engine/log.py": '"""A log."""\n\n\ndef append() -> None:\n    """Append."""\n',
+        "widgets/__init__.py": '"""The widgets."""\n',
+        "README.md": "# See /tmp and https://example.org/work/home/x\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("check", PLANTS, ids=lambda check: check.__name__)
+def test_this_repository_is_tidy(check: Check) -> None:
+    offences = [str(offence) for offence in check(ROOT)]
+    assert not offences, "\n" + "\n".join(offences)
+
+
+@pytest.mark.parametrize("check", PLANTS, ids=lambda check: check.__name__)
+def test_a_planted_offence_is_told_by_file_and_line(check: Check, tree: Path) -> None:
+    assert list(check(tree)) == []
+    name, text, line = PLANTS[check]
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text(text)
+
+    where = {(offence.path, offence.line) for offence in check(tree)}
+
+    folder = Path(name).parent.as_posix() if check is hidden_packages else name
+    assert where == {("engine" if check is too_much_engine else folder, line)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"pytest.{'skip'}('not today')",
+        f"pytest.{'importorskip'}('kcat')",
+        f"@pytest.{'mark'}.xfail",
+        f"pytestmark = [pytest.{'mark'}.skipif(True)]",
+        f"# NBVAL{'_SKIP'}",
+    ],
+)
+def test_every_way_to_skip_is_known(text: str) -> None:
+    assert SKIPPED.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"/{'root'}/.cache",
+        f"'/{'work'}'",
+        f"/{'home'}/ada/x",
+        f"file:///{'Users'}/ada",
+        f" /{'root'}/",
+    ],
+)
+def test_every_private_path_is_known(text: str) -> None:
+    assert THIS_MACHINE.search(text)
+
+
+def test_code_lines_are_lines_of_code(tree: Path) -> None:
+    source = '"""A\nB."""\n\n# why\nx = (\n    1,  # one\n)\n\n\ndef f():\n    """F."""\n'
+    source += '    return """\n"""\n'
+    (tree / "engine/log.py").write_text(source)
+    assert sorted(code_lines(Module(tree, tree / "engine/log.py"))) == [5, 6, 7, 10, 12, 13]
