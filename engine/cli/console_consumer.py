@@ -1,0 +1,183 @@
+"""Print records as they come, as kafka-console-consumer.sh does; control-C ends it.
+
+    console-consumer --topic orders --from-beginning --max-messages 10
+    console-consumer --topic orders --partition 0 --offset 41
+    console-consumer --topic orders --property print.key=true --property print.offset=true
+
+Values are printed as the bytes that they are, one a line. Without --from-beginning or --offset only
+records are read that are sent from now on. All partitions of the topic are read, unless one is
+named; order holds within a partition only. What went wrong and how many records there were is told
+on stderr.
+"""
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
+
+from engine.cli.options import QUIET, add_bootstrap, add_property, connect, is_true, known
+
+if TYPE_CHECKING:
+    from engine.client.cluster import ClusterView
+    from engine.client.reader import Reader
+    from engine.model import TopicPartition
+    from engine.storage.batch import Header
+    from engine.storage.records import Record
+
+PROPERTIES = {  # in the order in which they are printed
+    "print.timestamp": "false",
+    "print.partition": "false",
+    "print.offset": "false",
+    "print.headers": "false",
+    "print.key": "false",
+    "print.value": "true",
+    "key.separator": "\t",  # between all that is printed of a record
+    "line.separator": "\n",
+    "headers.separator": ",",
+    "null.literal": "null",  # what is printed for no key or no value
+}
+FOREVER = 10**9
+EARLIEST, LATEST = -2, -1  # as in the protocol
+POLL = 0.5  # seconds; so often it is asked whether it is time to stop
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_bootstrap(parser)
+    parser.add_argument("--topic", required=True, metavar="T", help="what to read")
+    parser.add_argument(
+        "--from-beginning", action="store_true", help="start with the oldest record that is there"
+    )
+    parser.add_argument("--partition", type=int, metavar="N", help="read this one only")
+    parser.add_argument(
+        "--offset",
+        type=_offset,
+        metavar="O",
+        help="with --partition: where to start, a number, earliest or latest",
+    )
+    parser.add_argument("--max-messages", type=int, metavar="N", help="stop after so many")
+    parser.add_argument(
+        "--timeout-ms", type=int, metavar="MS", help="stop when nothing came for so long"
+    )
+    add_property(parser, PROPERTIES)
+    parser.add_argument("--group", metavar="G", help="not served yet: read by partition instead")
+
+
+def run(options: Namespace) -> int:
+    from engine.cli.main import UsageError
+    from engine.client.reader import Reader
+
+    if options.group is not None:
+        raise UsageError(
+            "--group: consumer groups are not served yet; leave it out, all partitions are "
+            "read then"
+        )
+    if options.offset is not None and options.partition is None:
+        raise UsageError("--offset needs --partition")
+    if options.offset is not None and options.from_beginning:
+        raise UsageError("--from-beginning and --offset say the same: give one of them")
+    printer = _Printer(PROPERTIES | known(options.property, PROPERTIES, "property"))
+    with connect(options.bootstrap_server, patience=FOREVER) as cluster:
+        start = EARLIEST if options.from_beginning else LATEST
+        with Reader(cluster, _positions(cluster, options, start), reset=start) as reader:
+            try:
+                _print(reader, printer, options)
+            finally:
+                print(f"Processed a total of {printer.count} messages", file=sys.stderr)
+    return 0
+
+
+def _positions(
+    cluster: "ClusterView", options: Namespace, start: int
+) -> "dict[TopicPartition, int]":
+    """Where to start with each partition."""
+    from engine.client.reader import list_offset
+    from engine.errors import ErrorCode, KafkaError
+    from engine.model import TopicPartition
+
+    numbers = list(cluster.topic(options.topic).partitions)
+    if options.partition is not None:
+        if options.partition not in numbers:
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition,
+                f"topic {options.topic} has no partition {options.partition}: its partitions are "
+                f"0 to {len(numbers) - 1}",
+            )
+        numbers = [options.partition]
+    wanted = start if options.offset is None else options.offset
+    partitions = [TopicPartition(options.topic, number) for number in numbers]
+    if wanted >= 0:
+        return dict.fromkeys(partitions, wanted)
+    return {each: list_offset(cluster, each, wanted) for each in partitions}
+
+
+def _print(reader: "Reader", printer: "_Printer", options: Namespace) -> None:
+    most = FOREVER if options.max_messages is None else options.max_messages
+    silence = FOREVER if options.timeout_ms is None else options.timeout_ms / 1000
+    last, told = time.monotonic(), 0.0
+    while printer.count < most:
+        now = time.monotonic()
+        if (left := last + silence - now) <= 0:
+            return
+        batches = reader.poll(min(left, POLL))
+        for batch in batches:
+            for record in batch.records()[: most - printer.count]:
+                printer.add(batch.partition, batch.header, record)
+            printer.flush()
+        if batches:
+            last = now
+        elif reader.trouble and now >= max(last, told) + QUIET:
+            told = now
+            print(f"waiting: {reader.trouble.message}", file=sys.stderr, flush=True)
+
+
+class _Printer:
+    """Records as lines, in the format of Kafka's DefaultMessageFormatter."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        self.count = 0
+        self._show = {
+            name.removeprefix("print.")
+            for name, value in properties.items()
+            if name.startswith("print.") and is_true(value)
+        }
+        self._between = properties["key.separator"].encode()
+        self._end = properties["line.separator"].encode()
+        self._between_headers = properties["headers.separator"].encode()
+        self._null = properties["null.literal"].encode()
+        self._lines: list[bytes] = []
+
+    def add(self, partition: "TopicPartition", header: "Header", record: "Record") -> None:
+        self.count += 1
+        parts = []
+        if "timestamp" in self._show:
+            kind = "LogAppendTime" if header.is_log_append_time else "CreateTime"
+            parts.append(b"%s:%d" % (kind.encode(), record.timestamp))
+        if "partition" in self._show:
+            parts.append(b"Partition:%d" % partition.partition)
+        if "offset" in self._show:
+            parts.append(b"Offset:%d" % record.offset)
+        if "headers" in self._show:
+            pairs = (name.encode() + b":" + self._bytes(it) for name, it in record.headers)
+            parts.append(self._between_headers.join(pairs) or b"NO_HEADERS")
+        if "key" in self._show:
+            parts.append(self._bytes(record.key))
+        if "value" in self._show:
+            parts.append(self._bytes(record.value))
+        self._lines += (self._between.join(parts), self._end)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.write(b"".join(self._lines))
+        sys.stdout.buffer.flush()
+        self._lines.clear()
+
+    def _bytes(self, content: bytes | None) -> bytes:
+        return self._null if content is None else content
+
+
+def _offset(text: str) -> int:
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    if text.lower() in words:
+        return words[text.lower()]
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not earliest, latest or a number from 0 on")
+    return int(text)

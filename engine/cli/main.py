@@ -1,0 +1,226 @@
+"""`python -m engine COMMAND ...`, also installed as `brokerlab`.
+
+A command is a module with two functions, and one line in the table below:
+
+    add_arguments(parser)    its options, with the names that Kafka's own tools have
+    run(options) -> int      its work, and its exit status
+
+Only the module of the command that is asked for is imported, and it imports what it needs when
+it runs: help comes at once.
+
+What goes wrong is told in one line on stderr: what, where, and what to do. Exit status: 0 done,
+1 failed, 2 wrong usage, 130 interrupted. A traceback is a bug of ours.
+"""
+
+import argparse
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, NoReturn, Protocol
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+PROGRAM = "python -m engine" if Path(sys.argv[0]).name == "__main__.py" else "brokerlab"
+
+
+class Command(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    module: str
+    group: str  # commands of a group stand together in the help
+    help: str
+    example: str  # what to type after the name
+
+
+COMMANDS = [
+    Command(
+        "cluster",
+        "engine.cli.cluster",
+        "Run a cluster",
+        "ZooKeeper and brokers 1, 2, 3 ... on one machine, until it is interrupted",
+        "--brokers 1 --port 9092 --data lab-data",
+    ),
+    Command(
+        "broker",
+        "engine.cli.broker",
+        "Run a cluster",
+        "one broker, which is also how a killed one comes back",
+        "--id 1 --port 9092 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
+    ),
+    Command(
+        "zookeeper",
+        "engine.cli.zookeeper",
+        "Run a cluster",
+        "one ZooKeeper server, until it is interrupted",
+        "--port 2181 --data zookeeper-data",
+    ),
+    Command(
+        "topics",
+        "engine.cli.topics",
+        "Use it",
+        "create, list, describe, alter and delete topics",
+        "--create --topic orders --partitions 3",
+    ),
+    Command(
+        "configs",
+        "engine.cli.configs",
+        "Use it",
+        "look at the configuration of topics and brokers, and change it",
+        "--describe --entity-type topics --entity-name orders --all",
+    ),
+    Command(
+        "console-producer",
+        "engine.cli.console_producer",
+        "Use it",
+        "send lines as records",
+        "--topic orders --property parse.key=true --property key.separator=:",
+    ),
+    Command(
+        "console-consumer",
+        "engine.cli.console_consumer",
+        "Use it",
+        "print records as they come",
+        "--topic orders --from-beginning --property print.key=true",
+    ),
+    Command(
+        "perf",
+        "engine.cli.perf",
+        "Use it",
+        "measure how fast records can be sent and read",
+        "producer --topic orders --num-records 100000 --record-size 200",
+    ),
+    Command(
+        "dump-log",
+        "engine.cli.dump_log",
+        "Look into a log",
+        "print .log, .index, .timeindex and .snapshot files, entry by entry",
+        "--files orders-0/00000000000000000000.log --print-data-log",
+    ),
+]
+
+
+class Module(Protocol):
+    """What a command's module has."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, options: argparse.Namespace) -> int: ...
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says where."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, in one line: its own errors print the usage too."""
+
+    def error(self, message: str) -> NoReturn:
+        stray = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        hint = _nearest(stray[1], re.findall(r"--[\w-]+", self.format_help())) if stray else ""
+        raise UsageError(f"{message}{hint} ({self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever the terminal can show
+    try:
+        status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # of stdout: that of a connection is told as a KafkaError
+        return _reader_is_gone()
+    except UsageError as error:
+        return _tell(error, USAGE)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _tell(f"{where}{error.strerror or error}", FAILED)
+    except Exception as error:
+        from engine.errors import KafkaError
+
+        if not isinstance(error, KafkaError):
+            raise
+        return _tell(error, FAILED)
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    match arguments:
+        case [] | ["-h" | "--help" | "help"]:
+            print(overview())
+            return 0
+        case ["--version"]:
+            from engine import __version__
+
+            print(f"Broker Lab {__version__}, which speaks Kafka 2.8")
+            return 0
+        case ["help", name, *_]:
+            return _dispatch([name, "--help"])
+        case [name, *rest]:
+            command = _find(name)
+            module: Module = import_module(command.module)
+            parser = Parser(
+                prog=f"{PROGRAM} {name}",
+                description=module.__doc__,
+                epilog=f"example:\n  {PROGRAM} {name} {command.example}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+                allow_abbrev=False,
+            )
+            module.add_arguments(parser)
+            return module.run(parser.parse_args(rest))
+    raise AssertionError(arguments)
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    what = "option" if name.startswith("-") else "command"
+    hint = _nearest(name, ["--help", "--version", *(command.name for command in COMMANDS)])
+    raise UsageError(f"there is no {what} {name}{hint} ({PROGRAM} --help)")
+
+
+def _nearest(word: str, words: Sequence[str]) -> str:
+    near = get_close_matches(word, words, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def overview() -> str:
+    """All commands, by group: one line each, and an example."""
+    lines = [
+        f"usage: {PROGRAM} COMMAND [option ...]",
+        "",
+        "A lab that takes Kafka apart, on an engine that is real: brokers that stock clients take",
+        "for Kafka, and tools to look into them. Options are named as those of Kafka's own tools.",
+    ]
+    width = max(len(command.name) for command in COMMANDS) + 2
+    for group, commands in groupby(COMMANDS, key=lambda command: command.group):
+        lines += ["", group]
+        for name, _, _, text, example in commands:
+            lines += [f"  {name:{width}}{text}", f"  {'':{width}}  e.g. {name} {example}"]
+    lines += [
+        "",
+        f"{PROGRAM} COMMAND --help has more on each; --version tells the version.",
+        "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
+    ]
+    return "\n".join(lines)
+
+
+def _tell(what: object, status: int) -> int:
+    print(f"{PROGRAM}: {' '.join(str(what).split())}", file=sys.stderr)
+    return status
+
+
+def _reader_is_gone() -> int:
+    """Nobody reads on (`| head`): go quietly, without Python's own attempt to print the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,27 @@
+"""Every limit and default of the engine, under Kafka's names, in one place.
+
+`TopicConfig` and `BrokerConfig` are the definition and the documentation in one: open topic.py
+and broker.py and read. Values are Kafka 2.8's wherever Kafka has the key.
+
+    topic = TopicConfig.parse({"segment.bytes": "1048576"}, base=broker.topic_defaults())
+    topic.segment_bytes                              # 1048576
+"""
+
+from engine.config.broker import BrokerConfig
+from engine.config.describe import Entry, Layer, Source, Synonym, describe_broker, describe_topic
+from engine.config.key import Config, Key, Type
+from engine.config.topic import TopicConfig
+
+__all__ = [
+    "BrokerConfig",
+    "Config",
+    "Entry",
+    "Key",
+    "Layer",
+    "Source",
+    "Synonym",
+    "TopicConfig",
+    "Type",
+    "describe_broker",
+    "describe_topic",
+]

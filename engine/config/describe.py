@@ -1,0 +1,103 @@
+"""A configuration as DescribeConfigs tells it: each value, and where it is from.
+
+A value can be set in several places. The strongest comes first, and is what counts:
+
+    topic override > this broker's dynamic > all brokers' dynamic > static > the default
+
+The places are handed in as layers of text, by name; a topic key is looked up in the broker's
+layers under the broker's names for it. So `retention.ms` with `log.retention.hours=1` given on the
+command line has the value 3600000 and the synonym `log.retention.hours` = 1. (Kafka 2.8 drops
+synonyms of another unit here, and calls that value a default. Ours says what is the case.)
+
+No key holds a secret, so nothing is marked sensitive.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from engine.config.broker import BrokerConfig
+from engine.config.key import Config, Key, Type, printed
+from engine.config.topic import TopicConfig
+
+
+class Source(IntEnum):
+    """Where a value is from, by its number in a DescribeConfigs response."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+Layer = tuple[Source, Mapping[str, str]]
+
+
+class Synonym(NamedTuple):
+    """One place where a value is set."""
+
+    name: str
+    value: str
+    source: Source
+
+
+class Entry(NamedTuple):
+    """What there is to say about one key."""
+
+    name: str
+    value: str | None
+    type: Type
+    source: Source
+    read_only: bool  # it takes a restart
+    synonyms: list[Synonym]  # all places, the one that counts first
+    documentation: str
+
+    @property
+    def is_default(self) -> bool:
+        return self.source is Source.DEFAULT
+
+
+def describe_topic(
+    config: TopicConfig, overrides: Mapping[str, str], layers: Sequence[Layer] = ()
+) -> list[Entry]:
+    """A topic's keys; the layers are those of the broker that is asked."""
+    entries = []
+    for it in TopicConfig.keys().values():
+        synonyms = list(_synonyms(_defaults_of(it.field), layers))
+        if it.name in overrides:
+            synonyms.insert(0, Synonym(it.name, overrides[it.name], Source.TOPIC))
+        entries.append(_entry(config, it, synonyms, read_only=False))
+    return entries
+
+
+def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[Entry]:
+    entries = []
+    for it in BrokerConfig.keys().values():
+        all_units = _defaults_of(it.topic) if it.topic else [it]
+        synonyms = list(_synonyms(all_units, layers))
+        while synonyms and synonyms[0].name != it.name:  # stronger, but of another unit
+            del synonyms[0]
+        entries.append(_entry(config, it, synonyms, read_only=not it.dynamic))
+    return entries
+
+
+def _defaults_of(topic_field: str) -> list[Key]:
+    """The broker's keys for a topic's key, the one that counts first."""
+    return [it for it in BrokerConfig.keys().values() if it.topic == topic_field]
+
+
+def _synonyms(names: Sequence[Key], layers: Sequence[Layer]) -> Iterator[Synonym]:
+    for source, values in sorted(layers, key=lambda layer: layer[0]):
+        for it in names:
+            if it.name in values:
+                yield Synonym(it.name, values[it.name], source)
+    for it in names:
+        if (default := printed(it.default)) is not None:
+            yield Synonym(it.name, default, Source.DEFAULT)
+
+
+def _entry(config: Config, it: Key, synonyms: list[Synonym], read_only: bool) -> Entry:
+    source = synonyms[0].source if synonyms else Source.DEFAULT
+    value = printed(getattr(config, it.field))
+    return Entry(it.name, value, it.type, source, read_only, synonyms, it.doc)

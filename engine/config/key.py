@@ -1,0 +1,224 @@
+"""What a configuration key is: a name, a type, a range, a default and a sentence.
+
+A configuration is a frozen dataclass whose fields *are* the definition:
+
+    segment_bytes: int = key(Type.INT, 1 << 30, "A segment is closed when ...", at_least(14))
+
+Its Kafka name is the field's, with dots: `segment.bytes`. Values come in as text, from a command
+line, from a client or from ZooKeeper, and are parsed once, here, with Kafka's types and ranges
+and in Kafka's words:
+
+    Invalid value 5 for configuration segment.bytes: Value must be at least 14
+
+Invariant: a `Config` that exists is valid, however it was made.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import Any, ClassVar, Self, TypeVar
+
+from engine.errors import ErrorCode, KafkaError
+
+Check = Callable[[str, Any], None]  # (name, value): raises what `invalid` returns
+T = TypeVar("T")
+
+
+class Type(IntEnum):
+    """The types that a value can have, by their number in a DescribeConfigs response."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+_BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One line of a definition."""
+
+    name: str = ""  # Kafka's, filled in from the field's
+    field: str = ""
+    type: Type
+    default: Any = None
+    required: bool = False  # there is no default
+    check: Check | None = None
+    doc: str
+    dynamic: bool = False  # may be changed while the broker runs
+    topic: str = ""  # the topic's field whose default this is
+    unit: int = 1  # how many of that field's units one of ours is: 3,600,000 for hours
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for; whether it is in range is asked by `validate`."""
+        return parse(self.name, self.type, text)
+
+    def validate(self, value: Any) -> None:
+        if self.check is not None and value is not None:
+            self.check(self.name, value)
+
+
+def key(type: Type, default: T, doc: str, check: Check | None = None, **more: Any) -> T:
+    """A field of a configuration. Of the type that its default has, to a type checker."""
+    definition = Key(type=type, default=default, doc=doc, check=check, **more)
+    made: T = field(default=default, metadata={"key": definition})
+    return made
+
+
+def required(type: Type, doc: str, check: Check | None = None) -> Any:
+    """A field that has no default."""
+    return field(metadata={"key": Key(type=type, required=True, doc=doc, check=check)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What topics, brokers and clients have in common: named values that are checked."""
+
+    kind: ClassVar[str] = ""  # "topic", "broker": whose keys these are
+    _keys: ClassVar[Mapping[str, Key]]
+
+    def __post_init__(self) -> None:
+        for it in self.keys().values():
+            it.validate(getattr(self, it.field))
+        self.validate_together()
+
+    @classmethod
+    def keys(cls) -> Mapping[str, Key]:
+        """The keys by their Kafka names, in the order of their definition."""
+        if "_keys" not in cls.__dict__:
+            named = (
+                replace(it.metadata["key"], field=it.name, name=it.name.replace("_", "."))
+                for it in fields(cls)
+            )
+            cls._keys = {it.name: it for it in named}
+        return cls._keys
+
+    @classmethod
+    def find(cls, name: str) -> Key:
+        """The key of a name, or a KafkaError that tells the nearest one."""
+        known = cls.keys()
+        if name in known:
+            return known[name]
+        near = get_close_matches(name.lower().replace("_", "."), known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise KafkaError(ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}")
+
+    def validate_together(self) -> None:
+        """Refuse values that are fine alone and not together."""
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
+        """The values, by Kafka's names, over those of `base` or over the defaults."""
+        parsed = {cls.find(name).field: cls.value(name, text) for name, text in values.items()}
+        if base is not None:
+            return replace(base, **parsed)
+        for it in cls.keys().values():
+            if it.required and it.field not in parsed:
+                raise KafkaError(
+                    ErrorCode.invalid_config,
+                    f'Missing required configuration "{it.name}" which has no default value.',
+                )
+        return cls(**parsed)
+
+    @classmethod
+    def value(cls, name: str, text: str | None) -> Any:
+        """One value, parsed and in range, or a KafkaError."""
+        it = cls.find(name)
+        if text is None:
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                f"Null value not supported for {cls.kind} configs: {name}",
+            )
+        value = it.parse(text)
+        it.validate(value)
+        return value
+
+    def texts(self) -> dict[str, str | None]:
+        """Every value by its Kafka name, as Kafka prints it."""
+        return {name: printed(getattr(self, it.field)) for name, it in self.keys().items()}
+
+
+def parse(name: str, type: Type, text: str) -> Any:
+    """Text to value, as strict as Kafka: no 1_000, no 1.0 for an integer, no yes for true."""
+    text = text.strip()
+    match type:
+        case Type.STRING:
+            return text
+        case Type.LIST:
+            return tuple(re.split(r"\s*,\s*", text)) if text else ()
+        case Type.BOOLEAN:
+            if text.lower() not in ("true", "false"):
+                raise invalid(name, text, "Expected value to be either true or false")
+            return text.lower() == "true"
+        case Type.DOUBLE:
+            if _DOUBLE.fullmatch(text):
+                return float(text)
+        case _ if _INTEGER.fullmatch(text):
+            limit = 1 << _BITS[type] - 1
+            if -limit <= (number := int(text)) < limit:
+                return number
+    raise invalid(name, text, f"Not a number of type {type.name}")
+
+
+def printed(value: Any) -> str | None:
+    """A value as Kafka prints it; a key that is not set has none."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+# -- ranges ----------------------------------------------------------------------------------
+
+
+def at_least(least: float) -> Check:
+    def check(name: str, value: Any) -> None:
+        if value < least:
+            raise invalid(name, value, f"Value must be at least {least}")
+
+    return check
+
+
+def between(least: float, most: float) -> Check:
+    def check(name: str, value: Any) -> None:
+        at_least(least)(name, value)
+        if value > most:
+            raise invalid(name, value, f"Value must be no more than {most}")
+
+    return check
+
+
+def one_of(*words: str) -> Check:
+    """A word, or a list of words."""
+
+    def check(name: str, value: Any) -> None:
+        for word in value if isinstance(value, tuple) else (value,):
+            if word not in words:
+                raise invalid(name, word, f"String must be one of: {', '.join(words)}")
+
+    return check
+
+
+def not_empty(name: str, value: Any) -> None:
+    if not value:
+        raise invalid(name, value, "it must not be empty")
+
+
+def invalid(name: str, value: Any, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.invalid_config, f"Invalid value {printed(value)} for configuration {name}: {why}"
+    )
