@@ -1,0 +1,109 @@
+"""Small text files that remember a few numbers across restarts, in Kafka's own formats.
+
+    replication-offset-checkpoint, recovery-point-offset-checkpoint,          0
+    log-start-offset-checkpoint, cleaner-offset-checkpoint                    2
+        version, number of lines, then "topic partition offset"               orders 0 1742
+                                                                              orders 1 98
+    leader-epoch-checkpoint                                                   0
+        version, number of lines, then "epoch start_offset"                   1
+                                                                              3 1500
+    meta.properties         whose log directory this is: broker.id, cluster.id, version
+    partition.metadata      whose partition directory this is: version, topic_id
+
+Each is replaced as a whole, by rename, so a reader never finds half of one.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from uuid import UUID
+
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition, id_text, parse_id
+from engine.storage import files
+
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANER = "cleaner-offset-checkpoint"
+LEADER_EPOCH = "leader-epoch-checkpoint"
+META = "meta.properties"
+PARTITION = "partition.metadata"
+
+VERSION = "0"
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    lines = [" ".join(map(str, row)) for row in rows]
+    files.replace(path, "\n".join([VERSION, str(len(lines)), *lines, ""]).encode())
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """The rows of a checkpoint; none if there is no such file."""
+    if not path.exists():
+        return []
+    version, count, *lines = path.read_text().splitlines() or ["", ""]
+    if version != VERSION or count != str(len(lines)):
+        raise malformed(path, f"version {version!r}, {len(lines)} of {count!r} rows")
+    return [line.split(" ") for line in lines]
+
+
+def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    write_rows(path, ((*partition, offset) for partition, offset in sorted(offsets.items())))
+
+
+def read_offsets(path: Path) -> dict[TopicPartition, int]:
+    try:
+        rows = read_rows(path)
+        return {TopicPartition(topic, int(number)): int(at) for topic, number, at in rows}
+    except ValueError as error:
+        raise malformed(path, error) from error
+
+
+def write_epochs(path: Path, entries: Iterable[tuple[int, int]]) -> None:
+    write_rows(path, entries)
+
+
+def read_epochs(path: Path) -> list[tuple[int, int]]:
+    try:
+        return [(int(epoch), int(offset)) for epoch, offset in read_rows(path)]
+    except ValueError as error:
+        raise malformed(path, error) from error
+
+
+def write_meta(path: Path, broker_id: int, cluster_id: str) -> None:
+    text = f"#\nbroker.id={broker_id}\ncluster.id={cluster_id}\nversion={VERSION}\n"
+    files.replace(path, text.encode())
+
+
+def read_meta(path: Path) -> tuple[int, str] | None:
+    """The broker id and the cluster id that a log directory belongs to, if it was ever used."""
+    if not path.exists():
+        return None
+    try:
+        pairs = _pairs(path, "=")
+        return int(pairs["broker.id"]), pairs["cluster.id"]
+    except (KeyError, ValueError) as error:
+        raise malformed(path, error) from error
+
+
+def write_topic_id(path: Path, topic_id: UUID) -> None:
+    files.replace(path, f"version: {VERSION}\ntopic_id: {id_text(topic_id)}\n".encode())
+
+
+def read_topic_id(path: Path) -> UUID | None:
+    if not path.exists():
+        return None
+    try:
+        return parse_id(_pairs(path, ":")["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise malformed(path, error) from error
+
+
+def _pairs(path: Path, separator: str) -> dict[str, str]:
+    lines = path.read_text().splitlines()
+    pairs = (line.partition(separator) for line in lines if not line.startswith("#"))
+    return {key.strip(): value.strip() for key, found, value in pairs if found}
+
+
+def malformed(path: Path, what: object) -> KafkaError:
+    return KafkaError(ErrorCode.kafka_storage_error, f"malformed {path}: {what}")

@@ -1,0 +1,57 @@
+"""Control records: what the broker itself writes into a log among the records of producers.
+
+They stand alone in a batch whose control bit is set, take an offset like any other record, and
+are not shown to applications. Key and value are of fixed form:
+
+    key    version 0 (2 bytes) | type (2 bytes)
+    value  version 0 (2 bytes) | coordinator epoch (4 bytes)
+
+A later version may add to the end of either, so what is longer is read as far as it is known.
+"""
+
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+from engine.errors import ErrorCode, KafkaError
+from engine.storage.batch import NO_EPOCH
+from engine.storage.records import Record
+
+_KEY = Struct(">hh")
+_VALUE = Struct(">hi")
+
+
+class ControlType(IntEnum):
+    UNKNOWN = -1  # never written: a type of some later release, which readers pass over
+    ABORT = 0
+    COMMIT = 1
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, as it stands in each partition that the transaction wrote to."""
+
+    type: ControlType
+    coordinator_epoch: int  # of the coordinator's leader; fences those before it
+
+
+def encode(marker: Marker) -> tuple[bytes, bytes]:
+    """Key and value of the marker's record."""
+    return _KEY.pack(0, marker.type), _VALUE.pack(0, marker.coordinator_epoch)
+
+
+def decode(record: Record) -> Marker:
+    """What a record of a control batch says."""
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _KEY.size:
+        raise _invalid(record, f"key {key.hex()!r} is too short")
+    _, number = _KEY.unpack_from(key)
+    if number not in (ControlType.ABORT, ControlType.COMMIT):
+        return Marker(ControlType.UNKNOWN, NO_EPOCH)
+    if len(value) < _VALUE.size:
+        raise _invalid(record, f"value {value.hex()!r} is too short")
+    _, coordinator_epoch = _VALUE.unpack_from(value)
+    return Marker(ControlType(number), coordinator_epoch)
+
+
+def _invalid(record: Record, why: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_record, f"control record at offset {record.offset}: {why}")

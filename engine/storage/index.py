@@ -1,0 +1,206 @@
+"""Two sparse indexes beside every log segment, memory-mapped and searched in halves.
+
+    00000000000000368769.index        offset -> position          8 bytes an entry
+        | relative offset i32 | position i32 |
+    00000000000000368769.timeindex    timestamp -> offset        12 bytes an entry
+        | timestamp i64 | relative offset i32 |
+
+Both are sparse: at most one entry every `index.interval.bytes` of log, so an index stays small
+enough to live in memory, and a lookup ends with a short scan of the log. Offsets are stored
+relative to the segment's base offset (which is the file's name), which is why four bytes do.
+
+The index of the active segment is preallocated to its full size and mapped, so that an entry
+is a store to memory and no system call; the unused tail is zeros. When the segment is closed
+the file is trimmed to the entries it has.
+
+Invariant: both columns of an index never decrease, and the searched one strictly grows.
+Invariant: an entry (offset, position) means that the batch at `position` begins at or before
+`offset` and every later batch ends after it. An entry (timestamp, offset) means that no record
+before or at `offset` has a later timestamp.
+An index holds nothing that the log does not: when in doubt it is thrown away and rebuilt.
+"""
+
+import mmap
+import os
+import struct
+from pathlib import Path
+from typing import ClassVar
+
+from engine.storage import files
+from engine.storage.batch import NO_TIMESTAMP
+
+
+class Index:
+    """Fixed-size entries in a mapped file; what both kinds of index share."""
+
+    ENTRY: ClassVar[struct.Struct]
+    KEY: ClassVar[struct.Struct]  # the searched column, at the front of an entry
+
+    def __init__(self, path: Path, base_offset: int, capacity: int = 0) -> None:
+        """Open an index; with a capacity (bytes), make room to append to it."""
+        self.path = path
+        self.base_offset = base_offset
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._size = os.fstat(self._fd).st_size
+        self.count = self._size // self.ENTRY.size
+        self._map: mmap.mmap | None = None
+        self._resize(max(capacity - capacity % self.ENTRY.size, self.count * self.ENTRY.size))
+
+    def _resize(self, size: int) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        if size != self._size:
+            files.truncate(self._fd, size)
+        self._size = size
+        if size:  # an empty file cannot be mapped
+            self._map = mmap.mmap(self._fd, size)
+
+    @property
+    def capacity(self) -> int:
+        return self._size // self.ENTRY.size
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= self.capacity
+
+    def _pack(self, *entry: int) -> None:
+        assert self._map is not None, f"{self.path} is closed or was opened without capacity"
+        self.ENTRY.pack_into(self._map, self.count * self.ENTRY.size, *entry)
+        self.count += 1
+
+    def _unpack(self, slot: int) -> tuple[int, int]:
+        assert self._map is not None, f"{self.path} is closed"
+        first, second = self.ENTRY.unpack_from(self._map, slot * self.ENTRY.size)
+        return first, second
+
+    def _search(self, key: int, probes: list[int] | None = None) -> int:
+        """The slot of the last entry whose key is not above the given one, or -1.
+
+        Binary search: each probe halves what is left. `probes` collects the slots looked at.
+        """
+        low, high = 0, self.count  # the answer lies in [low - 1, high)
+        unpack, buffer, size = self.KEY.unpack_from, self._map, self.ENTRY.size
+        while low < high:
+            assert buffer is not None
+            middle = (low + high) // 2
+            if probes is not None:
+                probes.append(middle)
+            if unpack(buffer, middle * size)[0] <= key:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _keep(self, count: int) -> None:
+        """Forget the entries after the first `count`; their bytes become zeros again."""
+        if self._map is not None:
+            start, end = count * self.ENTRY.size, self.count * self.ENTRY.size
+            self._map[start:end] = bytes(end - start)
+        self.count = count
+
+    def reset(self, capacity: int) -> None:
+        """Forget every entry and make room for new ones."""
+        self._keep(0)
+        self._resize(capacity - capacity % self.ENTRY.size)
+
+    def grow(self, capacity: int) -> None:
+        """Preallocate again: the segment has become the active one."""
+        capacity -= capacity % self.ENTRY.size
+        self._resize(max(capacity, self.count * self.ENTRY.size))
+
+    def trim(self) -> None:
+        """Cut the preallocated tail off: the segment is closed."""
+        self._resize(self.count * self.ENTRY.size)
+
+    def flush(self) -> None:
+        if self._map is not None:
+            self._map.flush()
+        files.flush(self._fd)
+
+    def close(self) -> None:
+        """Let go of the file as it is: not trimmed, a kill would not trim it either."""
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        os.close(self._fd)
+
+
+class OffsetIndex(Index):
+    """From an offset to the position in the log file where to start looking for it."""
+
+    ENTRY = struct.Struct(">ii")
+    KEY = struct.Struct(">i")
+
+    def append(self, offset: int, position: int) -> None:
+        assert not self.count or offset > self[-1][0], f"{self.path}: {offset} after {self[-1]}"
+        self._pack(offset - self.base_offset, position)
+
+    def lookup(self, offset: int, probes: list[int] | None = None) -> tuple[int, int]:
+        """The last (offset, position) entry not after the given offset, else the file's start."""
+        slot = self._search(offset - self.base_offset, probes)
+        return (self.base_offset, 0) if slot < 0 else self[slot]
+
+    def truncate(self, offset: int) -> None:
+        """Forget what points at or beyond an offset."""
+        self._keep(self._search(offset - self.base_offset - 1) + 1)
+
+    def __getitem__(self, slot: int) -> tuple[int, int]:
+        relative, position = self._unpack(slot if slot >= 0 else self.count + slot)
+        return self.base_offset + relative, position
+
+
+class TimeIndex(Index):
+    """From a timestamp to the offset up to which every record is older."""
+
+    ENTRY = struct.Struct(">qi")
+    KEY = struct.Struct(">q")
+
+    @property
+    def is_full(self) -> bool:
+        """One slot is kept free: closing a segment always writes its largest timestamp."""
+        return self.count >= self.capacity - 1
+
+    def append(self, timestamp: int, offset: int) -> None:
+        """Note a new largest timestamp; one that is not larger says nothing new."""
+        newest = self[-1][0] if self.count else NO_TIMESTAMP
+        if self.count < self.capacity and timestamp > newest:
+            self._pack(timestamp, offset - self.base_offset)
+
+    def lookup(self, timestamp: int, probes: list[int] | None = None) -> tuple[int, int]:
+        """The last (timestamp, offset) entry not after the given time, else the segment's start."""
+        slot = self._search(timestamp, probes)
+        return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self[slot]
+
+    def truncate(self, offset: int) -> None:
+        """Forget what points at or beyond an offset."""
+        count = self.count
+        while count and self[count - 1][1] >= offset:
+            count -= 1
+        self._keep(count)
+
+    def __getitem__(self, slot: int) -> tuple[int, int]:
+        timestamp, relative = self._unpack(slot if slot >= 0 else self.count + slot)
+        return timestamp, self.base_offset + relative
+
+
+def read_offset_entries(path: Path) -> list[tuple[int, int]]:
+    """The (offset, position) entries of an .index file, without its preallocated tail."""
+    return _entries(path, OffsetIndex.ENTRY, column=0)
+
+
+def read_time_entries(path: Path) -> list[tuple[int, int]]:
+    """The (timestamp, offset) entries of a .timeindex file, without its preallocated tail."""
+    return _entries(path, TimeIndex.ENTRY, column=1)
+
+
+def _entries(path: Path, entry: struct.Struct, column: int) -> list[tuple[int, int]]:
+    base_offset, data = int(path.name.split(".")[0]), path.read_bytes()
+    entries: list[tuple[int, int]] = []
+    for first, second in entry.iter_unpack(data[: len(data) - len(data) % entry.size]):
+        if entries and first == second == 0:  # only the first entry may be all zeros
+            break
+        entries.append(
+            (base_offset + first, second) if not column else (first, base_offset + second)
+        )
+    return entries

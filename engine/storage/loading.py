@@ -1,0 +1,261 @@
+"""Opening a partition's directory: finish what was begun, repair what was torn, find the end.
+
+    *.deleted, *.cleaned, *.tmp half-done work that nobody counts on: removed
+    *.swap                      a finished compaction that was not yet put in place: put in place
+    .index, .timeindex          missing, of a wrong size, or pointing nowhere: rebuilt from the log
+    after an unclean stop       every batch from the recovery point on is read and its CRC checked;
+                                from the first one that is not whole the log is cut, and the cut
+                                is reported with file, offset and bytes
+
+Why cutting is right: the tail was never flushed, so never promised to survive on this machine
+alone. Replicas are what makes it safe; the leader sends the lost part again.
+
+Invariant: what `load` returns holds only whole batches, in offset order, up to `end_offset`.
+"""
+
+from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from engine.config import TopicConfig
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.storage import files
+from engine.storage.batch import MAGIC, NO_EPOCH, NO_TIMESTAMP, Header, crc_ok, scan
+from engine.storage.epochs import Epochs
+from engine.storage.index import OffsetIndex, TimeIndex
+from engine.storage.log import Emit, Log
+from engine.storage.segment import REACH, Segment, files_of
+
+
+def load(
+    directory: Path,
+    partition: TopicPartition,
+    config: TopicConfig,
+    *,
+    now: int,
+    clean: bool = False,
+    recovery_point: int = 0,
+    start_offset: int = 0,
+    emit: Emit = lambda event: None,
+) -> Log:
+    """Open a log, or make a new one. `clean`: the broker that had it stopped in good order."""
+    directory.mkdir(parents=True, exist_ok=True)
+    log = Log(directory, partition, config, emit)
+    _finish_unfinished(log, now)
+    log.segments = [log.open_segment(base, now) for base in files_of(directory, ".log")]
+    _load_epochs(log, now)
+    _recover(log, _doubtful(log, None if clean else recovery_point, now), now)
+    if not log.segments:
+        log.segments = [log.open_segment(start_offset, now)]
+    log.active.open_for_appends(config.segment_index_bytes)
+    log.end_offset = log.active.end()[0]
+    log.start_offset = max(start_offset, log.segments[0].base_offset)
+    if log.start_offset > log.end_offset:  # what was left is older than what may be read
+        log.restart_at(start_offset, now)
+    log.recovery_point = min(max(recovery_point, log.start_offset), log.end_offset)
+    log.epochs.truncate_end(log.end_offset)
+    log.epochs.truncate_start(log.start_offset)
+    log.rebuild_producers()
+    return log
+
+
+def _finish_unfinished(log: Log, now: int) -> None:
+    for pattern in ("*.deleted", "*.cleaned", "*.tmp", "*index.swap"):
+        for path in log.directory.glob(pattern):
+            files.remove(path)
+    for base_offset in files_of(log.directory, ".log.swap"):
+        swap = log.open_segment(base_offset, now, suffix=".swap")
+        swap.rebuild_indexes()
+        replace_segments(log, swap, _overlapping(log, swap, now), now)
+        swap.close()
+        log.emit("log.swap.completed", now, base_offset=swap.base_offset)
+
+
+def _overlapping(log: Log, swap: Segment, now: int) -> list[Segment]:
+    """The segments still lying about whose records a finished compaction already holds."""
+    bases = files_of(log.directory, ".log")
+    end = max(swap.end()[0], swap.base_offset + 1)
+    return [log.open_segment(base, now) for base in bases if swap.base_offset <= base < end]
+
+
+def replace_segments(log: Log, swap: Segment, replaced: list[Segment], now: int) -> None:
+    """The last steps of a compaction, in an order that a crash can interrupt anywhere.
+
+    The new segment's data is complete under the name .swap; from that moment on it wins.
+    """
+    for segment in replaced:
+        log.retire(segment, now)
+    swap.rename(".swap", "")
+    files.flush_directory(log.directory)
+
+
+def _load_epochs(log: Log, now: int) -> None:
+    """The epochs from their checkpoint, or, if it is missing or damaged, from the batches."""
+    try:
+        if log.epochs.path.exists():
+            log.epochs.load()
+        elif log.size:
+            _rebuild_epochs(log, "it is missing", now)
+    except KafkaError as error:
+        _rebuild_epochs(log, error.message, now)
+
+
+def _rebuild_epochs(log: Log, reason: str, now: int) -> None:
+    log.epochs.clear()
+    for _, _, header in log.headers():
+        if header.leader_epoch > log.epochs.latest:
+            log.epochs.assign(header.leader_epoch, header.base_offset)
+    log.emit("log.epochs.rebuilt", now, file=str(log.epochs.path), reason=reason)
+
+
+def _doubtful(log: Log, recovery_point: int | None, now: int) -> list[Segment]:
+    """The segments that must be read through: what was not flushed, or is visibly torn.
+
+    For the others it is enough that their indexes make sense and their last batch is whole.
+    """
+    for number, segment in enumerate(log.segments):
+        rest = log.segments[number + 1 :]
+        if recovery_point is not None and (not rest or rest[0].base_offset > recovery_point):
+            return log.segments[number:]
+        fault = _index_fault(segment)
+        if fault:
+            segment.rebuild_indexes()
+            log.emit("index.rebuilt", now, file=str(segment.path), reason=fault)
+        if segment.end()[1] != segment.size:
+            return log.segments[number:]
+        segment.close_indexes()
+    return []
+
+
+def _index_fault(segment: Segment) -> str:
+    """Why the indexes beside a segment cannot be trusted; nothing if they can."""
+    entries = (OffsetIndex.ENTRY.size, TimeIndex.ENTRY.size)
+    for path, entry in zip(segment.paths[1:], entries, strict=True):
+        if not path.exists():
+            return f"{path.name} is missing"
+        if path.stat().st_size % entry:
+            return f"{path.name} is torn"
+    for index in (segment.offsets, segment.times):
+        if index.count > 1 and index[-1] <= index[0]:
+            return f"{index.path.name} has {index[-1]} after {index[0]}"
+    if segment.offsets.count:
+        offset, position = segment.offsets[-1]
+        if not segment.starts_batch(position, offset):
+            return f"no batch with offset {offset} starts at position {position}"
+    if segment.times.count:
+        timestamp, offset = segment.times[-1]
+        if not segment.has_newest(timestamp, offset):
+            return f"offset {offset} does not have the timestamp {timestamp}"
+    elif segment.size and segment.greatest[0] != NO_TIMESTAMP:
+        return "the time index has no entry"
+    return ""
+
+
+def _recover(log: Log, doubtful: list[Segment], now: int) -> None:
+    """Check every batch of these segments; cut at the first bad one, and drop what follows."""
+    epochs = _Known(log.epochs)
+    for number, segment in enumerate(doubtful):
+        later = doubtful[number + 1 :]
+        check = _Check(segment, later[0].base_offset if later else None, epochs)
+        segment.rebuild_indexes(check)
+        if not check.reason:
+            continue
+        _report_cut(log, segment, check.position, check.offset, check.reason, now)
+        segment.cut(check.position, check.offset)
+        for gone in later:
+            _report_cut(log, gone, 0, gone.base_offset, "it follows a file that was cut", now)
+            log.segments.remove(gone)
+            gone.delete()
+        break
+    if epochs.damaged:
+        _rebuild_epochs(log, "it is unlike the batches", now)
+
+
+def _report_cut(
+    log: Log, segment: Segment, position: int, offset: int, reason: str, now: int
+) -> None:
+    facts = {"file": str(segment.path), "position": position, "offset": offset}
+    log.emit("log.cut", now, **facts, bytes=segment.size - position, reason=reason)
+
+
+class _Known:
+    """What is known of leader epochs: those of the checkpoint, and that of the batch before.
+
+    A batch at odds with the checkpoint is damaged. Two in a row, and it is the checkpoint.
+    """
+
+    def __init__(self, epochs: Epochs) -> None:
+        self.epochs = epochs
+        self.previous = NO_EPOCH
+        self.damaged = False  # the checkpoint
+
+    def differ(self, header: Header) -> bool:
+        return self.epochs.at(header.last_offset) not in (NO_EPOCH, header.leader_epoch)
+
+    def fault(self, header: Header, following: Header | None) -> str:
+        if header.leader_epoch < self.previous:
+            return f"leader epoch {header.leader_epoch} after {self.previous}"
+        if not self.damaged and self.differ(header):
+            if following is None or not self.differ(following):
+                return f"leader epoch {header.leader_epoch}, unlike the checkpoint's"
+            self.damaged = True
+        return ""
+
+
+class _Check:
+    """Walks over the good batches of a segment; afterwards it knows where and why it stopped.
+
+    The CRC covers neither offset nor epoch, so these two are held against their neighbours.
+    """
+
+    def __init__(self, segment: Segment, limit: int | None, epochs: _Known) -> None:
+        self.position = 0  # where the good part ends in the file
+        self.offset = segment.base_offset  # the lowest offset that could come there
+        self.reason = ""  # why what lies behind is not good; nothing if nothing does
+        self._segment = segment
+        self._limit = limit  # base offset of the next segment
+        self._epochs = epochs
+
+    def __iter__(self) -> Iterator[tuple[int, Header]]:
+        segment = self._segment
+        if not segment.size:
+            return
+        with mmap(segment.file.fileno(), segment.size, access=ACCESS_READ) as data:
+            batches = _look_at(data)
+            here = next(batches, None)
+            while here is not None:
+                following = next(batches, None)
+                header, damage = here
+                self.reason = damage or self._fault(header, following)
+                if self.reason:
+                    return
+                yield self.position, header
+                self.position += header.size
+                self.offset, self._epochs.previous = header.next_offset, header.leader_epoch
+                here = following
+        if self.position < segment.size:
+            self.reason = f"the last {segment.size - self.position} bytes are not a whole batch"
+
+    def _fault(self, header: Header, following: tuple[Header, str] | None) -> str:
+        """What is wrong with the place of a batch, in words; nothing if it is right."""
+        after = following[0] if following and not following[1] else None
+        if header.base_offset < self.offset:
+            return f"offset {header.base_offset} comes after {self.offset - 1}"
+        if header.last_offset - self._segment.base_offset > REACH:
+            return f"offset {header.base_offset} is out of the file's reach"
+        if self._limit is not None and header.last_offset >= self._limit:
+            return f"it reaches {header.last_offset}, the next file begins at {self._limit}"
+        gap = header.base_offset - self.offset
+        if after and header.next_offset - gap <= after.base_offset < header.next_offset:
+            return f"offset {header.base_offset} is followed by {after.base_offset}"
+        return self._epochs.fault(header, after)
+
+
+def _look_at(data: mmap) -> Iterator[tuple[Header, str]]:
+    """Each batch with what is wrong with its bytes, in words; nothing if nothing is."""
+    for position, header in scan(data):
+        if header.magic != MAGIC:
+            yield header, f"magic {header.magic} instead of {MAGIC}"
+        else:
+            yield header, "" if crc_ok(data, position, header) else "its CRC does not match"

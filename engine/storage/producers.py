@@ -1,0 +1,220 @@
+"""What the log remembers of each idempotent producer, so that a batch sent twice is stored once.
+
+A producer numbers its records per partition. The log keeps, for every producer id, the last
+five batches (a producer has at most five requests in flight), and compares:
+
+    sequence follows on           append
+    one of the last five again    the first answer again, nothing is written
+    older than those              DUPLICATE_SEQUENCE_NUMBER
+    a gap                         OUT_OF_ORDER_SEQUENCE_NUMBER
+    an epoch that was replaced    INVALID_PRODUCER_EPOCH
+
+The state is a function of the log. So that a restart need not read all of it, it is written at
+every roll and at shutdown to a snapshot named by the offset that it stands for:
+
+    00000000000000368769.snapshot   | version i16 = 1 | crc u32 | count i32 | entry | entry | ...
+    entry  | producer id i64 | epoch i16 | last sequence i32 | last offset i64 | offset delta i32 |
+           | timestamp i64 | coordinator epoch i32 | first offset of its open transaction i64 |
+
+Invariant: check() changes nothing; apply() is only called with what is already in the log.
+"""
+
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from engine.errors import ErrorCode, KafkaError
+from engine.storage import files
+from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Header
+
+REMEMBERED = 5  # batches a producer; also the most requests it may have in flight
+SEQUENCES = 2**31  # a sequence number after 2^31 - 1 is 0
+
+_HEAD = struct.Struct(">hIi")
+_ENTRY = struct.Struct(">qhiqiqiq")
+_CRC_FROM = 6  # the checksum covers what follows it
+_VERSION = 1
+
+
+class ProducerEntry(NamedTuple):
+    """One entry of a snapshot file, field by field."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    transaction_start: int  # -1: no transaction is open
+
+
+class Batch(NamedTuple):
+    """One batch that a producer has stored."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % SEQUENCES
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+@dataclass(slots=True)
+class Producer:
+    """One producer id, in this partition."""
+
+    epoch: int = NO_EPOCH
+    batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    coordinator_epoch: int = -1
+    transaction_start: int | None = None  # where its open transaction began
+    timestamp: int = -1  # of its newest batch: ids that are not used are forgotten
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class Producers:
+    """All producers of one partition."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Producer] = {}
+
+    # -- decide --------------------------------------------------------------------------
+
+    def check(self, header: Header) -> Batch | None:
+        """May this batch of a client be appended? If it is stored already: as which batch?"""
+        if header.producer_id == NO_PRODUCER_ID:
+            return None
+        producer = self.known.get(header.producer_id)
+        if producer is None:
+            return None  # new, or forgotten with its records: any sequence may begin
+        if header.producer_epoch < producer.epoch:
+            raise KafkaError(
+                ErrorCode.invalid_producer_epoch,
+                f"producer {header.producer_id} has epoch {header.producer_epoch}, "
+                f"but {producer.epoch} was seen",
+            )
+        if header.base_sequence == NO_SEQUENCE:
+            return None  # from the broker itself: a marker, or a transaction's offset commits
+        if header.producer_epoch > producer.epoch:
+            _expect(header, 0)
+            return None
+        for batch in producer.batches:
+            first, last = batch.first_sequence, batch.last_sequence
+            if (first, last) == (header.base_sequence, header.last_sequence):
+                return batch
+        if producer.batches:
+            _expect(header, (producer.last_sequence + 1) % SEQUENCES)
+        return None
+
+    # -- apply ---------------------------------------------------------------------------
+
+    def apply(self, header: Header) -> None:
+        """Remember a batch that the log now holds (a control batch ends a transaction)."""
+        if header.producer_id == NO_PRODUCER_ID:
+            return
+        producer = self.known.setdefault(header.producer_id, Producer())
+        if header.producer_epoch != producer.epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        producer.timestamp = header.max_timestamp
+        if header.is_control:
+            producer.transaction_start = None
+            return
+        delta = header.last_offset_delta
+        batch = Batch(header.last_sequence, header.last_offset, delta, header.max_timestamp)
+        producer.batches.append(batch)
+        if header.is_transactional and producer.transaction_start is None:
+            producer.transaction_start = header.base_offset
+
+    def expire(self, older_than: int) -> None:
+        """Forget producers that have been silent, but never one with an open transaction."""
+        for producer_id, producer in list(self.known.items()):
+            if producer.timestamp < older_than and producer.transaction_start is None:
+                del self.known[producer_id]
+
+    def last_batches(self) -> set[int]:
+        """Last offsets that compaction must keep a batch for, or a sequence would be forgotten."""
+        return {
+            producer.batches[-1].last_offset for producer in self.known.values() if producer.batches
+        }
+
+    # -- snapshots -----------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        body = b"".join(_ENTRY.pack(*_entry(*item)) for item in self.known.items())
+        checked = struct.pack(">i", len(self.known)) + body
+        files.replace(path, struct.pack(">hI", _VERSION, crc32c(checked)) + checked)
+
+    def load(self, path: Path) -> None:
+        """Take over a snapshot's state; it knows one batch a producer, as Kafka's does."""
+        self.known.clear()
+        for entry in read_snapshot(path):
+            producer = Producer(entry.epoch, coordinator_epoch=entry.coordinator_epoch)
+            producer.timestamp = entry.timestamp
+            if entry.last_offset >= 0:
+                producer.batches.append(Batch(*entry[2:6]))
+            if entry.transaction_start >= 0:
+                producer.transaction_start = entry.transaction_start
+            self.known[entry.producer_id] = producer
+
+    def try_load(self, path: Path) -> bool:
+        """Take a snapshot over if it is whole; one that is not is no loss, the log says it all."""
+        try:
+            self.load(path)
+        except KafkaError:
+            return False
+        return True
+
+
+def _expect(header: Header, sequence: int) -> None:
+    """A batch must begin at this sequence number."""
+    ahead = (header.base_sequence - sequence) % SEQUENCES
+    if ahead == 0:
+        return
+    code = ErrorCode.out_of_order_sequence_number
+    if ahead > SEQUENCES // 2:  # behind, not ahead
+        code = ErrorCode.duplicate_sequence_number
+    raise KafkaError(
+        code,
+        f"producer {header.producer_id} sent sequence {header.base_sequence}, not {sequence}",
+    )
+
+
+def _entry(producer_id: int, producer: Producer) -> ProducerEntry:
+    last = (
+        producer.batches[-1] if producer.batches else Batch(NO_SEQUENCE, -1, 0, producer.timestamp)
+    )
+    start = -1 if producer.transaction_start is None else producer.transaction_start
+    return ProducerEntry(producer_id, producer.epoch, *last, producer.coordinator_epoch, start)
+
+
+def read_snapshot(path: Path) -> list[ProducerEntry]:
+    """The entries of a .snapshot file, if it is whole."""
+    data = path.read_bytes()
+    if len(data) < _HEAD.size:
+        raise _corrupt(path, f"{len(data)} bytes are too few")
+    version, crc, count = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise _corrupt(path, f"version {version} is not known")
+    if crc32c(data[_CRC_FROM:]) != crc:
+        raise _corrupt(path, "the checksum does not match")
+    if len(data) != _HEAD.size + count * _ENTRY.size:
+        raise _corrupt(path, f"{count} entries do not fit {len(data)} bytes")
+    return [ProducerEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :])]
+
+
+def _corrupt(path: Path, what: str) -> KafkaError:
+    return KafkaError(ErrorCode.corrupt_message, f"corrupt snapshot {path}: {what}")

@@ -1,0 +1,60 @@
+"""Which segments have served their time. Reading has nothing to do with it.
+
+Data leaves a log in whole segments, oldest first, for one of three reasons:
+
+    retention.ms       its newest record is older than that
+    retention.bytes    without it the log still has that many bytes
+    log start          DeleteRecords moved the start of the log past it
+
+Dropping a file costs the same for a kilobyte as for a gigabyte; that is half of why a log is cut
+into segments. The other half is that closed segments can be compacted.
+
+Invariant: only records below `up_to` (the high watermark) leave; the log always keeps one segment.
+"""
+
+from collections.abc import Callable
+from itertools import takewhile
+
+from engine.storage.log import Log
+from engine.storage.segment import Segment
+
+
+def enforce(log: Log, now: int, up_to: int) -> int:
+    """Drop what has served its time; returns how many segments went."""
+    count = len(log.segments)
+    if "delete" in log.config.cleanup_policy:
+        _drop_while(log, now, up_to, "retention.ms", _older_than(log.config.retention_ms, now))
+        _drop_while(log, now, up_to, "retention.bytes", _surplus(log, log.config.retention_bytes))
+    _drop_while(log, now, up_to, "log start", lambda segment, end: end <= log.start_offset)
+    return count - len(log.segments)
+
+
+Test = Callable[[Segment, int], bool]  # (segment, the offset after it) -> may it go?
+
+
+def _drop_while(log: Log, now: int, up_to: int, reason: str, may_go: Test) -> None:
+    ends = [*(segment.base_offset for segment in log.segments[1:]), log.end_offset]
+    # Compaction can leave segments without a batch. Only of the active one that is no reason to go.
+    segments = [it for it in log.segments if it.size or it is not log.active]
+    oldest_first = zip(segments, ends, strict=False)
+    going = takewhile(lambda it: it[1] <= up_to and may_go(*it), oldest_first)
+    log.drop([segment for segment, _ in going], now, reason)
+
+
+def _older_than(retention_ms: int, now: int) -> Test:
+    def may_go(segment: Segment, end: int) -> bool:
+        newest = segment.greatest[0] if segment.greatest[0] >= 0 else segment.modified
+        return retention_ms >= 0 and now - newest > retention_ms
+
+    return may_go
+
+
+def _surplus(log: Log, retention_bytes: int) -> Test:
+    surplus = log.size - retention_bytes if retention_bytes >= 0 else -1
+
+    def may_go(segment: Segment, end: int) -> bool:
+        nonlocal surplus
+        surplus -= segment.size
+        return surplus >= 0
+
+    return may_go

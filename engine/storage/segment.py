@@ -1,0 +1,323 @@
+"""One segment: a stretch of the log in one append-only file, and the two indexes into it.
+
+    00000000000000000000.log   | batch | batch | batch | batch | ...   (only ever appended to)
+    00000000000000000000.index            ^ every 4 KB or so: offset -> position
+    00000000000000000000.timeindex        ^ at the same moments: largest timestamp -> offset
+
+A file is named by its base offset, the first offset that it can hold. A read never decodes
+records: it finds a position and hands out a `Slice` of the file, which the network layer
+gives to sendfile.
+
+Invariant: batches lie end to end in offset order, and no batch is split across two segments.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.errors import ErrorCode, KafkaError
+from engine.storage import files
+from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
+from engine.storage.index import OffsetIndex, TimeIndex
+from engine.storage.records import decode
+
+CHUNK = 4096  # how much of the log is read at once to look for a header
+SUFFIXES = (".log", ".index", ".timeindex")
+REACH = 2**31 - 1  # the largest position and relative offset: an index has four bytes for each
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """Twenty digits, so that names sort as numbers do."""
+    return f"{offset:020d}{suffix}"
+
+
+def files_of(directory: Path, suffix: str) -> dict[int, Path]:
+    """A directory's files of one kind by the offset in their name, in order; no others."""
+    names = sorted(directory.glob("[0-9]" * 20 + suffix))
+    return {int(path.name.split(".")[0]): path for path in names}
+
+
+class Slice(NamedTuple):
+    """Bytes of an open file, not read yet: what sendfile wants."""
+
+    file: FileIO
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        return os.pread(self.file.fileno(), self.size, self.position)
+
+
+class Found(NamedTuple):
+    """Where a lookup ended."""
+
+    position: int
+    header: Header
+    skipped: int  # bytes of log scanned past, from where the index pointed
+
+
+class Segment:
+    """An open segment. The last one of a log is active: it alone is appended to."""
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        *,
+        now: int,
+        index_interval: int = 4096,
+        index_size: int = 0,
+        suffix: str = "",
+    ) -> None:
+        """Open or create; `index_size` (bytes) preallocates the indexes of an active segment."""
+        self.base_offset = base_offset
+        self.path = directory / file_name(base_offset, ".log" + suffix)
+        self.file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), "r+")
+        self.size = os.fstat(self.file.fileno()).st_size
+        self.index_interval = index_interval
+        self.index_size = index_size
+        self.created = now  # what an empty segment's age is counted from
+        self.since_index = 0  # bytes appended after the newest index entry
+        self._greatest: tuple[int, int] | None = None
+
+    # -- the parts -----------------------------------------------------------------------
+
+    @cached_property
+    def offsets(self) -> OffsetIndex:
+        return OffsetIndex(self._beside(".index"), self.base_offset, self.index_size)
+
+    @cached_property
+    def times(self) -> TimeIndex:
+        return TimeIndex(self._beside(".timeindex"), self.base_offset, self.index_size)
+
+    def _beside(self, suffix: str) -> Path:
+        return self.path.with_name(self.path.name.replace(".log", suffix, 1))
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self._beside(suffix) for suffix in SUFFIXES]
+
+    @property
+    def greatest(self) -> tuple[int, int]:
+        """The largest timestamp in the segment and the last offset of the batch that has it."""
+        if self._greatest is None:
+            self._greatest = self._find_greatest()
+        return self._greatest
+
+    @property
+    def modified(self) -> int:
+        """When the log file was last written, in milliseconds: the age of records without one."""
+        return os.fstat(self.file.fileno()).st_mtime_ns // 1_000_000
+
+    def _find_greatest(self) -> tuple[int, int]:
+        timestamp, offset = self.times[-1] if self.times.count else (NO_TIMESTAMP, self.base_offset)
+        for _, header in self.batches_from(offset):
+            if header.max_timestamp > timestamp:
+                timestamp, offset = header.max_timestamp, header.last_offset
+        return timestamp, offset
+
+    @cached_property
+    def first_timestamp(self) -> int | None:
+        """The largest timestamp of the first batch: where `segment.ms` counts from."""
+        if not self.size:
+            return None
+        return Header.parse(os.pread(self.file.fileno(), HEADER_SIZE, 0)).max_timestamp
+
+    # -- writing -------------------------------------------------------------------------
+
+    def append(
+        self, parts: Sequence[files.Buffer], size: int, last_offset: int, newest: tuple[int, int]
+    ) -> None:
+        """Append whole batches in one write; `newest` is their largest timestamp and its offset.
+
+        Either all bytes are in the file afterwards or none: a short write (a full disk) is
+        taken back. The index entry points from the last offset of this write to its start.
+        """
+        position = self.size
+        greatest = self.greatest if position else None
+        self._write(parts, size)
+        if greatest is None:
+            self.first_timestamp = newest[0]
+            greatest = (NO_TIMESTAMP, self.base_offset)
+        self._greatest = greatest = newest if newest[0] > greatest[0] else greatest
+        if self.since_index > self.index_interval:
+            self.offsets.append(last_offset, position)
+            self.times.append(*greatest)
+            self.since_index = 0
+        self.since_index += size
+
+    def _write(self, parts: Sequence[files.Buffer], size: int) -> None:
+        fd = self.file.fileno()
+        try:
+            written = files.append(fd, parts)
+            if written != size:
+                raise OSError(f"the disk took {written} of {size} bytes")
+        except OSError as error:
+            files.truncate(fd, self.size)
+            reason = f"cannot append to {self.path}: {error.strerror or error}"
+            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
+        self.size += size
+
+    def close_for_appends(self) -> None:
+        """The segment is no longer active: its indexes shrink to what they hold."""
+        self.times.append(*self.greatest)
+        self.offsets.trim()
+        self.times.trim()
+        self.index_size = 0
+
+    def open_for_appends(self, index_size: int) -> None:
+        """The segment is the last one again: after a restart, or when later ones were cut."""
+        self.index_size = index_size
+        self.offsets.grow(index_size)
+        self.times.grow(index_size)
+
+    def truncate(self, offset: int) -> int:
+        """Cut everything from the batch that holds `offset` on; returns the bytes cut."""
+        found = self.locate(offset)
+        return self.cut(found.position, found.header.base_offset) if found else 0
+
+    def cut(self, position: int, offset: int) -> int:
+        """Cut the file at a position known to be the start of the batch with `offset`."""
+        before, self.size = self.size, position
+        files.truncate(self.file.fileno(), position)
+        self.offsets.truncate(offset)
+        self.times.truncate(offset)
+        self._greatest, self.since_index = None, 0
+        self.__dict__.pop("first_timestamp", None)
+        return before - position
+
+    def rebuild_indexes(self, batches: Iterable[tuple[int, Header]] | None = None) -> None:
+        """Write both indexes anew from the batches of the log, read now if not given."""
+        entries = self.size // max(self.index_interval, HEADER_SIZE) + 2
+        self.offsets.reset(self.index_size or entries * OffsetIndex.ENTRY.size)
+        self.times.reset(self.index_size or entries * TimeIndex.ENTRY.size)
+        indexed, timestamp, offset = 0, NO_TIMESTAMP, self.base_offset
+        for position, header in self.headers() if batches is None else batches:
+            if header.max_timestamp > timestamp:
+                timestamp, offset = header.max_timestamp, header.last_offset
+            if position - indexed > self.index_interval and not self.offsets.is_full:
+                self.offsets.append(header.last_offset, position)
+                self.times.append(timestamp, offset)
+                indexed = position
+        self._greatest, self.since_index = (timestamp, offset), self.size - indexed
+        if not self.index_size:
+            self.close_for_appends()
+
+    # -- reading -------------------------------------------------------------------------
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, Header]]:
+        """Hop from batch to batch; stops before one that is not whole."""
+        fd, chunk, start = self.file.fileno(), b"", position
+        while position + HEADER_SIZE <= self.size:
+            if position + HEADER_SIZE > start + len(chunk) or position < start:
+                chunk, start = os.pread(fd, CHUNK, position), position
+            header = Header.parse(chunk, position - start)
+            if header.size < HEADER_SIZE or position + header.size > self.size:
+                return
+            yield position, header
+            position += header.size
+
+    def batches_from(
+        self, offset: int, probes: list[int] | None = None
+    ) -> Iterator[tuple[int, Header]]:
+        """The batches from where the index points to; the first ones may end before the offset."""
+        start = self.offsets.lookup(offset, probes)[1]
+        if start and not self.starts_batch(start, offset):
+            self.rebuild_indexes()  # the index was foreign or damaged
+            start = self.offsets.lookup(offset, probes)[1]
+        return self.headers(start)
+
+    def locate(self, offset: int, probes: list[int] | None = None) -> Found | None:
+        """The first batch that ends at or after the offset: index, then a short scan."""
+        start = -1
+        for position, header in self.batches_from(offset, probes):
+            start = position if start < 0 else start
+            if header.last_offset >= offset:
+                return Found(position, header, position - start)
+        return None
+
+    def starts_batch(self, position: int, offset: int) -> bool:
+        """Whether a batch that begins at or before the offset starts at a position."""
+        if not 0 <= position <= self.size - HEADER_SIZE:
+            return False
+        header = Header.parse(os.pread(self.file.fileno(), HEADER_SIZE, position))
+        return header.magic == MAGIC and self.base_offset <= header.base_offset <= offset
+
+    def has_newest(self, timestamp: int, offset: int) -> bool:
+        """Whether the batch with this offset has this largest timestamp, as a time index says."""
+        found = self.locate(offset)
+        return (
+            found is not None
+            and found.header.base_offset <= offset
+            and found.header.max_timestamp == timestamp
+        )
+
+    def read(self, offset: int, max_bytes: int, end: int, *, at_least_one: bool) -> Slice | None:
+        """A slice from the batch that holds `offset`, not reaching past file position `end`.
+
+        `at_least_one` lets the first batch through whole even when it is larger than
+        `max_bytes`, or a reader with small buffers would never get past it.
+        """
+        found = self.locate(offset)
+        if found is None:
+            return None
+        if at_least_one:
+            max_bytes = max(max_bytes, found.header.size)
+        return Slice(self.file, found.position, max(0, min(max_bytes, end - found.position)))
+
+    def end(self) -> tuple[int, int]:
+        """The offset after the last whole batch, and the position where that batch ends."""
+        offset, position = self.base_offset, 0
+        for at, header in self.batches_from(self.base_offset + REACH):
+            offset, position = header.next_offset, at + header.size
+        return offset, position
+
+    def offset_for_time(self, timestamp: int, start: int) -> tuple[int, int, int] | None:
+        """(offset, timestamp, epoch) of the first record from `start` on that is not older."""
+        indexed, offset = self.times.lookup(timestamp)
+        if indexed != NO_TIMESTAMP and not self.has_newest(indexed, offset):
+            self.rebuild_indexes()  # the index was foreign or damaged
+            _, offset = self.times.lookup(timestamp)
+        for position, header in self.batches_from(max(offset, start)):
+            if header.max_timestamp >= timestamp and header.last_offset >= start:
+                for record in decode(Slice(self.file, position, header.size).read()):
+                    if record.timestamp >= timestamp and record.offset >= start:
+                        return record.offset, record.timestamp, header.leader_epoch
+        return None
+
+    # -- end of life ---------------------------------------------------------------------
+
+    def flush(self) -> None:
+        files.flush(self.file.fileno())
+        self.offsets.flush()
+        self.times.flush()
+
+    def rename(self, old: str, new: str) -> None:
+        """Change the files' suffix, for instance to ".deleted"; open readers keep reading.
+
+        The log goes last, here and in `delete`: an index left alone, if that is how far it came,
+        would be taken for that of the next segment with this name.
+        """
+        for path in reversed(self.paths):
+            if path.exists():
+                files.rename(path, path.with_name(path.name.removesuffix(old) + new))
+        self.path = self.path.with_name(self.path.name.removesuffix(old) + new)
+
+    def close_indexes(self) -> None:
+        """Unmap them; they come back when they are needed."""
+        for name in ("offsets", "times"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
+
+    def close(self) -> None:
+        self.close_indexes()
+        self.file.close()
+
+    def delete(self) -> None:
+        """Remove the files. The index files may never have been opened."""
+        self.close()
+        for path in reversed(self.paths):
+            files.remove(path)
