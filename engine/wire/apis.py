@@ -1,0 +1,106 @@
+"""The APIs of Kafka 2.8 in ZooKeeper mode, and the versions of each.
+
+A client learns from ApiVersions what it may ask, and guesses the broker's release from it:
+Fetch up to 12 and Produce up to 9 say "2.8". So the newest versions are those of that release
+and no other. The oldest are where the published schemas (kio) start today; 2.8 itself went down
+to 0. Not here are the APIs that only brokers use among themselves, or with the controller.
+
+Which of these a broker advertises is its own choice: those that it has handlers for.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Self
+
+_NEVER = 2**15  # a version beyond the last one that can be
+
+
+class Api(IntEnum):
+    """An API, by the key that opens its requests.
+
+    NAME = key, oldest version, newest version, first flexible version
+    """
+
+    oldest: int  # versions served, both ends included
+    newest: int
+    flexible: int  # the first version with compact lengths and tagged fields (KIP-482)
+
+    def __new__(cls, key: int, oldest: int, newest: int, flexible: int = _NEVER) -> Self:
+        api = int.__new__(cls, key)
+        api._value_ = key
+        api.oldest, api.newest, api.flexible = oldest, newest, flexible
+        return api
+
+    PRODUCE = 0, 3, 9, 9
+    FETCH = 1, 4, 12, 12
+    LIST_OFFSETS = 2, 1, 6, 6
+    METADATA = 3, 0, 11, 9
+    OFFSET_COMMIT = 8, 2, 8, 8
+    OFFSET_FETCH = 9, 1, 7, 6
+    FIND_COORDINATOR = 10, 0, 3, 3
+    JOIN_GROUP = 11, 0, 7, 6
+    HEARTBEAT = 12, 0, 4, 4
+    LEAVE_GROUP = 13, 0, 4, 4
+    SYNC_GROUP = 14, 0, 5, 4
+    DESCRIBE_GROUPS = 15, 0, 5, 5
+    LIST_GROUPS = 16, 0, 4, 3
+    SASL_HANDSHAKE = 17, 0, 1
+    API_VERSIONS = 18, 0, 3, 3
+    CREATE_TOPICS = 19, 2, 7, 5
+    DELETE_TOPICS = 20, 1, 6, 4
+    DELETE_RECORDS = 21, 0, 2, 2
+    INIT_PRODUCER_ID = 22, 0, 4, 2
+    OFFSET_FOR_LEADER_EPOCH = 23, 2, 4, 4
+    ADD_PARTITIONS_TO_TXN = 24, 0, 3, 3
+    ADD_OFFSETS_TO_TXN = 25, 0, 3, 3
+    END_TXN = 26, 0, 3, 3
+    WRITE_TXN_MARKERS = 27, 1, 1, 1
+    TXN_OFFSET_COMMIT = 28, 0, 3, 3
+    DESCRIBE_ACLS = 29, 1, 2, 2
+    CREATE_ACLS = 30, 1, 2, 2
+    DELETE_ACLS = 31, 1, 2, 2
+    DESCRIBE_CONFIGS = 32, 1, 4, 4
+    ALTER_CONFIGS = 33, 0, 2, 2
+    ALTER_REPLICA_LOG_DIRS = 34, 1, 2, 2
+    DESCRIBE_LOG_DIRS = 35, 1, 2, 2
+    SASL_AUTHENTICATE = 36, 0, 2, 2
+    CREATE_PARTITIONS = 37, 0, 3, 2
+    CREATE_DELEGATION_TOKEN = 38, 1, 2, 2
+    RENEW_DELEGATION_TOKEN = 39, 1, 2, 2
+    EXPIRE_DELEGATION_TOKEN = 40, 1, 2, 2
+    DESCRIBE_DELEGATION_TOKEN = 41, 1, 2, 2
+    DELETE_GROUPS = 42, 0, 2, 2
+    ELECT_LEADERS = 43, 0, 2, 2
+    INCREMENTAL_ALTER_CONFIGS = 44, 0, 1, 1
+    ALTER_PARTITION_REASSIGNMENTS = 45, 0, 0, 0
+    LIST_PARTITION_REASSIGNMENTS = 46, 0, 0, 0
+    OFFSET_DELETE = 47, 0, 0
+    DESCRIBE_CLIENT_QUOTAS = 48, 0, 1, 1
+    ALTER_CLIENT_QUOTAS = 49, 0, 1, 1
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50, 0, 0, 0
+    ALTER_USER_SCRAM_CREDENTIALS = 51, 0, 0, 0
+    UPDATE_FEATURES = 57, 0, 0, 0
+    DESCRIBE_CLUSTER = 60, 0, 0, 0
+    DESCRIBE_PRODUCERS = 61, 0, 0, 0
+
+    def serves(self, version: int) -> bool:
+        return self.oldest <= version <= self.newest
+
+    def request_header(self, version: int) -> int:
+        """The version of the header in front of a request."""
+        return 2 if version >= self.flexible else 1
+
+    def response_header(self, version: int) -> int:
+        """The version of the header in front of a response.
+
+        A client that asks for ApiVersions does not know yet whom it talks to, so the header of
+        that answer is the one that was always there.
+        """
+        return 1 if version >= self.flexible and self is not Api.API_VERSIONS else 0
+
+    def schema(self, version: int, kind: str) -> str:
+        """Where its request or response is declared: `kio.schema.fetch.v12.request`, say."""
+        return f"kio.schema.{self.name.lower()}.v{version}.{kind}"
+
+
+APIS: Mapping[int, Api] = {int(api): api for api in Api}

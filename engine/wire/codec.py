@@ -1,0 +1,128 @@
+"""Messages: a header, a body, and in front of them the frame's size.
+
+    request   | size | api key | version | correlation id | client id | tags* | body |
+    response  | size | correlation id | tags* | body |
+                                                            * in flexible versions
+
+A frame to decode comes without its size, as `FrameReader` yields it; a frame that was encoded
+has it, ready to be sent. The schemas of a version are imported when it is first used.
+"""
+
+from collections.abc import Container
+from functools import cache
+from importlib import import_module
+from struct import Struct
+from typing import Any
+
+from engine.wire import reading, writing
+from engine.wire.apis import APIS, Api
+from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
+from engine.wire.frame import SIZE, Frame
+from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, Slice
+
+_REQUEST = Struct(">hhi")
+_CORRELATION = Struct(">i")
+# Even in flexible headers the client id has its old form, so that any broker can read it.
+_read_client_id = reading.content_reader(SHORT, nullable=True, take=reading.take_text)
+_write_client_id = writing.text_writer(SHORT, nullable=True)
+
+
+def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader, Any]:
+    """The header of a request, and its body in the shape of the newest version of its API.
+
+    Raises `UnservedVersion` or another `Malformed`, and nothing else, whatever the bytes.
+    """
+    try:
+        api_key, version, correlation_id = _REQUEST.unpack_from(frame)
+        if api_key not in served:
+            raise Malformed(f"API {api_key} is not served")
+        api = APIS[api_key]
+        client_id, position = _read_client_id(frame, _REQUEST.size)
+        if api.request_header(version) == 2:
+            position = reading.read_tags(frame, position, known={})
+        header = RequestHeader(api_key, version, correlation_id, client_id)
+        if not api.serves(version):
+            raise UnservedVersion(header)
+        return header, _decode(frame, position, "request", api, version)
+    except BYTES_ERRORS as error:
+        raise Malformed(str(error)) from error
+
+
+def decode_response(header: RequestHeader, frame: Frame) -> Any:
+    """The answer to the request that had this header, in the shape of the newest version."""
+    api = APIS[header.api_key]
+    try:
+        (correlation_id,) = _CORRELATION.unpack_from(frame)
+        if correlation_id != header.correlation_id:
+            raise Malformed(f"an answer to {correlation_id} instead of {header.correlation_id}")
+        position = _CORRELATION.size
+        if api.response_header(header.api_version) == 1:
+            position = reading.read_tags(frame, position, known={})
+        return _decode(frame, position, "response", api, header.api_version)
+    except BYTES_ERRORS as error:
+        raise Malformed(str(error)) from error
+
+
+def encode_request(header: RequestHeader, request: Any) -> bytes:
+    """A request as it is sent; it may be any object with the fields of the version."""
+    api = APIS[header.api_key]
+    draft = Draft()
+    draft += _REQUEST.pack(header.api_key, header.api_version, header.correlation_id)
+    _write_client_id(draft, header.client_id)
+    if api.request_header(header.api_version) == 2:
+        draft.append(0)
+    writing.message_writer(message(api, header.api_version, "request"))(draft, request)
+    return SIZE.pack(len(draft)) + draft
+
+
+def encode_response(header: RequestHeader, response: Any) -> bytes:
+    """The answer to the request that had this header; any object with the fields will do."""
+    draft = _draft_response(header, response)
+    assert not draft.slices, "slices go out by encode_pieces"
+    return SIZE.pack(len(draft)) + draft
+
+
+def encode_pieces(header: RequestHeader, response: Any) -> list[bytes | Slice]:
+    """The same for an answer with `Slice`s in it, each left as it is between the bytes around it.
+
+    Fetch answers with records straight from the disk: the kernel sends them, no one copies them.
+    """
+    draft = _draft_response(header, response)
+    size = len(draft) + sum(piece.size for _, piece in draft.slices)
+    pieces: list[bytes | Slice] = []
+    lead, start = SIZE.pack(size), 0
+    with memoryview(draft) as view:
+        for position, piece in draft.slices:
+            pieces += (lead + view[start:position], piece)
+            lead, start = b"", position
+        if start < len(draft):
+            pieces.append(lead + view[start:])
+    return pieces
+
+
+def _draft_response(header: RequestHeader, response: Any) -> Draft:
+    api = APIS[header.api_key]
+    draft = Draft()
+    draft += _CORRELATION.pack(header.correlation_id)
+    if api.response_header(header.api_version) == 1:
+        draft.append(0)
+    writing.message_writer(message(api, header.api_version, "response"))(draft, response)
+    return draft
+
+
+def _decode(frame: Frame, position: int, kind: str, api: Api, version: int) -> Any:
+    newest = message(api, api.newest, kind)
+    body, end = reading.message_reader(message(api, version, kind), newest)(frame, position)
+    # Kafka lets bytes that are left over in a request pass, and librdkafka relies on it: when it
+    # asks for the metadata of all topics, three more come behind it.
+    if kind == "response" and end != len(frame):
+        raise Malformed(f"the {kind} ends at byte {end} of {len(frame)}")
+    return body
+
+
+@cache
+def message(api: Api, version: int, kind: str) -> type:
+    """The dataclass that declares a request or a response."""
+    name = api.name.title().replace("_", "") + kind.title()
+    declared: type = getattr(import_module(api.schema(version, kind)), name)
+    return declared

@@ -1,0 +1,64 @@
+"""What the table of APIs says, against what real brokers and the published schemas say."""
+
+import warnings
+from importlib import import_module
+
+import pytest
+
+from engine.wire import codec
+from engine.wire.apis import APIS, Api
+
+EVERY = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+
+
+@pytest.fixture(scope="module")
+def releases():
+    """What kafka-python knows: what each release answers, and how to tell them apart."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return import_module("kafka.protocol.broker_version_data")
+
+
+def test_the_newest_versions_are_those_of_a_real_2_8(releases):
+    answered = releases.BROKER_API_VERSIONS[2, 8]
+    between_brokers = {4, 5, 6, 7, 56}
+
+    assert {key: api.newest for key, api in APIS.items()} == {
+        key: newest for key, (_, newest) in answered.items() if key not in between_brokers
+    }
+
+
+def test_a_client_guesses_2_8(releases):
+    served = {key: (api.oldest, api.newest) for key, api in APIS.items()}
+
+    assert releases.infer_broker_version_from_api_versions(served) == (2, 8)
+
+
+@EVERY
+def test_every_version_has_schemas_that_agree_with_the_row(api):
+    for version in range(api.oldest, api.newest + 1):
+        for kind in ("request", "response"):
+            message = codec.message(api, version, kind)
+            assert message.__api_key__ == api
+            assert message.__version__ == version
+            assert message.__flexible__ == (version >= api.flexible)
+
+
+@EVERY
+def test_what_is_older_has_no_schema(api):
+    with pytest.raises(ModuleNotFoundError):
+        import_module(api.schema(api.oldest - 1, "request"))
+
+
+@EVERY
+def test_headers_are_those_that_the_schemas_name(api):
+    for version in range(api.oldest, api.newest + 1):
+        request = codec.message(api, version, "request").__header_schema__
+        response = codec.message(api, version, "response").__header_schema__
+        assert api.request_header(version) == request.__version__
+        assert api.response_header(version) == response.__version__
+
+
+def test_the_header_of_an_answer_to_api_versions_is_never_flexible():
+    assert Api.API_VERSIONS.request_header(3) == 2
+    assert Api.API_VERSIONS.response_header(3) == 0
