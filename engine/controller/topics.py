@@ -1,0 +1,117 @@
+"""What a topic may be called, and on which brokers its replicas are put.
+
+Kafka spreads replicas in a ring: the first replica of each partition goes one broker further than
+the one before, from a random start; the second and later ones stand at a distance that grows by
+one with every time round, so that when a broker dies its load goes to many others.
+
+    brokers 0..4, start 0, shift 0     p0: 0 1 2   p1: 1 2 3   p2: 2 3 4   p3: 3 4 0   p4: 4 0 1
+    one time round: the shift is 1     p5: 0 2 3   p6: 1 3 4   ...
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.errors import ErrorCode, KafkaError
+
+MAX_NAME = 249  # a directory name is a topic's name, a dash, and up to five digits
+INTERNAL = frozenset({"__consumer_offsets", "__transaction_state"})
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could not be a directory's, or a metric's."""
+    fault = ""
+    if not name:
+        fault = "Topic name is illegal, it can't be empty"
+    elif name in (".", ".."):
+        fault = 'Topic name cannot be "." or ".."'
+    elif len(name) > MAX_NAME:
+        fault = f"Topic name is illegal, it can't be longer than {MAX_NAME} characters: {name}"
+    elif not _LEGAL.fullmatch(name):
+        fault = (
+            f"Topic name {name!r} is illegal, it contains a character other than "
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+    if fault:
+        raise KafkaError(ErrorCode.invalid_topic_exception, fault)
+
+
+def check_new_name(name: str, existing: Iterable[str]) -> None:
+    """Also refuse a name that is taken, or differs from a taken one only by '.' for '_'."""
+    check_name(name)
+    alike = [other for other in existing if other.replace(".", "_") == name.replace(".", "_")]
+    if name in alike:
+        raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+    if alike:
+        raise KafkaError(
+            ErrorCode.invalid_topic_exception,
+            f"Topic '{name}' collides with existing topics: {', '.join(sorted(alike))}",
+        )
+
+
+def spread(
+    partitions: int,
+    replication: int,
+    brokers: Sequence[int],
+    *,
+    start: int = 0,
+    shift: int = 0,
+    first_partition: int = 0,
+) -> dict[int, list[int]]:
+    """The replicas of each partition, the preferred leader first. `start`, `shift`: any numbers."""
+    check_counts(partitions, replication, len(brokers))
+    count = len(brokers)
+    assignment = {}
+    for number in range(first_partition, first_partition + partitions):
+        if number and number % count == 0:
+            shift += 1
+        first = (number + start) % count
+        others = [
+            brokers[(first + 1 + (shift + nth) % (count - 1)) % count]
+            for nth in range(replication - 1)
+        ]
+        assignment[number] = [brokers[first], *others]
+    return assignment
+
+
+def check_counts(partitions: int, replication: int, brokers: int) -> None:
+    if partitions <= 0:
+        raise KafkaError(
+            ErrorCode.invalid_partitions,
+            f"Number of partitions must be larger than 0, not {partitions}.",
+        )
+    if replication <= 0:
+        raise KafkaError(
+            ErrorCode.invalid_replication_factor,
+            f"Replication factor must be larger than 0, not {replication}.",
+        )
+    if replication > brokers:
+        raise KafkaError(
+            ErrorCode.invalid_replication_factor,
+            f"Replication factor: {replication} larger than available brokers: {brokers}.",
+        )
+
+
+def check_assignment(
+    assignment: dict[int, list[int]], live: Iterable[int], first_partition: int = 0
+) -> None:
+    """Refuse an assignment by hand that names a partition or a broker wrongly."""
+    expected = list(range(first_partition, first_partition + len(assignment)))
+    widths = {len(replicas) for replicas in assignment.values()}
+    unknown = sorted(
+        {broker for replicas in assignment.values() for broker in replicas} - set(live)
+    )
+    fault = ""
+    if sorted(assignment) != expected:
+        fault = f"partitions must be numbered {expected}, not {sorted(assignment)}"
+    elif len(widths) != 1 or 0 in widths:
+        fault = "all partitions must have the same number of replicas, at least one"
+    elif any(len(set(replicas)) != len(replicas) for replicas in assignment.values()):
+        fault = "a partition has two replicas on one broker"
+    elif unknown:
+        fault = f"brokers {unknown} do not exist"
+    if fault:
+        raise KafkaError(
+            ErrorCode.invalid_replica_assignment, f"Invalid replica assignment: {fault}"
+        )
