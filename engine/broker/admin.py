@@ -1,0 +1,134 @@
+"""Changing topics and configurations: a broker writes what is wanted to ZooKeeper.
+
+    create    /config/topics/T, then /brokers/topics/T      the controller sees the new topic
+    delete    /admin/delete_topics/T                        and carries it out
+    grow      /brokers/topics/T                             with more partitions
+    configure /config/topics/T, then /config/changes/...    every broker reads the entity again
+
+Nothing here touches a log: what follows from a change is the controller's to decide.
+"""
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+
+from engine.broker.metadata import Metadata
+from engine.broker.zookeeper import ZookeeperClient
+from engine.config import BrokerConfig, Layer, Source, TopicConfig
+from engine.config.key import printed
+from engine.controller import znodes
+from engine.controller.topics import check_new_name
+from engine.controller.writes import Create, Set
+from engine.errors import ErrorCode, KafkaError
+
+DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
+
+
+class Admin:
+    def __init__(
+        self, config: BrokerConfig, zookeeper: ZookeeperClient, metadata: Metadata
+    ) -> None:
+        self.static = config
+        self._zookeeper = zookeeper
+        self._metadata = metadata
+        self.overrides: dict[tuple[str, str], dict[str, str]] = {}  # (kind, entity) -> what was set
+        self._configs: dict[str, TopicConfig] = {}
+
+    # -- configuration -------------------------------------------------------------------
+
+    @property
+    def broker_config(self) -> BrokerConfig:
+        """What the command line said, and over it what was changed while running."""
+        changed = self.overrides.get(("brokers", DYNAMIC_DEFAULT), {}) | self.overrides.get(
+            ("brokers", str(self.static.broker_id)), {}
+        )
+        return BrokerConfig.parse(changed, base=self.static) if changed else self.static
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        if topic not in self._configs:
+            overrides = self.overrides.get(("topics", topic), {})
+            defaults = self.broker_config.topic_defaults()
+            self._configs[topic] = TopicConfig.parse(overrides, base=defaults)
+        return self._configs[topic]
+
+    def layers(self) -> list[Layer]:
+        """Where this broker's values are from; what was given equal to a default counts as it."""
+        keys, texts = BrokerConfig.keys(), self.static.texts()
+        static = {
+            name: text
+            for name, text in texts.items()
+            if text is not None and text != printed(keys[name].default)
+        }
+        here, everywhere = str(self.static.broker_id), DYNAMIC_DEFAULT
+        return [
+            (Source.DYNAMIC_BROKER, self.overrides.get(("brokers", here), {})),
+            (Source.DYNAMIC_DEFAULT_BROKER, self.overrides.get(("brokers", everywhere), {})),
+            (Source.STATIC_BROKER, static),
+        ]
+
+    async def reload(self, kind: str, entity: str) -> None:
+        """Read an entity's overrides again."""
+        try:
+            data, _ = await self._zookeeper.get(znodes.config_path(kind, entity))
+            self.overrides[kind, entity] = znodes.decode_config(data)
+        except NoNodeError:
+            self.overrides.pop((kind, entity), None)
+        self._configs.clear()
+
+    async def change_config(self, kind: str, entity: str, overrides: Mapping[str, str]) -> None:
+        """Replace what is set for an entity, and tell every broker. It was validated before."""
+        path, data = znodes.config_path(kind, entity), znodes.encode_config(overrides)
+        try:
+            await self._zookeeper.set(path, data)
+        except NoNodeError:
+            await self._zookeeper.create(path, data)
+        change = znodes.encode_config_change(kind, entity)
+        await self._zookeeper.create(znodes.CONFIG_CHANGE, change, sequence=True)
+        await self.reload(kind, entity)
+
+    # -- topics --------------------------------------------------------------------------
+
+    def check_new(self, name: str, overrides: Mapping[str, str | None]) -> TopicConfig:
+        """Refuse a topic that cannot be: its name, or its configuration."""
+        check_new_name(name, self._metadata.topics)
+        return TopicConfig.parse(overrides, base=self.broker_config.topic_defaults())
+
+    async def create_topic(
+        self, name: str, assignment: Mapping[int, list[int]], overrides: Mapping[str, str]
+    ) -> None:
+        """Both nodes or neither; the topic exists from then on, its leaders come in a moment."""
+        partitions = {n: znodes.Replicas(tuple(ids)) for n, ids in assignment.items()}
+        topic = znodes.Topic(uuid4(), partitions)
+        config_path = znodes.config_path("topics", name)
+        config = znodes.encode_config(overrides)
+        left_over = await self._zookeeper.exists(config_path)
+        write = Set(config_path, config) if left_over else Create(config_path, config)
+        try:
+            await self._zookeeper.multi(write, Create(znodes.topic_path(name), topic.encode()))
+        except NodeExistsError as error:
+            raise KafkaError(
+                ErrorCode.topic_already_exists, f"Topic '{name}' already exists."
+            ) from error
+        await self.reload("topics", name)
+
+    async def add_partitions(self, name: str, added: Mapping[int, list[int]]) -> None:
+        """Refused if somebody else has added some of them, or deleted the topic, meanwhile."""
+        new = {number: znodes.Replicas(tuple(ids)) for number, ids in added.items()}
+        try:
+            data, stat = await self._zookeeper.get(znodes.topic_path(name))
+            topic = znodes.Topic.decode(data)
+            if new.keys() & topic.partitions.keys():
+                raise BadVersionError
+            grown = topic._replace(partitions={**topic.partitions, **new})
+            await self._zookeeper.set(znodes.topic_path(name), grown.encode(), stat.version)
+        except (BadVersionError, NoNodeError) as error:
+            raise KafkaError(
+                ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"
+            ) from error
+
+    async def delete_topic(self, name: str) -> None:
+        try:
+            await self._zookeeper.create(znodes.deleted_topic_path(name))
+        except NodeExistsError:
+            return  # asked for already

@@ -1,0 +1,98 @@
+"""What a new topic is to look like: what was asked for, completed by the broker's defaults.
+
+    partitions, replication      counts, or -1 for num.partitions and default.replication.factor
+    replicas by hand             instead of both
+    nothing but a name           a client produced to it, or asked for it: see `unasked`
+
+A `Plan` has passed every check that Kafka makes; `Admin.create_topic` carries it out.
+Left out: racks, which Kafka also spreads replicas over.
+"""
+
+from collections.abc import Mapping
+from random import randrange
+from typing import NamedTuple
+
+from engine.broker.broker import Broker
+from engine.config import TopicConfig
+from engine.controller.topics import check_assignment, spread
+from engine.errors import ErrorCode, KafkaError
+
+DEFAULT = -1
+
+
+class Plan(NamedTuple):
+    name: str
+    assignment: Mapping[
+        int, list[int]
+    ]  # the replicas of each partition, the preferred leader first
+    overrides: Mapping[str, str]
+    config: TopicConfig  # all that holds for it, overridden or not
+
+    @property
+    def replication(self) -> int:
+        return len(self.assignment[0])
+
+
+def plan(
+    broker: Broker,
+    name: str,
+    overrides: Mapping[str, str],
+    *,
+    partitions: int = DEFAULT,
+    replication: int = DEFAULT,
+    by_hand: Mapping[int, list[int]] | None = None,
+) -> Plan:
+    config = broker.admin.check_new(name, overrides)
+    live = sorted(broker.metadata.brokers)
+    if by_hand:
+        if (partitions, replication) != (DEFAULT, DEFAULT):
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time.",
+            )
+        check_assignment(dict(by_hand), live)
+        return Plan(name, by_hand, overrides, config)
+    defaults = broker.config
+    assignment = spread(
+        defaults.num_partitions if partitions == DEFAULT else partitions,
+        defaults.default_replication_factor if replication == DEFAULT else replication,
+        live,
+        start=randrange(1000),
+        shift=randrange(1000),
+    )
+    return Plan(name, assignment, overrides, config)
+
+
+def unasked(broker: Broker, name: str) -> Plan:
+    """The topic that is created when somebody wants to use it and it is not there."""
+    config = broker.config
+    match name:
+        case "__consumer_offsets":
+            return plan(
+                broker,
+                name,
+                {
+                    "cleanup.policy": "compact",
+                    "compression.type": "producer",
+                    "segment.bytes": str(config.offsets_topic_segment_bytes),
+                },
+                partitions=config.offsets_topic_num_partitions,
+                replication=config.offsets_topic_replication_factor,
+            )
+        case "__transaction_state":
+            return plan(
+                broker,
+                name,
+                {
+                    "cleanup.policy": "compact",
+                    "compression.type": "uncompressed",
+                    "segment.bytes": str(config.transaction_state_log_segment_bytes),
+                    "min.insync.replicas": str(config.transaction_state_log_min_isr),
+                    "unclean.leader.election.enable": "false",
+                },
+                partitions=config.transaction_state_log_num_partitions,
+                replication=config.transaction_state_log_replication_factor,
+            )
+        case _:
+            return plan(broker, name, {})

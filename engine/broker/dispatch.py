@@ -1,0 +1,67 @@
+"""From a frame to a handler and back: which API is served by which function.
+
+What is not in the table is not advertised, and a client that asks for it all the same is
+disconnected, as by Kafka. A client that is too new asks for an ApiVersions that we don't know; it
+is told so in the oldest form, and asks again.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers import (
+    configs,
+    fetch,
+    log_dirs,
+    metadata,
+    offsets,
+    produce,
+    producers,
+    records,
+    topics,
+    versions,
+)
+from engine.broker.server import Connection, Pieces
+from engine.wire.apis import APIS, Api
+from engine.wire.codec import decode_request, encode_pieces
+from engine.wire.errors import UnservedVersion
+from engine.wire.frame import Frame
+
+Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
+
+HANDLERS: dict[Api, Handler] = {
+    Api.PRODUCE: produce.handle,
+    Api.FETCH: fetch.handle,
+    Api.LIST_OFFSETS: offsets.list_offsets,
+    Api.METADATA: metadata.handle,
+    Api.API_VERSIONS: versions.handle,
+    Api.CREATE_TOPICS: topics.create,
+    Api.DELETE_TOPICS: topics.delete,
+    Api.DELETE_RECORDS: records.delete,
+    Api.INIT_PRODUCER_ID: producers.init_producer_id,
+    Api.OFFSET_FOR_LEADER_EPOCH: offsets.for_leader_epoch,
+    Api.DESCRIBE_CONFIGS: configs.describe,
+    Api.ALTER_CONFIGS: configs.alter,
+    Api.DESCRIBE_LOG_DIRS: log_dirs.handle,
+    Api.CREATE_PARTITIONS: topics.create_partitions,
+    Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
+    Api.DESCRIBE_CLUSTER: metadata.describe_cluster,
+    Api.DESCRIBE_PRODUCERS: producers.describe,
+}
+
+
+class Dispatcher:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
+        try:
+            header, request = decode_request(frame, HANDLERS)
+        except UnservedVersion as error:
+            if error.header.api_key != Api.API_VERSIONS:
+                raise
+            return encode_pieces(error.header._replace(api_version=0), versions.unsupported())
+        connection.client_id = header.client_id
+        call = Call(header, connection.peer)
+        response = await HANDLERS[APIS[header.api_key]](self._broker, call, request)
+        return None if response is None else encode_pieces(header, response)

@@ -1,0 +1,265 @@
+"""DescribeConfigs (API 32), versions 1 to 4; AlterConfigs (API 33), 0 to 2; IncrementalAlterConfigs
+(API 44), 0 to 1.
+
+    resource   topic T               what was set for it, over the broker's defaults
+               broker N, itself      what can be changed while it runs, and (read only) the rest
+               broker ""             what was set for all brokers at once
+
+AlterConfigs replaces all that was set for a resource; IncrementalAlterConfigs sets, deletes,
+appends to a list or subtracts from one, key by key. Both check the whole outcome first, then
+write it to ZooKeeper, whence every broker takes it; here it counts before the answer goes out.
+
+Left out: log levels (broker loggers), policies, secrets.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kio.schema.alter_configs.v2.response import AlterConfigsResourceResponse, AlterConfigsResponse
+from kio.schema.describe_configs.v4.response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterConfigsResponse
+
+from engine.broker.admin import DYNAMIC_DEFAULT
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of, message_of
+from engine.config import (
+    BrokerConfig,
+    Config,
+    Entry,
+    Source,
+    TopicConfig,
+    Type,
+    describe_broker,
+    describe_topic,
+)
+from engine.config.key import printed
+from engine.controller.topics import check_name
+from engine.errors import ErrorCode, KafkaError
+
+
+class Resource(IntEnum):
+    """What has a configuration, by Kafka's numbers."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+
+
+class Operation(IntEnum):
+    """What is to be done with one key, by Kafka's numbers."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Entity(NamedTuple):
+    """A resource as ZooKeeper has it: /config/KIND/NAME."""
+
+    kind: str  # topics or brokers
+    name: str  # a topic, a broker id, or <default>
+
+    @property
+    def config(self) -> type[Config]:
+        return TopicConfig if self.kind == "topics" else BrokerConfig
+
+
+def _entity(broker: Broker, asked: Any) -> Entity:
+    name = asked.resource_name
+    match asked.resource_type:
+        case Resource.TOPIC:
+            check_name(name)
+            if name not in broker.metadata.topics:
+                raise KafkaError(
+                    ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
+                )
+            return Entity("topics", name)
+        case Resource.BROKER:
+            if name and not name.isdecimal():
+                raise _invalid(f"Broker id must be an integer, but it is: {name}")
+            if name and int(name) != broker.id:
+                raise _invalid(
+                    f"Unexpected broker id, expected {broker.id} or empty string, "
+                    f"but received {name}"
+                )
+            return Entity("brokers", str(int(name)) if name else DYNAMIC_DEFAULT)
+        case Resource.BROKER_LOGGER:
+            raise _invalid("The log levels of this broker can't be changed while it runs")
+        case _:
+            raise _invalid(f"Unexpected resource type {asked.resource_type} for resource {name}")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_request, message)
+
+
+# -- DescribeConfigs -------------------------------------------------------------------------
+
+
+async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsResponse:
+    results = []
+    for asked in request.resources:
+        outcome = await attempt(_entries(broker, asked))
+        results.append(
+            DescribeConfigsResult(
+                error_code=code_of(outcome),
+                error_message=message_of(outcome),
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+                configs=()
+                if isinstance(outcome, KafkaError)
+                else tuple(
+                    _described(entry, request)
+                    for entry in outcome
+                    if not asked.configuration_keys or entry.name in asked.configuration_keys
+                ),
+            )
+        )
+    return DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
+
+
+async def _entries(broker: Broker, asked: Any) -> list[Entry]:
+    admin, entity = broker.admin, _entity(broker, asked)
+    if entity.kind == "topics":
+        overrides = admin.overrides.get(entity, {})
+        return describe_topic(admin.topic_config(entity.name), overrides, admin.layers())
+    if entity.name != DYNAMIC_DEFAULT:
+        return describe_broker(admin.broker_config, admin.layers())
+    overrides = admin.overrides.get(entity, {})
+    config = BrokerConfig.parse(overrides, base=admin.static)
+    layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
+    return [entry for entry in describe_broker(config, layers) if entry.name in overrides]
+
+
+def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=False,
+        synonyms=tuple(
+            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            for each in (entry.synonyms if request.include_synonyms else ())
+        ),
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+# -- AlterConfigs and IncrementalAlterConfigs ------------------------------------------------
+
+
+async def alter(broker: Broker, call: Call, request: Any) -> AlterConfigsResponse:
+    answers = [
+        _altered(asked, await attempt(_replace(broker, asked, request.validate_only)))
+        for asked in request.resources
+    ]
+    return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
+
+
+async def incremental_alter(
+    broker: Broker, call: Call, request: Any
+) -> IncrementalAlterConfigsResponse:
+    answers = [
+        _altered(asked, await attempt(_modify(broker, asked, request.validate_only)))
+        for asked in request.resources
+    ]
+    return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
+
+
+def _altered(asked: Any, outcome: object) -> AlterConfigsResourceResponse:
+    """Both APIs have the same fields here."""
+    return AlterConfigsResourceResponse(
+        error_code=code_of(outcome),
+        error_message=message_of(outcome),
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )
+
+
+async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
+    entity = _entity(broker, asked)
+    _refuse_null(each.name for each in asked.configs if each.value is None)
+    values = {each.name: each.value for each in asked.configs}
+    await _configure(broker, entity, values, validate_only)
+
+
+async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
+    entity = _entity(broker, asked)
+    twice = [name for name, count in Counter(it.name for it in asked.configs).items() if count > 1]
+    if twice:
+        raise _invalid(f"Error due to duplicate config keys : {','.join(twice)}")
+    _refuse_null(
+        f"{each.config_operation}:{each.name}"
+        for each in asked.configs
+        if each.value is None and each.config_operation != Operation.DELETE
+    )
+    await broker.admin.reload(*entity)
+    values = dict(broker.admin.overrides.get(entity, {}))
+    for each in asked.configs:
+        _operate(entity.config, values, each)
+    await _configure(broker, entity, values, validate_only)
+
+
+def _refuse_null(names: Iterable[str]) -> None:
+    if named := ",".join(names):
+        raise _invalid(f"Null value not supported for : {named}")
+
+
+def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
+    match change.config_operation:
+        case Operation.SET:
+            values[change.name] = change.value
+        case Operation.DELETE:
+            values.pop(change.name, None)
+        case Operation.APPEND | Operation.SUBTRACT as operation:
+            word = Operation(operation).name.lower()
+            key = config.find(change.name)
+            if key.type != Type.LIST:
+                raise _invalid(f"Config value {word} is not allowed for config key: {key.name}")
+            old = _items(values.get(key.name, printed(key.default)))
+            named = _items(change.value)
+            kept = [item for item in old if item not in named]
+            values[key.name] = ",".join(kept if word == "subtract" else [*old, *named])
+        case _:
+            raise _invalid(f"There is no config operation {change.config_operation}")
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",") if item.strip()]
+
+
+async def _configure(
+    broker: Broker, entity: Entity, values: Mapping[str, str], validate_only: bool
+) -> None:
+    _check(broker, entity, values)
+    if not validate_only:
+        await broker.admin.change_config(entity.kind, entity.name, values)
+        broker.replicas.reconfigure(broker.admin.topic_config)
+
+
+def _check(broker: Broker, entity: Entity, values: Mapping[str, str]) -> None:
+    """Refuse a key that is not there, one that takes a restart, or a value that cannot be."""
+    keys = [entity.config.find(name) for name in values]
+    try:
+        if entity.kind == "topics":
+            TopicConfig.parse(values, base=broker.admin.broker_config.topic_defaults())
+            return
+        fixed = [key.name for key in keys if not key.dynamic]
+        if fixed:
+            raise _invalid(f"Cannot update these configs dynamically: {', '.join(fixed)}")
+        BrokerConfig.parse(values, base=broker.admin.static)
+    except KafkaError as error:
+        resource = f"{Resource.TOPIC.name if entity.kind == 'topics' else Resource.BROKER.name}"
+        raise _invalid(
+            f"Invalid config value for resource {resource} {entity.name}: {error.message}"
+        ) from error

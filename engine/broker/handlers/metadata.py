@@ -1,0 +1,130 @@
+"""Metadata (API 3), versions 0 to 11, and DescribeCluster (API 60), version 0.
+
+Who is alive, who is controller, and who leads what: all that a client needs to find the broker
+for its next request. Any broker answers, from what the controller told it.
+
+    topics null      all of them (in version 0: an empty list)
+    topics empty     none: the brokers only
+    a new name       created if `auto.create.topics.enable` and the client allow it, and answered
+                     with LEADER_NOT_AVAILABLE: it is on its way, ask again
+
+Left out: asking for topics by id, which no version before 12 does; authorization: who asks what
+they may do is told "everything", as by a Kafka without an authorizer.
+"""
+
+from typing import Any
+
+from kio.schema.describe_cluster.v0.response import DescribeClusterBroker, DescribeClusterResponse
+
+# Version 10 has all that 11 has, and the operations on the cluster, which 11 left to
+# DescribeCluster.
+from kio.schema.metadata.v10.response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+from engine.broker import creation
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of
+from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
+from engine.controller.topics import INTERNAL, check_name
+from engine.errors import ErrorCode, KafkaError
+
+NOT_ASKED = -(2**31)  # operations that nobody asked for
+# A bit for each operation that there is on a topic and on the cluster, by Kafka's numbers: read 3,
+# write 4, create 5, delete 6, alter 7, describe 8, cluster action 9, describe and alter configs
+# 10 and 11, idempotent write 12.
+ON_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+ON_CLUSTER = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+
+
+async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
+    asked = request.topics
+    if asked is None or (call.version == 0 and not asked):
+        found: list[TopicInfo | KafkaError] = list(broker.metadata.topics.values())
+        names = list(broker.metadata.topics)
+    else:
+        create = broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
+        each_once = dict.fromkeys(asked)
+        found = [await attempt(_find(broker, topic, create)) for topic in each_once]
+        names = [topic.name or "" for topic in each_once]
+    allowed = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+    asks_for_cluster = getattr(request, "include_cluster_authorized_operations", False)
+    return MetadataResponse(
+        throttle_time=NO_THROTTLE,
+        brokers=tuple(
+            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.metadata.brokers.values()
+        ),
+        cluster_id=broker.metadata.cluster_id,
+        controller_id=broker.metadata.controller,
+        topics=tuple(
+            _topic(broker, name, outcome, allowed)
+            for name, outcome in zip(names, found, strict=True)
+        ),
+        cluster_authorized_operations=ON_CLUSTER if asks_for_cluster else NOT_ASKED,
+    )
+
+
+async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
+    if asked.name is None or asked.topic_id is not None:
+        raise KafkaError(ErrorCode.invalid_request, "topics are asked for by name, not by id")
+    topic = broker.metadata.topics.get(asked.name)
+    if topic is not None:
+        return topic
+    check_name(asked.name)
+    if not create:
+        raise KafkaError(ErrorCode.unknown_topic_or_partition)
+    try:
+        plan = creation.unasked(broker, asked.name)
+        await broker.admin.create_topic(plan.name, plan.assignment, plan.overrides)
+    except KafkaError as error:
+        if error.code != ErrorCode.topic_already_exists:  # another client was quicker
+            raise
+    raise KafkaError(ErrorCode.leader_not_available)
+
+
+def _topic(
+    broker: Broker, name: str, outcome: TopicInfo | KafkaError, allowed: int
+) -> MetadataResponseTopic:
+    found = None if isinstance(outcome, KafkaError) else outcome
+    partitions = sorted(found.partitions.items()) if found else ()
+    return MetadataResponseTopic(
+        error_code=code_of(outcome),
+        name=name,
+        topic_id=found.id if found else None,
+        is_internal=name in INTERNAL,
+        partitions=tuple(_partition(broker, number, info) for number, info in partitions),
+        topic_authorized_operations=allowed,
+    )
+
+
+def _partition(broker: Broker, number: int, info: PartitionInfo) -> MetadataResponsePartition:
+    live = broker.metadata.brokers
+    led = info.leader in live
+    return MetadataResponsePartition(
+        error_code=ErrorCode.none if led else ErrorCode.leader_not_available,
+        partition_index=number,
+        leader_id=info.leader if led else NO_BROKER,
+        leader_epoch=info.leader_epoch,
+        replica_nodes=info.replicas,
+        isr_nodes=info.isr,
+        offline_replicas=tuple(replica for replica in info.replicas if replica not in live),
+    )
+
+
+async def describe_cluster(broker: Broker, call: Call, request: Any) -> DescribeClusterResponse:
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=ErrorCode.none,
+        cluster_id=broker.metadata.cluster_id,
+        controller_id=broker.metadata.controller,
+        brokers=tuple(
+            DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.metadata.brokers.values()
+        ),
+        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+    )

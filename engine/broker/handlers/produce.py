@@ -1,0 +1,124 @@
+"""Produce (API 0), versions 3 to 9: store batches of records.
+
+    acks  0   no answer at all; after an error the connection is closed, so that the client notices
+          1   the answer comes when the leader has it
+         -1   when all in-sync replicas have it, or after `timeout` with REQUEST_TIMED_OUT
+
+Every partition is answered for itself. The batch is checked by its header and CRC and stored as
+it came; see storage/validation.py.
+Left out: message formats before version 2 (magic 0 and 1), which Kafka 2.8 converts.
+"""
+
+import asyncio
+from typing import Any
+
+from kio.schema.produce.v9.response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.times import to_time
+from engine.controller.topics import INTERNAL
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.files import Buffer
+from engine.storage.log import Appended
+from engine.wire.errors import Malformed
+
+ACKS = (-1, 0, 1)
+ZSTD_SINCE = 7
+
+Outcome = Appended | KafkaError
+
+
+async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | None:
+    outcomes = {
+        TopicPartition(topic.name, each.index): _append(
+            broker, call, TopicPartition(topic.name, each.index), each.records, request.acks
+        )
+        for topic in request.topic_data
+        for each in topic.partition_data
+    }
+    if request.acks == 0:
+        failed = [str(outcome) for outcome in outcomes.values() if isinstance(outcome, KafkaError)]
+        if failed:
+            raise Malformed(f"acks=0, so this cannot be answered: {failed[0]}")
+        return None
+    if request.acks == -1:
+        until = asyncio.get_running_loop().time() + request.timeout.total_seconds()
+        for partition, outcome in outcomes.items():
+            if isinstance(outcome, Appended):
+                outcomes[partition] = await _replicated(broker, partition, outcome, until)
+    return _response(broker, outcomes)
+
+
+def _append(
+    broker: Broker, call: Call, partition: TopicPartition, batch: Buffer | None, acks: int
+) -> Outcome:
+    try:
+        if acks not in ACKS:
+            raise KafkaError(
+                ErrorCode.invalid_required_acks, f"acks must be -1, 0 or 1, not {acks}"
+            )
+        if partition.topic in INTERNAL:
+            raise KafkaError(ErrorCode.invalid_topic_exception, f"{partition.topic} is internal")
+        if not batch:
+            raise KafkaError(ErrorCode.invalid_record, "the request holds no batch")
+        old = call.version < ZSTD_SINCE and len(batch) >= HEADER_SIZE
+        if old and Header.parse(batch).attributes & 7 == Codec.ZSTD:
+            raise KafkaError(
+                ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
+            )
+        required = broker.admin.topic_config(partition.topic).min_insync_replicas
+        return broker.replicas.append(partition, batch, required if acks == -1 else 0)
+    except KafkaError as error:
+        return call.refused(partition, error)
+
+
+async def _replicated(
+    broker: Broker, partition: TopicPartition, stored: Appended, until: float
+) -> Outcome:
+    """Wait until the in-sync replicas have it; the leader may change meanwhile."""
+    try:
+        while broker.replicas.find(partition)[0].high_watermark <= stored.last_offset:
+            if not await broker.purgatory.wait([partition], until):
+                raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")
+    except KafkaError as error:
+        return error
+    return stored
+
+
+def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
+    topics: dict[str, list[PartitionProduceResponse]] = {}
+    for partition, outcome in outcomes.items():
+        topics.setdefault(partition.topic, []).append(_answer(broker, partition, outcome))
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(name=name, partition_responses=tuple(answers))
+            for name, answers in topics.items()
+        )
+    )
+
+
+def _answer(
+    broker: Broker, partition: TopicPartition, outcome: Outcome
+) -> PartitionProduceResponse:
+    if isinstance(outcome, KafkaError):
+        return PartitionProduceResponse(
+            index=partition.partition,
+            error_code=outcome.code,
+            base_offset=-1,
+            record_errors=(),
+            error_message=outcome.message,
+        )
+    return PartitionProduceResponse(
+        index=partition.partition,
+        error_code=ErrorCode.none,
+        base_offset=outcome.first_offset,
+        log_append_time=to_time(outcome.append_time),
+        log_start_offset=broker.replicas.log_start(partition),
+        record_errors=(),
+    )

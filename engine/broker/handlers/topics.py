@@ -1,0 +1,300 @@
+"""CreateTopics (API 19), versions 2 to 7; DeleteTopics (API 20), 1 to 6; CreatePartitions (API
+37), 0 to 3.
+
+    check everything -> write the wish to ZooKeeper -> wait until the controller has done it
+
+Only the controller takes these requests; the others answer NOT_CONTROLLER, and the client finds
+it in the metadata. Each topic is answered for itself. With `validate_only` it ends after the
+checks. When the controller takes longer than `timeout`, the answer is REQUEST_TIMED_OUT, and
+it goes on all the same.
+
+Left out: racks, creation policies, quotas.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kio.schema.create_partitions.v3.response import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from kio.schema.create_topics.v7.response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
+
+from engine.broker.broker import Broker, Call
+from engine.broker.creation import Plan, plan
+from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of, deadline, message_of
+from engine.broker.metadata import NO_BROKER, TopicInfo
+from engine.config import describe_topic
+from engine.controller.topics import check_assignment, spread
+from engine.errors import ErrorCode, KafkaError
+
+DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
+
+
+def _check_controller(broker: Broker) -> None:
+    if broker.metadata.controller != broker.id:
+        raise KafkaError(
+            ErrorCode.not_controller, f"the controller is broker {broker.metadata.controller}"
+        )
+
+
+def _check_once(names: Counter[str], name: str) -> None:
+    if names[name] > 1:
+        raise KafkaError(ErrorCode.invalid_request, f"{name} stands in the request twice")
+
+
+def _has_leaders(broker: Broker, name: str, partitions: Collection[int]) -> bool:
+    topic = broker.metadata.topics.get(name)
+    return topic is not None and all(
+        number in topic.partitions and topic.partitions[number].leader != NO_BROKER
+        for number in partitions
+    )
+
+
+async def _wait_for_leaders(
+    broker: Broker, name: str, partitions: Collection[int], until: float
+) -> None:
+    if not await broker.metadata.until(partial(_has_leaders, broker, name, partitions), until):
+        raise KafkaError(ErrorCode.request_timed_out, f"{name} has no leaders yet")
+
+
+# -- CreateTopics ----------------------------------------------------------------------------
+
+
+async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsResponse:
+    names = Counter(topic.name for topic in request.topics)
+    outcomes = [
+        await attempt(_create(broker, names, topic, request.validate_only))
+        for topic in request.topics
+    ]
+    if not request.validate_only:
+        until = deadline(request.timeout)
+        outcomes = [await attempt(_created(broker, outcome, until)) for outcome in outcomes]
+    return CreateTopicsResponse(
+        throttle_time=NO_THROTTLE,
+        topics=tuple(
+            _creation(broker, topic.name, outcome)
+            for topic, outcome in zip(request.topics, outcomes, strict=True)
+        ),
+    )
+
+
+async def _create(broker: Broker, names: Counter[str], topic: Any, validate_only: bool) -> Plan:
+    _check_controller(broker)
+    _check_once(names, topic.name)
+    planned = plan(
+        broker,
+        topic.name,
+        {each.name: each.value for each in topic.configs},
+        partitions=topic.num_partitions,
+        replication=topic.replication_factor,
+        by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
+    )
+    if not validate_only:
+        await broker.admin.create_topic(planned.name, planned.assignment, planned.overrides)
+    return planned
+
+
+async def _created(broker: Broker, outcome: Plan | KafkaError, until: float) -> Plan:
+    if isinstance(outcome, KafkaError):
+        raise outcome
+    await _wait_for_leaders(broker, outcome.name, outcome.assignment, until)
+    return outcome
+
+
+def _creation(broker: Broker, name: str, outcome: Plan | KafkaError) -> CreatableTopicResult:
+    if isinstance(outcome, KafkaError):
+        return CreatableTopicResult(
+            name=name,
+            topic_id=None,
+            error_code=outcome.code,
+            error_message=outcome.message,
+            configs=(),
+        )
+    topic = broker.metadata.topics.get(name)
+    entries = describe_topic(outcome.config, outcome.overrides, broker.admin.layers())
+    return CreatableTopicResult(
+        name=name,
+        topic_id=topic.id if topic else None,
+        error_code=ErrorCode.none,
+        error_message=None,
+        num_partitions=len(outcome.assignment),
+        replication_factor=outcome.replication,
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=False,
+            )
+            for entry in entries
+        ),
+    )
+
+
+# -- DeleteTopics ----------------------------------------------------------------------------
+
+
+class Wanted(NamedTuple):
+    """A topic to delete: by its name, or since version 6 by its id."""
+
+    name: str | None
+    id: UUID | None
+
+
+async def delete(broker: Broker, call: Call, request: Any) -> DeleteTopicsResponse:
+    by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
+    wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
+    outcomes = [await attempt(_delete(broker, call, each)) for each in wanted]
+    until = deadline(request.timeout)
+    outcomes = [await attempt(_deleted(broker, outcome, until)) for outcome in outcomes]
+    return DeleteTopicsResponse(
+        throttle_time=NO_THROTTLE,
+        responses=tuple(
+            DeletableTopicResult(
+                name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
+                topic_id=each.id,
+                error_code=code_of(outcome),
+                error_message=message_of(outcome),
+            )
+            for each, outcome in zip(wanted, outcomes, strict=True)
+        ),
+    )
+
+
+async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
+    _check_controller(broker)
+    if not broker.config.delete_topic_enable:
+        known = call.version >= DELETION_DISABLED_SINCE
+        raise KafkaError(
+            ErrorCode.topic_deletion_disabled if known else ErrorCode.invalid_request,
+            "Topic deletion is disabled: delete.topic.enable is false.",
+        )
+    topic = _find(broker, wanted)
+    await broker.admin.delete_topic(topic.name)
+    return topic
+
+
+def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
+    if wanted.name is not None and wanted.id is not None:
+        raise KafkaError(
+            ErrorCode.invalid_request, "Topic name and topic ID can not both be specified."
+        )
+    topics = broker.metadata.topics
+    if wanted.id is None:
+        found, code = topics.get(wanted.name or ""), ErrorCode.unknown_topic_or_partition
+    else:
+        found = next((topic for topic in topics.values() if topic.id == wanted.id), None)
+        code = ErrorCode.unknown_topic_id
+    if found is None:
+        raise KafkaError(code)
+    return found
+
+
+async def _deleted(broker: Broker, outcome: TopicInfo | KafkaError, until: float) -> TopicInfo:
+    """Wait until this very topic is gone; a new one may have its name by then."""
+    if isinstance(outcome, KafkaError):
+        raise outcome
+    topics, topic = broker.metadata.topics, outcome
+    if not await broker.metadata.until(lambda: topics.get(topic.name) is not topic, until):
+        raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
+    return topic
+
+
+# -- CreatePartitions ------------------------------------------------------------------------
+
+
+async def create_partitions(broker: Broker, call: Call, request: Any) -> CreatePartitionsResponse:
+    names = Counter(topic.name for topic in request.topics)
+    outcomes = [
+        await attempt(_grow(broker, names, topic, request.validate_only))
+        for topic in request.topics
+    ]
+    if not request.validate_only:
+        until = deadline(request.timeout)
+        outcomes = [
+            await attempt(_grown(broker, topic.name, outcome, until))
+            for topic, outcome in zip(request.topics, outcomes, strict=True)
+        ]
+    return CreatePartitionsResponse(
+        throttle_time=NO_THROTTLE,
+        results=tuple(
+            CreatePartitionsTopicResult(
+                name=topic.name, error_code=code_of(outcome), error_message=message_of(outcome)
+            )
+            for topic, outcome in zip(request.topics, outcomes, strict=True)
+        ),
+    )
+
+
+Assignment = dict[int, list[int]]
+
+
+async def _grow(
+    broker: Broker, names: Counter[str], wanted: Any, validate_only: bool
+) -> Assignment:
+    _check_controller(broker)
+    _check_once(names, wanted.name)
+    topic = broker.metadata.topics.get(wanted.name)
+    if topic is None:
+        raise KafkaError(
+            ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
+        )
+    added = _added(broker, topic, wanted)
+    if not validate_only:
+        await broker.admin.add_partitions(wanted.name, added)
+    return added
+
+
+def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
+    """The replicas of the new partitions, spread on as those of the first ones were."""
+    count, live = len(topic.partitions), sorted(broker.metadata.brokers)
+    if wanted.count < count:
+        raise KafkaError(
+            ErrorCode.invalid_partitions,
+            f"Topic currently has {count} partitions, which is higher than the requested "
+            f"{wanted.count}.",
+        )
+    if wanted.count == count:
+        raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {count} partitions.")
+    first = topic.partitions[0].replicas
+    if wanted.assignments is None:
+        start = next((place for place, each in enumerate(live) if each >= first[0]), 0)
+        return spread(
+            wanted.count - count, len(first), live, start=start, shift=start, first_partition=count
+        )
+    by_hand = {
+        count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
+    }
+    if len(by_hand) != wanted.count - count:
+        raise KafkaError(
+            ErrorCode.invalid_replica_assignment,
+            f"Increasing the number of partitions by {wanted.count - count} but {len(by_hand)} "
+            "assignments provided.",
+        )
+    check_assignment(by_hand, live, count)
+    if len(by_hand[count]) != len(first):
+        raise KafkaError(
+            ErrorCode.invalid_replica_assignment,
+            f"Inconsistent replication factor between partitions, partition 0 has {len(first)} "
+            f"while the new ones have {len(by_hand[count])}.",
+        )
+    return by_hand
+
+
+async def _grown(
+    broker: Broker, name: str, outcome: Assignment | KafkaError, until: float
+) -> Assignment:
+    if isinstance(outcome, KafkaError):
+        raise outcome
+    await _wait_for_leaders(broker, name, outcome, until)
+    return outcome

@@ -1,0 +1,216 @@
+"""The replicas that live on this broker: their logs on disk, their roles, and who waits for them.
+
+The one place where a decision about a partition (replication/) meets its log (storage/). What a
+handler needs is here in the protocol's words: append a batch, read from an offset, find a time.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.broker.purgatory import Purgatory
+from engine.config import TopicConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.storage import retention
+from engine.storage.directory import LogDirectory
+from engine.storage.files import Buffer
+from engine.storage.log import Appended, Log
+from engine.storage.segment import Slice
+
+ANY_EPOCH = -1
+
+
+class Read(NamedTuple):
+    """What a reader gets of one partition."""
+
+    records: Slice
+    high_watermark: int
+    log_start: int
+
+
+class Replicas:
+    def __init__(
+        self,
+        broker_id: int,
+        directories: list[LogDirectory],
+        purgatory: Purgatory,
+        clock: Callable[[], int],
+    ) -> None:
+        self.broker_id = broker_id
+        self.directories = directories
+        self.purgatory = purgatory
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self._home: dict[TopicPartition, LogDirectory] = {}
+        self._clock = clock
+
+    # -- roles ---------------------------------------------------------------------------
+
+    def load(self, config_of: Callable[[str], TopicConfig]) -> None:
+        for directory in self.directories:
+            directory.load(config_of, self._clock())
+            self._home |= dict.fromkeys(directory.logs, directory)
+
+    def lead(
+        self,
+        partition: TopicPartition,
+        epoch: int,
+        replicas: Iterable[int],
+        isr: Iterable[int],
+        config: TopicConfig,
+        topic_id: UUID | None,
+    ) -> None:
+        """Become the leader of a partition, as the controller decided."""
+        directory = self._home.get(partition) or self._roomiest()
+        self._home[partition] = directory
+        with directory.guard(self._clock()):
+            log = directory.create(partition, config, self._clock(), topic_id)
+        role = self.partitions.setdefault(partition, Partition(partition, self.broker_id))
+        if epoch > role.leader_epoch:
+            known = directory.high_watermarks.get(partition, 0)
+            role.lead(epoch, tuple(replicas), tuple(isr), log.end_offset, known)
+        self.purgatory.wake(partition)
+
+    def _roomiest(self) -> LogDirectory:
+        """The usable directory with the fewest logs: where a new one goes."""
+        usable = [directory for directory in self.directories if directory.offline is None]
+        if not usable:
+            raise KafkaError(ErrorCode.kafka_storage_error, "no log directory is left")
+        return min(usable, key=lambda directory: len(directory.logs))
+
+    def delete(self, partition: TopicPartition) -> None:
+        self.partitions.pop(partition, None)
+        directory = self._home.pop(partition, None)
+        if directory is not None and directory.offline is None:
+            with directory.guard(self._clock()):
+                directory.delete(partition, self._clock())
+        self.purgatory.wake(partition)
+
+    def find(self, partition: TopicPartition, epoch: int = ANY_EPOCH) -> tuple[Partition, Log]:
+        """A partition that this broker leads, in the epoch that the client believes in."""
+        role = self.partitions.get(partition)
+        if role is None:
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition, f"{partition} is not on this broker"
+            )
+        directory = self._home[partition]
+        if directory.offline is not None:
+            raise KafkaError(ErrorCode.kafka_storage_error, directory.offline)
+        if not role.is_leader:
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
+            )
+        if epoch not in (ANY_EPOCH, role.leader_epoch):
+            older = epoch < role.leader_epoch
+            raise KafkaError(
+                ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch,
+                f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
+            )
+        return role, directory.logs[partition]
+
+    # -- what clients ask ----------------------------------------------------------------
+
+    def append(self, partition: TopicPartition, batch: Buffer, required_isr: int) -> Appended:
+        """Store a batch as leader. `required_isr`: min.insync.replicas, or 0 if not acks=all."""
+        role, log = self.find(partition)
+        if len(role.isr) < required_isr:
+            raise KafkaError(
+                ErrorCode.not_enough_replicas,
+                f"The size of the current ISR {list(role.isr)} is insufficient to satisfy the "
+                f"min.isr requirement of {required_isr} for partition {partition}",
+            )
+        now = self._clock()
+        with self._home[partition].guard(now):
+            stored = log.append(batch, role.leader_epoch, now)
+        if not stored.duplicate:
+            role.appended(log.end_offset)
+            self.purgatory.wake(partition)
+        return stored
+
+    def read(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        max_bytes: int,
+        epoch: int,
+        *,
+        at_least_one: bool,
+    ) -> Read:
+        """What a consumer may see from an offset on: nothing beyond the high watermark."""
+        role, log = self.find(partition, epoch)
+        with self._home[partition].guard(self._clock()):
+            records = log.read(
+                offset, max_bytes, limit=role.high_watermark, at_least_one=at_least_one
+            )
+        return Read(records, role.high_watermark, log.start_offset)
+
+    def delete_records(self, partition: TopicPartition, before: int) -> int:
+        """Move the log's start; -1 stands for the high watermark. Returns the new start."""
+        role, log = self.find(partition)
+        if before == -1:
+            before = role.high_watermark
+        if not log.start_offset <= before <= role.high_watermark:
+            if 0 <= before < log.start_offset:
+                return log.start_offset
+            raise KafkaError(
+                ErrorCode.offset_out_of_range,
+                f"{partition} can be deleted up to {role.high_watermark}, not {before}",
+            )
+        now = self._clock()
+        with self._home[partition].guard(now):
+            log.advance_start(before, now)
+            retention.enforce(log, now, role.high_watermark)
+        return log.start_offset
+
+    def log_start(self, partition: TopicPartition) -> int:
+        return self._home[partition].logs[partition].start_offset
+
+    def reconfigure(self, config_of: Callable[[str], TopicConfig]) -> None:
+        """Configurations have changed: every log takes over its own."""
+        self.each_log(lambda log, role: log.reconfigure(config_of(log.partition.topic)))
+
+    # -- upkeep --------------------------------------------------------------------------
+
+    def each_log(self, work: Callable[[Log, Partition], object]) -> None:
+        """Do something with every log; a directory that fails on the way is left out."""
+        now = self._clock()
+        for partition, directory in list(self._home.items()):
+            role = self.partitions.get(partition)
+            if role is None or directory.offline is not None:
+                continue
+            try:
+                with directory.guard(now):
+                    work(directory.logs[partition], role)
+            except KafkaError:
+                assert directory.offline is not None  # reported by the guard
+
+    def enforce_retention(self) -> None:
+        now = self._clock()
+        self.each_log(lambda log, role: retention.enforce(log, now, role.high_watermark))
+
+    def flush_due(self) -> None:
+        now = self._clock()
+        self.each_log(lambda log, role: log.flush_if_due(now))
+
+    def checkpoint(self) -> None:
+        now = self._clock()
+        for directory in self.directories:
+            if directory.offline is None:
+                try:
+                    with directory.guard(now):
+                        directory.sweep(now)
+                        directory.checkpoint(self._high_watermarks(directory))
+                except KafkaError:
+                    assert directory.offline is not None  # reported by the guard
+
+    def close(self) -> None:
+        for directory in self.directories:
+            directory.close(self._clock(), self._high_watermarks(directory))
+
+    def _high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        return {
+            partition: self.partitions[partition].high_watermark
+            for partition in directory.logs
+            if partition in self.partitions
+        }

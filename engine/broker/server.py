@@ -1,0 +1,179 @@
+"""The network edge: one loop, many connections, each served one request at a time.
+
+    bytes -> FrameReader -> queue -> handler -> pieces -> socket
+                              |                   |
+             stop reading when it is long     file slices go by sendfile
+
+A connection's requests are answered in the order they came, as Kafka does it: the next request
+is taken up when the answer to the one before is on its way. A client that does not read its
+answers so stops its own requests, and nobody else's.
+
+Invariant: memory per connection is bounded by one request being received, `QUEUED` waiting, and
+one answer being sent.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from engine.storage.segment import Slice
+from engine.wire.errors import Malformed
+from engine.wire.frame import Frame, FrameReader
+
+QUEUED = 8  # requests of one connection that may wait before we stop reading from it
+RECEIVE = 256 * 1024  # bytes read from a socket at once
+COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
+BUFFERED = 64 * 1024  # bytes that may wait for a slow reader before we wait too
+
+Pieces = Sequence[Any]  # bytes, and slices of files between them
+Handle = Callable[["Connection", Frame], Awaitable[Pieces | None]]
+
+log = logging.getLogger(__name__)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client. Created by the event loop when it connects."""
+
+    def __init__(self, server: "Server") -> None:
+        self.server = server
+        self.peer = "?"
+        self.last_used = 0.0  # the loop's time of the last bytes in
+        self.client_id: str | None = None
+        self._transport: asyncio.Transport | None = None
+        self._frames = FrameReader(server.max_request_bytes)
+        self._queue: deque[Frame] = deque()
+        self._arrived = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # -- called by the loop --------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=BUFFERED)
+        host, port, *_ = transport.get_extra_info("peername")
+        self.peer = f"{host}:{port}"
+        loop = asyncio.get_running_loop()
+        self.last_used = loop.time()
+        self._writable.set()
+        self.server.connections.add(self)
+        self._task = loop.create_task(self._serve(), name=f"connection {self.peer}")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.server.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_used = asyncio.get_running_loop().time()
+        try:
+            self._queue.extend(self._frames.feed(self.server.buffer[:nbytes]))
+        except Malformed as error:
+            self.close(str(error))
+            return
+        if self._queue:
+            self._arrived.set()
+        if len(self._queue) > QUEUED and self._transport is not None:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.server.connections.discard(self)
+        if self._frames.partial:
+            log.info("%s went away in the middle of a request", self.peer)
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- serving -------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        try:
+            while True:
+                frame = await self._next()
+                answer = await self.server.handle(self, frame)
+                if answer is not None:
+                    await self._send(answer)
+        except Malformed as error:
+            self.close(str(error))
+        except (ConnectionError, RuntimeError) as error:
+            self.close(f"cannot answer: {error}")  # the peer is gone; RuntimeError is sendfile's
+        except Exception:
+            log.exception("a bug met a request of %s (%s)", self.peer, self.client_id)
+            self.close("internal error")
+
+    async def _next(self) -> Frame:
+        while not self._queue:
+            self._arrived.clear()
+            await self._arrived.wait()
+        frame = self._queue.popleft()
+        if not self._queue and self._transport is not None:
+            self._transport.resume_reading()
+        return frame
+
+    async def _send(self, pieces: Pieces) -> None:
+        transport, loop = self._transport, asyncio.get_running_loop()
+        assert transport is not None
+        copied: list[bytes | bytearray | memoryview] = []
+        for piece in pieces:
+            if not isinstance(piece, Slice):
+                copied.append(piece)
+            elif piece.size <= COPIED:
+                copied.append(piece.read())
+            else:
+                transport.write(b"".join(copied))
+                copied.clear()
+                sent = await loop.sendfile(transport, piece.file, piece.position, piece.size)
+                if sent != piece.size:
+                    raise ConnectionError(f"{piece.file.name} was cut while it was being sent")
+        if copied:
+            transport.write(b"".join(copied))
+        await self._writable.wait()
+
+    def close(self, reason: str) -> None:
+        log.info("closing the connection of %s (%s): %s", self.peer, self.client_id, reason)
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Server:
+    """The listening socket and its connections."""
+
+    def __init__(self, handle: Handle, *, max_request_bytes: int, idle_ms: int) -> None:
+        self.handle = handle
+        self.max_request_bytes = max_request_bytes
+        self.connections: set[Connection] = set()
+        self.buffer = memoryview(bytearray(RECEIVE))  # shared: a chunk is used up at once
+        self._idle = idle_ms / 1000
+        self._server: asyncio.Server | None = None
+
+    async def bind(self, host: str, port: int) -> int:
+        """Take the port, without answering yet; returns it, as 0 asks for a free one."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self), host, port, backlog=1024, start_serving=False
+        )
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def serve(self) -> None:
+        assert self._server is not None
+        await self._server.start_serving()
+
+    def close_idle(self) -> None:
+        """Hang up on those that have not spoken for `connections.max.idle.ms`."""
+        horizon = asyncio.get_running_loop().time() - self._idle
+        for connection in [each for each in self.connections if each.last_used < horizon]:
+            connection.close("it was idle for too long")
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in list(self.connections):
+            connection.close("the broker is stopping")
+        await self._server.wait_closed()

@@ -1,0 +1,240 @@
+"""ZooKeeper for a broker that lives on one asyncio loop: a thin layer over kazoo.
+
+kazoo keeps the connection in a thread of its own. All that comes in there, answers, watches
+and changes of the session, is handed to the loop in the order in which the server sent it:
+
+    kazoo's thread:   answer 1   watch on /a   answer 2   session lost
+                         │            │            │           │      call_soon_threadsafe
+    the loop:         future 1   callback(/a)   future 2   listener(EXPIRED)
+
+Invariant: whoever watches /a hears of its change before an answer shows them the new /a.
+kazoo's usual handler, with a worker thread for watches and one for answers, cannot promise
+that; so ours has neither.
+
+The life of a session, as the listener is told:
+
+    CONNECTED ──> SUSPENDED ──> CONNECTED   in time: the same session, ephemeral nodes are there
+        ^             │
+        └── EXPIRED <─┘                     too late: the session is over, its nodes are gone
+
+Only the server can end a session, so EXPIRED is learned after reconnecting, and followed by
+CONNECTED with another id: the broker has to register again. Every watch fires once, also when
+the connection is lost, then with type NONE: read again, and watch again.
+
+kazoo's errors come through as they are (NoNodeError, NodeExistsError, BadVersionError; and
+ConnectionLoss, after which nobody knows whether the write was done).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, Self
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError, RolledBackError, RuntimeInconsistency
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.states import Callback, KazooState, WatchedEvent, ZnodeStat
+
+from engine.controller.writes import Check, Create, Delete, Set, Write
+
+Watch = Callable[[WatchedEvent], None]
+
+
+class State(Enum):
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"  # no connection; whether the session lives on is not known
+    EXPIRED = "expired"
+
+
+class Session(NamedTuple):
+    """What the listener is told."""
+
+    state: State
+    session_id: int | None  # None unless connected
+
+
+class ZookeeperClient:
+    """One session after another, from `connect` to `close`."""
+
+    def __init__(
+        self, hosts: str, session_timeout: float, listener: Callable[[Session], None] | None = None
+    ) -> None:
+        """Hosts as Kafka's zookeeper.connect has them: host:port,host:port/chroot."""
+        self.hosts = hosts
+        self.session_id: int | None = None  # of the session that is connected now
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._connected = self._loop.create_future()
+        self._kazoo = KazooClient(
+            hosts,
+            timeout=session_timeout,
+            handler=_LoopHandler(self._loop),
+            connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5},
+        )
+        self._kazoo.add_listener(self._session_changed)
+
+    async def connect(self, timeout: float) -> None:
+        self._kazoo.start_async()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._connected), timeout)
+        except TimeoutError:
+            await self.close()
+            raise TimeoutError(
+                f"no answer from ZooKeeper at {self.hosts} in {timeout:g} s: is it running?"
+            ) from None
+
+    async def close(self) -> None:
+        """Ends the session, so its ephemeral nodes go at once and not after the time-out."""
+        self._kazoo.remove_listener(self._session_changed)
+        await asyncio.to_thread(self._kazoo.stop)
+        self._kazoo.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]:
+        data, stat = await self._answer(self._kazoo.get_async(path, watch))
+        return data, stat
+
+    async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
+        """The watch fires for a node that comes into being, too."""
+        return await self._answer(self._kazoo.exists_async(path, watch))
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        names: list[str] = await self._answer(self._kazoo.get_children_async(path, watch))
+        return names
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        parents: bool = False,
+    ) -> tuple[str, ZnodeStat]:
+        """The name it got, and its stat: `czxid` of a broker's node is the broker's epoch."""
+        created = self._kazoo.create_async(
+            path, data, ephemeral=ephemeral, sequence=sequence, makepath=parents, include_data=True
+        )
+        name, stat = await self._answer(created)
+        return name, stat
+
+    async def ensure(self, path: str) -> None:
+        """A persistent path that may be there already, created with its parents."""
+        await self._answer(self._kazoo.ensure_path_async(path))
+
+    async def set(self, path: str, data: bytes, version: int = -1) -> ZnodeStat:
+        return await self._answer(self._kazoo.set_async(path, data, version))
+
+    async def delete(self, path: str, version: int = -1) -> None:
+        await self._answer(self._kazoo.delete_async(path, version))
+
+    async def delete_tree(self, path: str) -> None:
+        """A node and all below it, deepest first; those that are gone already are as wanted."""
+        with contextlib.suppress(NoNodeError):
+            for name in await self.children(path):
+                await self.delete_tree(f"{path}/{name}")
+            await self.delete(path)
+
+    async def multi(self, *writes: Write) -> list[Any]:
+        """All or none: a name for each Create, a stat for each Set, True for the others.
+
+        The error is that of the one write which failed, and carries its path.
+        """
+        transaction = self._kazoo.transaction()
+        for write in writes:
+            match write:
+                case Create(path, data, ephemeral, sequence):
+                    transaction.create(path, data, ephemeral=ephemeral, sequence=sequence)
+                case Set(path, data, version):
+                    transaction.set_data(path, data, version)
+                case Delete(path, version):
+                    transaction.delete(path, version)
+                case Check(path, version):
+                    transaction.check(path, version)
+        results: list[Any] = await self._answer(transaction.commit_async())
+        for write, result in zip(writes, results, strict=True):
+            # Those before the failed write were rolled back, those after it never tried.
+            if isinstance(result, Exception) and not isinstance(
+                result, RolledBackError | RuntimeInconsistency
+            ):
+                result.args = (write.path,)
+                raise result
+        return results
+
+    def _answer(self, pending: "_Pending") -> asyncio.Future[Any]:
+        """What kazoo's thread will learn, as a future of the loop."""
+        future = self._loop.create_future()
+
+        def settle(done: _Pending) -> None:
+            self._loop.call_soon_threadsafe(_settle, future, done.exception, done.value)
+
+        pending.rawlink(settle)
+        return future
+
+    def _session_changed(self, state: str) -> None:
+        """In kazoo's thread, which is why the session's id is read here and now."""
+        client_id = self._kazoo.client_id
+        told = {
+            KazooState.CONNECTED: State.CONNECTED,
+            KazooState.SUSPENDED: State.SUSPENDED,
+            KazooState.LOST: State.EXPIRED,
+        }[state]
+        session = Session(told, client_id[0] if client_id else None)
+        self._loop.call_soon_threadsafe(self._tell, session)
+
+    def _tell(self, session: Session) -> None:
+        self.session_id = session.session_id
+        if session.state is State.CONNECTED and not self._connected.done():
+            self._connected.set_result(None)
+        if self._listener is not None:
+            self._listener(session)
+
+
+def _settle(future: asyncio.Future[Any], error: BaseException | None, value: Any) -> None:
+    if future.done():
+        return  # whoever asked was cancelled
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+
+
+class _Pending(Protocol):
+    """kazoo's AsyncResult."""
+
+    value: Any
+
+    @property
+    def exception(self) -> BaseException | None: ...
+
+    def rawlink(self, callback: Callable[["_Pending"], None]) -> None: ...
+
+
+class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """kazoo's handler, its two worker threads replaced by the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self.completion_queue = self  # of which kazoo only needs `put`
+
+    def start(self) -> None:
+        self._running = True
+
+    def stop(self) -> None:
+        self._running = False
+
+    def put(self, completion: Callable[[], None]) -> None:
+        """An answer has come: at once, for all that ours do is to pass it to the loop."""
+        completion()
+
+    def dispatch_callback(self, callback: Callback) -> None:
+        """A watch has fired; those that fire because we close have nobody to tell."""
+        if self._running:
+            self._loop.call_soon_threadsafe(callback.func, *callback.args)

@@ -1,0 +1,139 @@
+"""Topics and configurations: the requests that change a cluster.
+
+Topics are the controller's business. A configuration can be asked of any broker, except that of
+a broker, which only that one can tell.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any
+
+from kio.schema.create_partitions.v3.request import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kio.schema.create_topics.v7.request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
+from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
+from kio.schema.incremental_alter_configs.v1.request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+from engine.client.cluster import ClusterView, check
+from engine.client.connection import Connection
+from engine.wire.apis import Api
+
+TIMEOUT = timedelta(seconds=25)  # for the controller; less than what a connection waits
+
+
+class Resource(IntEnum):
+    """What can be configured, by its number in the protocol."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class Operation(IntEnum):
+    SET = 0
+    DELETE = 1
+
+
+def create_topic(
+    cluster: ClusterView,
+    name: str,
+    partitions: int = -1,
+    replication: int = -1,
+    by_hand: Sequence[Sequence[int]] = (),
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """-1 leaves a number to the broker; replicas by hand are instead of both."""
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication,
+        assignments=tuple(
+            CreatableReplicaAssignment(number, tuple(brokers))
+            for number, brokers in enumerate(by_hand)
+        ),
+        configs=tuple(CreatableTopicConfig(*item) for item in (configs or {}).items()),
+    )
+    request = CreateTopicsRequest(topics=(topic,), timeout=TIMEOUT)
+
+    def attempt() -> None:
+        (result,) = cluster.controller().ask(Api.CREATE_TOPICS, request).topics
+        check(result.error_code, result.error_message)
+
+    cluster.retry(attempt)
+
+
+def delete_topic(cluster: ClusterView, name: str) -> None:
+    topic = DeleteTopicState(name=name, topic_id=None)
+    request = DeleteTopicsRequest(topics=(topic,), timeout=TIMEOUT)
+
+    def attempt() -> None:
+        (result,) = cluster.controller().ask(Api.DELETE_TOPICS, request).responses
+        check(result.error_code, result.error_message, f"topic {name}")
+
+    cluster.retry(attempt)
+
+
+def create_partitions(
+    cluster: ClusterView, name: str, count: int, by_hand: Sequence[Sequence[int]] | None = None
+) -> None:
+    """Let a topic have `count` partitions; by hand: the replicas of each that is added."""
+    assignments = by_hand and tuple(CreatePartitionsAssignment(tuple(each)) for each in by_hand)
+    topic = CreatePartitionsTopic(name=name, count=count, assignments=assignments or None)
+    request = CreatePartitionsRequest(topics=(topic,), timeout=TIMEOUT, validate_only=False)
+
+    def attempt() -> None:
+        (result,) = cluster.controller().ask(Api.CREATE_PARTITIONS, request).results
+        check(result.error_code, result.error_message)
+
+    cluster.retry(attempt)
+
+
+def describe_config(cluster: ClusterView, kind: Resource, name: str) -> Sequence[Any]:
+    """The entries of a topic's or a broker's configuration, as the protocol has them."""
+    resource = DescribeConfigsResource(kind, name, None)
+    request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
+
+    def attempt() -> Sequence[Any]:
+        (result,) = _who_knows(cluster, kind, name).ask(Api.DESCRIBE_CONFIGS, request).results
+        check(result.error_code, result.error_message)
+        entries: Sequence[Any] = result.configs
+        return entries
+
+    return cluster.retry(attempt)
+
+
+def alter_config(
+    cluster: ClusterView, kind: Resource, name: str, changes: Mapping[str, str | None]
+) -> None:
+    """Set keys, and let go of those whose value is None."""
+    configs = tuple(
+        AlterableConfig(key, Operation.DELETE if value is None else Operation.SET, value)
+        for key, value in changes.items()
+    )
+    request = IncrementalAlterConfigsRequest(
+        resources=(AlterConfigsResource(kind, name, configs),), validate_only=False
+    )
+
+    def attempt() -> None:
+        connection = _who_knows(cluster, kind, name)
+        (result,) = connection.ask(Api.INCREMENTAL_ALTER_CONFIGS, request).responses
+        check(result.error_code, result.error_message)
+
+    cluster.retry(attempt)
+
+
+def _who_knows(cluster: ClusterView, kind: Resource, name: str) -> Connection:
+    return cluster.node(int(name)) if kind is Resource.BROKER and name else cluster.controller()

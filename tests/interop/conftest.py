@@ -1,0 +1,32 @@
+"""One real broker for the tests of a module, and a client on a raw socket."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from engine.cluster.cluster import Cluster
+from tests.interop.raw import Raw
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A module says in CONFIG what is different about its broker."""
+    with Cluster(config=getattr(request.module, "CONFIG", {})) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Raw]:
+    with Raw(cluster.bootstrap) as client:
+        yield client
+
+
+@pytest.fixture
+def topic(client: Raw) -> str:
+    """A new topic of two partitions, with a name that no other test has."""
+    name = f"topic-{next(_numbers)}"
+    assert client.create(name, partitions=2) == 0
+    return name

@@ -1,0 +1,257 @@
+"""A client on a raw socket: it may send anything, and sees exactly what comes back.
+
+    client = Raw(cluster.bootstrap)
+    client.send(b"garbage"); assert client.hung_up()          bytes by hand
+    client.ask(Api.METADATA, metadata("orders"), version=1)   a frame by the wire module
+    client.produce("orders", batch("a", "b")).error_code      the usual, for one partition
+"""
+
+import contextlib
+import socket
+import time
+from datetime import timedelta
+from itertools import count
+from struct import pack
+from types import SimpleNamespace as Message
+from typing import Any
+
+from engine.storage import records
+from engine.storage.batch import Header, seal
+from engine.storage.records import Record
+from engine.wire import codec
+from engine.wire.apis import APIS, Api
+from engine.wire.errors import RequestHeader
+
+PATIENCE = 20.0  # seconds; what takes longer will not come
+
+
+class Raw:
+    """One connection. Its calls block, and fail when the broker is silent for too long."""
+
+    def __init__(self, bootstrap: str, *, receive_buffer: int | None = None) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._socket = socket.socket()
+        self._socket.settimeout(PATIENCE)
+        if receive_buffer is not None:  # before connecting, or the window has its size already
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self._socket.connect((host, int(port)))
+        self._numbers = count()
+
+    # -- bytes ---------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def receive(self, size: int) -> bytes:
+        """Exactly so many bytes; fewer if the broker hangs up before."""
+        parts, missing = [], size
+        while missing and (part := self._socket.recv(min(missing, 1 << 20))):
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def frame(self) -> bytes:
+        """The next answer, without its size."""
+        size = int.from_bytes(self.receive(4), "big")
+        return self.receive(size)
+
+    def hung_up(self) -> bool:
+        """Whether the broker closes the connection, and says nothing before it does."""
+        try:
+            return self._socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> "Raw":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- requests ------------------------------------------------------------------------
+
+    def ask(self, api: Api, request: Any, version: int | None = None) -> Any:
+        header = self.post(api, request, version)
+        return codec.decode_response(header, self.frame())
+
+    def post(self, api: Api, request: Any, version: int | None = None) -> RequestHeader:
+        """Send without waiting for the answer; the header is what it takes to decode that."""
+        api = APIS[api]
+        header = RequestHeader(
+            api, api.newest if version is None else version, next(self._numbers), "raw"
+        )
+        with contextlib.suppress(ConnectionError):  # hung up on already: `frame` will tell
+            self.send(codec.encode_request(header, request))
+        return header
+
+    def produce(self, topic: str, records: bytes | None, version: int = 9, **more: Any) -> Any:
+        answer = self.ask(Api.PRODUCE, produce(topic, records, **more), version)
+        return answer.responses[0].partition_responses[0]
+
+    def fetch(self, topic: str, offset: int, **more: Any) -> Any:
+        return self.ask(Api.FETCH, fetch(topic, offset, **more)).responses[0].partitions[0]
+
+    def read(self, topic: str, offset: int = 0, partition: int = 0) -> list[Record]:
+        """All records from an offset on, checked as a consumer would."""
+        found: list[Record] = []
+        while True:
+            data = self.fetch(topic, offset, partition=partition, max_wait=0).records
+            got = [record for record in unpacked(data) if record.offset >= offset]
+            if not got:
+                return found
+            found += got
+            offset = got[-1].offset + 1
+
+    def end_offset(self, topic: str, partition: int = 0) -> int:
+        each = Message(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
+        topics = (Message(name=topic, partitions=(each,)),)
+        request = Message(replica_id=-1, isolation_level=0, topics=topics)
+        offset: int = self.ask(Api.LIST_OFFSETS, request).topics[0].partitions[0].offset
+        return offset
+
+    def create(
+        self, topic: str, partitions: int = 1, replication: int = 1, **configs: object
+    ) -> int:
+        """The error code; keys have `_` for `.`."""
+        return int(
+            self.ask(Api.CREATE_TOPICS, create(topic, partitions, replication, **configs))
+            .topics[0]
+            .error_code
+        )
+
+    def delete(self, topic: str) -> int:
+        wanted = Message(name=topic, topic_id=None)
+        request = Message(topics=(wanted,), timeout=timedelta(seconds=PATIENCE))
+        return int(self.ask(Api.DELETE_TOPICS, request).responses[0].error_code)
+
+    def topics(self, *names: str, create: bool = False) -> list[Any]:
+        return list(self.ask(Api.METADATA, metadata(*names, create=create)).topics)
+
+    def producer_id(self) -> int:
+        request = Message(
+            transactional_id=None,
+            transaction_timeout=timedelta(minutes=1),
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        number: int = self.ask(Api.INIT_PRODUCER_ID, request).producer_id
+        return number
+
+    def is_served(self) -> bool:
+        """A question that every broker answers."""
+        request = Message(client_software_name="raw", client_software_version="1")
+        return int(self.ask(Api.API_VERSIONS, request).error_code) == 0
+
+
+# -- requests, in the shape of their newest version ------------------------------------------
+
+
+def produce(
+    topic: str,
+    records: bytes | None,
+    *,
+    partition: int = 0,
+    acks: int = -1,
+    more: tuple[Any, ...] = (),
+) -> Message:
+    """`more`: further partitions of the topic, as (number, batch)."""
+    parts = [(partition, records), *more]
+    data = tuple(Message(index=number, records=batch) for number, batch in parts)
+    return Message(
+        transactional_id=None,
+        acks=acks,
+        timeout=timedelta(seconds=PATIENCE),
+        topic_data=(Message(name=topic, partition_data=data),),
+    )
+
+
+def fetch(
+    topic: str,
+    offset: int,
+    *,
+    partition: int = 0,
+    max_bytes: int = 1 << 20,
+    max_wait: int = 0,
+    session: tuple[int, int] = (0, -1),  # id and epoch: without a session
+) -> Message:
+    wanted = Message(
+        partition=partition,
+        current_leader_epoch=-1,
+        fetch_offset=offset,
+        last_fetched_epoch=-1,
+        log_start_offset=-1,
+        partition_max_bytes=max_bytes,
+    )
+    return Message(
+        cluster_id=None,
+        replica_id=-1,
+        max_wait=timedelta(milliseconds=max_wait),
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=0,
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=(Message(topic=topic, partitions=(wanted,)),),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+
+
+def metadata(*names: str, create: bool = False) -> Message:
+    return Message(
+        topics=tuple(Message(name=name, topic_id=None) for name in names),
+        allow_auto_topic_creation=create,
+        include_topic_authorized_operations=False,
+    )
+
+
+def create(topic: str, partitions: int = 1, replication: int = 1, **configs: object) -> Message:
+    settings = tuple(
+        Message(name=key.replace("_", "."), value=str(value)) for key, value in configs.items()
+    )
+    wanted = Message(
+        name=topic,
+        num_partitions=partitions,
+        replication_factor=replication,
+        assignments=(),
+        configs=settings,
+    )
+    return Message(topics=(wanted,), timeout=timedelta(seconds=PATIENCE), validate_only=False)
+
+
+def framed(message: bytes, size: int | None = None) -> bytes:
+    """A message with its size in front of it, or with a lie."""
+    return pack(">i", len(message) if size is None else size) + message
+
+
+# -- batches ---------------------------------------------------------------------------------
+
+
+def batch(*values: str | bytes, **more: Any) -> bytes:
+    """A good one; `more` goes to `records.encode`."""
+    now = time.time_ns() // 1_000_000
+    encoded = [value.encode() if isinstance(value, str) else value for value in values]
+    return records.encode(
+        [Record(offset, now, None, value) for offset, value in enumerate(encoded)], **more
+    )
+
+
+def altered(good: bytes, payload: bytes | None = None, **fields: int) -> bytes:
+    """The batch with other fields in its header, or another payload, and the CRC made to fit."""
+    header = Header.parse(good)._replace(**fields)
+    return seal(header, good[61:] if payload is None else payload)
+
+
+def unpacked(data: bytes | None) -> list[Record]:
+    """The records of a fetch's answer, CRCs checked; a last batch that was cut is left out."""
+    from engine.storage.batch import check, scan
+
+    found: list[Record] = []
+    for position, header in scan(data or b""):
+        whole = (data or b"")[position : position + header.size]
+        check(whole)
+        found += records.decode(whole)
+    return found
