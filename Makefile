@@ -1,5 +1,5 @@
 # Broker Lab: `make lab` opens it, `make test` tries all of it, `make help` lists the rest.
-# Everything made lands in .venv/ and build/; plain POSIX sh and Make 3.81 are enough.
+# What they make lands in .venv/, build/ and .hypothesis/. Plain POSIX sh and Make 3.81 are enough.
 
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -46,7 +46,7 @@ bench: $(READY) ## measure the engine side by side with its peers
 	    echo "== $$name"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 clean: ## remove all that these commands made, .venv included
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # PySpark comes as source. It is built with the locked setuptools, not with one fetched unseen:

@@ -1,12 +1,9 @@
-"""What every test shares: how hypothesis searches, and where it remembers."""
+"""What every test shares: how hypothesis searches."""
 
 import os
-from pathlib import Path
 
 from hypothesis import settings
-from hypothesis.configuration import set_hypothesis_home_dir
 
-set_hypothesis_home_dir(Path(__file__).resolve().parents[1] / "build" / "hypothesis")
 # A shared machine is slow by fits, so no deadline. In CI ("ci" is hypothesis' own profile) the
 # search is the same every time; at home it is a new one, and remembers what failed.
 settings.register_profile("home", deadline=None, print_blob=True)

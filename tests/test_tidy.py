@@ -19,7 +19,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("engine", "widgets", "tests", "bench")
-FILE_LINES, FUNCTION_LINES, LINE_LENGTH, ENGINE_LINES = 400, 50, 100, 8_000
+FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 400, 50, 100
+ENGINE_LINES = 8_000  # a weekend's reading: all that a broker is
+AROUND = ("config", "client", "cluster", "cli", "sim", "streams")  # another weekend's
 
 # A letter in brackets keeps a pattern from finding itself.
 PROMISE = re.compile(
@@ -156,9 +158,17 @@ def names_in(tree: ast.Module) -> Iterator[str]:
 
 
 def too_much_engine(root: Path) -> Iterator[Offence]:
-    total = sum(len(code_lines(module)) for module in modules(root, "engine"))
-    if total > ENGINE_LINES:
-        yield Offence("engine", 1, f"{total} lines of code, more than a weekend's reading")
+    """The broker, and what stands around it: each is to be read in a weekend."""
+    broker = around = 0
+    for module in modules(root, "engine"):
+        lines = len(code_lines(module))
+        if Path(module.path).parts[1] in AROUND:
+            around += lines
+        else:
+            broker += lines
+    for what, total in (("the broker", broker), ("what stands around the broker", around)):
+        if total > ENGINE_LINES:
+            yield Offence("engine", 1, f"{what} has {total} lines: more than a weekend's reading")
 
 
 def code_lines(module: Module) -> set[int]:

@@ -29,6 +29,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, clock
+from engine.broker.cleaning import Cleaning
 from engine.broker.controlling import Controlling
 from engine.broker.dispatch import HANDLERS, Dispatcher
 from engine.broker.metadata import Metadata
@@ -44,6 +45,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
 from engine.storage.directory import LogDirectory, parse_name
 
+FORGET_MS = 600_000  # how often producers that have long been silent are forgotten
 FILES = 10_240  # the most that macOS gives
 EVENTS = 10_000  # kept in memory, the oldest forgotten first
 PID_FILE = "broker.pid"
@@ -91,6 +93,7 @@ class Process:
         server = Server(
             Dispatcher(broker).handle,
             max_request_bytes=self._config.socket_request_max_bytes,
+            max_connections=self._config.max_connections,
             idle_ms=self._config.connections_max_idle_ms,
         )
         stack.push_async_callback(self._cancel_tasks)
@@ -219,10 +222,14 @@ class Process:
 
     def _look_after(self, broker: Broker, server: Server) -> None:
         config, replicas = self._config, broker.replicas
+        if config.log_cleaner_enable:
+            self._spawn(Cleaning(config, replicas, self._emit).run())
         self._every(config.log_retention_check_interval_ms, replicas.enforce_retention)
         self._every(min(config.log_flush_scheduler_interval_ms, 1000), replicas.flush_due)
         self._every(config.replica_high_watermark_checkpoint_interval_ms, replicas.checkpoint)
-        self._every(min(config.connections_max_idle_ms, 10_000), server.close_idle)
+        if config.connections_max_idle_ms >= 0:
+            self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)
+        self._every(FORGET_MS, lambda: replicas.forget(config.transactional_id_expiration_ms))
 
     def _every(self, milliseconds: int, work: Callable[[], None]) -> None:
         async def repeat() -> None:

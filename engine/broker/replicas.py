@@ -27,6 +27,7 @@ class Read(NamedTuple):
 
     records: Slice
     high_watermark: int
+    last_stable: int  # before it, every transaction has ended
     log_start: int
 
 
@@ -42,14 +43,15 @@ class Replicas:
         self.directories = directories
         self.purgatory = purgatory
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.deleted: list[Callable[[TopicPartition], None]] = []  # called when a replica goes
         self._home: dict[TopicPartition, LogDirectory] = {}
-        self._clock = clock
+        self.now = clock
 
     # -- roles ---------------------------------------------------------------------------
 
     def load(self, config_of: Callable[[str], TopicConfig]) -> None:
         for directory in self.directories:
-            directory.load(config_of, self._clock())
+            directory.load(config_of, self.now())
             self._home |= dict.fromkeys(directory.logs, directory)
 
     def lead(
@@ -64,8 +66,8 @@ class Replicas:
         """Become the leader of a partition, as the controller decided."""
         directory = self._home.get(partition) or self._roomiest()
         self._home[partition] = directory
-        with directory.guard(self._clock()):
-            log = directory.create(partition, config, self._clock(), topic_id)
+        with directory.guard(self.now()):
+            log = directory.create(partition, config, self.now(), topic_id)
         role = self.partitions.setdefault(partition, Partition(partition, self.broker_id))
         if epoch > role.leader_epoch:
             known = directory.high_watermarks.get(partition, 0)
@@ -83,8 +85,10 @@ class Replicas:
         self.partitions.pop(partition, None)
         directory = self._home.pop(partition, None)
         if directory is not None and directory.offline is None:
-            with directory.guard(self._clock()):
-                directory.delete(partition, self._clock())
+            with directory.guard(self.now()):
+                directory.delete(partition, self.now())
+            for tell in self.deleted:
+                tell(partition)
         self.purgatory.wake(partition)
 
     def find(self, partition: TopicPartition, epoch: int = ANY_EPOCH) -> tuple[Partition, Log]:
@@ -120,7 +124,7 @@ class Replicas:
                 f"The size of the current ISR {list(role.isr)} is insufficient to satisfy the "
                 f"min.isr requirement of {required_isr} for partition {partition}",
             )
-        now = self._clock()
+        now = self.now()
         with self._home[partition].guard(now):
             stored = log.append(batch, role.leader_epoch, now)
         if not stored.duplicate:
@@ -136,14 +140,18 @@ class Replicas:
         epoch: int,
         *,
         at_least_one: bool,
+        committed: bool = False,
     ) -> Read:
-        """What a consumer may see from an offset on: nothing beyond the high watermark."""
+        """What a consumer may see from an offset on: nothing beyond the high watermark.
+
+        With `committed`, nothing beyond the last stable offset either.
+        """
         role, log = self.find(partition, epoch)
-        with self._home[partition].guard(self._clock()):
-            records = log.read(
-                offset, max_bytes, limit=role.high_watermark, at_least_one=at_least_one
-            )
-        return Read(records, role.high_watermark, log.start_offset)
+        stable = _last_stable(log, role)
+        with self._home[partition].guard(self.now()):
+            limit = stable if committed else role.high_watermark
+            records = log.read(offset, max_bytes, limit=limit, at_least_one=at_least_one)
+        return Read(records, role.high_watermark, stable, log.start_offset)
 
     def delete_records(self, partition: TopicPartition, before: int) -> int:
         """Move the log's start; -1 stands for the high watermark. Returns the new start."""
@@ -157,7 +165,7 @@ class Replicas:
                 ErrorCode.offset_out_of_range,
                 f"{partition} can be deleted up to {role.high_watermark}, not {before}",
             )
-        now = self._clock()
+        now = self.now()
         with self._home[partition].guard(now):
             log.advance_start(before, now)
             retention.enforce(log, now, role.high_watermark)
@@ -174,7 +182,7 @@ class Replicas:
 
     def each_log(self, work: Callable[[Log, Partition], object]) -> None:
         """Do something with every log; a directory that fails on the way is left out."""
-        now = self._clock()
+        now = self.now()
         for partition, directory in list(self._home.items()):
             role = self.partitions.get(partition)
             if role is None or directory.offline is not None:
@@ -185,16 +193,29 @@ class Replicas:
             except KafkaError:
                 assert directory.offline is not None  # reported by the guard
 
+    def committed(self, directory: LogDirectory) -> list[tuple[Log, int]]:
+        """The logs of a directory, each with the offset up to which it will not change any more."""
+        return [
+            (log, _last_stable(log, self.partitions[partition]))
+            for partition, log in directory.logs.items()
+            if partition in self.partitions
+        ]
+
     def enforce_retention(self) -> None:
-        now = self._clock()
+        now = self.now()
         self.each_log(lambda log, role: retention.enforce(log, now, role.high_watermark))
 
+    def forget(self, silent_ms: int) -> None:
+        """Forget the producers that have not written for so long."""
+        horizon = self.now() - silent_ms
+        self.each_log(lambda log, role: log.producers.expire(horizon))
+
     def flush_due(self) -> None:
-        now = self._clock()
+        now = self.now()
         self.each_log(lambda log, role: log.flush_if_due(now))
 
     def checkpoint(self) -> None:
-        now = self._clock()
+        now = self.now()
         for directory in self.directories:
             if directory.offline is None:
                 try:
@@ -206,7 +227,7 @@ class Replicas:
 
     def close(self) -> None:
         for directory in self.directories:
-            directory.close(self._clock(), self._high_watermarks(directory))
+            directory.close(self.now(), self._high_watermarks(directory))
 
     def _high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {
@@ -214,3 +235,9 @@ class Replicas:
             for partition in directory.logs
             if partition in self.partitions
         }
+
+
+def _last_stable(log: Log, role: Partition) -> int:
+    """The high watermark, or where the oldest transaction that is still open begins."""
+    undecided = log.producers.first_undecided()
+    return role.high_watermark if undecided is None else min(role.high_watermark, undecided)

@@ -2,27 +2,31 @@
 
     bytes -> FrameReader -> queue -> handler -> pieces -> socket
                               |                   |
-             stop reading when it is long     file slices go by sendfile
+             stop reading while one waits     file slices go by sendfile
 
 A connection's requests are answered in the order they came, as Kafka does it: the next request
 is taken up when the answer to the one before is on its way. A client that does not read its
-answers so stops its own requests, and nobody else's.
+answers so stops its own requests, and nobody else's; and of those who send many at once, each is
+served one request at a turn. What is not a request is in that order too: all that came before
+it is done, then the connection is closed.
 
-Invariant: memory per connection is bounded by one request being received, `QUEUED` waiting, and
-one answer being sent.
+Invariant: memory per connection is bounded by one request being served, those that arrived
+whole in one chunk behind it, one that is being received, and one answer being sent.
 """
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from io import FileIO
 from typing import Any, cast
 
 from engine.storage.segment import Slice
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
 
-QUEUED = 8  # requests of one connection that may wait before we stop reading from it
 RECEIVE = 256 * 1024  # bytes read from a socket at once
 COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
 BUFFERED = 64 * 1024  # bytes that may wait for a slow reader before we wait too
@@ -43,7 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_id: str | None = None
         self._transport: asyncio.Transport | None = None
         self._frames = FrameReader(server.max_request_bytes)
-        self._queue: deque[Frame] = deque()
+        self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -55,6 +59,9 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=BUFFERED)
         host, port, *_ = transport.get_extra_info("peername")
         self.peer = f"{host}:{port}"
+        if len(self.server.connections) >= self.server.max_connections:
+            self.drop(f"there are {self.server.max_connections} connections (max.connections)")
+            return
         loop = asyncio.get_running_loop()
         self.last_used = loop.time()
         self._writable.set()
@@ -65,16 +72,16 @@ class Connection(asyncio.BufferedProtocol):
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        assert self._transport is not None
         self.last_used = asyncio.get_running_loop().time()
         try:
             self._queue.extend(self._frames.feed(self.server.buffer[:nbytes]))
         except Malformed as error:
-            self.close(str(error))
-            return
+            self._queue.append(error)
+        if len(self._queue) > 1 or (self._queue and self._arrived.is_set()):
+            self._transport.pause_reading()
         if self._queue:
             self._arrived.set()
-        if len(self._queue) > QUEUED and self._transport is not None:
-            self._transport.pause_reading()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -107,45 +114,74 @@ class Connection(asyncio.BufferedProtocol):
             self.close("internal error")
 
     async def _next(self) -> Frame:
+        assert self._transport is not None
+        if self._queue:
+            await asyncio.sleep(0)  # the others' turn
         while not self._queue:
             self._arrived.clear()
             await self._arrived.wait()
         frame = self._queue.popleft()
-        if not self._queue and self._transport is not None:
+        if isinstance(frame, Malformed):
+            raise frame
+        if not self._queue:
             self._transport.resume_reading()
         return frame
 
     async def _send(self, pieces: Pieces) -> None:
         transport, loop = self._transport, asyncio.get_running_loop()
         assert transport is not None
-        copied: list[bytes | bytearray | memoryview] = []
-        for piece in pieces:
-            if not isinstance(piece, Slice):
-                copied.append(piece)
-            elif piece.size <= COPIED:
-                copied.append(piece.read())
-            else:
+        with ExitStack() as kept_open:
+            pieces = [_sendable(piece, kept_open) for piece in pieces]
+            copied: list[bytes | bytearray | memoryview] = []
+            for piece in pieces:
+                if not isinstance(piece, Slice):
+                    copied.append(piece)
+                    continue
                 transport.write(b"".join(copied))
                 copied.clear()
                 sent = await loop.sendfile(transport, piece.file, piece.position, piece.size)
                 if sent != piece.size:
-                    raise ConnectionError(f"{piece.file.name} was cut while it was being sent")
+                    raise ConnectionError("a log file was cut while it was being sent")
         if copied:
             transport.write(b"".join(copied))
         await self._writable.wait()
+        self.last_used = loop.time()
 
     def close(self, reason: str) -> None:
+        """Hang up after what is on its way."""
+        assert self._transport is not None
         log.info("closing the connection of %s (%s): %s", self.peer, self.client_id, reason)
-        if self._transport is not None:
-            self._transport.close()
+        self._transport.close()
+
+    def drop(self, reason: str) -> None:
+        """Hang up at once, whether or not the peer reads."""
+        assert self._transport is not None
+        log.info("dropping the connection of %s (%s): %s", self.peer, self.client_id, reason)
+        self._transport.abort()
+
+
+def _sendable(piece: Any, kept_open: ExitStack) -> Any:
+    """Bytes for a short slice; for a long one, a file of our own.
+
+    While it is being sent its segment may be deleted and its descriptor closed, and the next
+    file to be opened gets the same number.
+    """
+    if not isinstance(piece, Slice):
+        return piece
+    if piece.size <= COPIED:
+        return piece.read()
+    return piece._replace(file=kept_open.enter_context(FileIO(os.dup(piece.file.fileno()))))
 
 
 class Server:
     """The listening socket and its connections."""
 
-    def __init__(self, handle: Handle, *, max_request_bytes: int, idle_ms: int) -> None:
+    def __init__(
+        self, handle: Handle, *, max_request_bytes: int, max_connections: int, idle_ms: int
+    ) -> None:
         self.handle = handle
         self.max_request_bytes = max_request_bytes
+        self.max_connections = max_connections
         self.connections: set[Connection] = set()
         self.buffer = memoryview(bytearray(RECEIVE))  # shared: a chunk is used up at once
         self._idle = idle_ms / 1000
@@ -168,12 +204,12 @@ class Server:
         """Hang up on those that have not spoken for `connections.max.idle.ms`."""
         horizon = asyncio.get_running_loop().time() - self._idle
         for connection in [each for each in self.connections if each.last_used < horizon]:
-            connection.close("it was idle for too long")
+            connection.drop("it was idle for longer than connections.max.idle.ms")
 
     async def close(self) -> None:
         if self._server is None:
             return
         self._server.close()
         for connection in list(self.connections):
-            connection.close("the broker is stopping")
+            connection.drop("the broker is stopping")
         await self._server.wait_closed()

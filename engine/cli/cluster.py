@@ -8,6 +8,7 @@ Started again on the same directory, it finds everything as it was left.
 """
 
 import signal
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def run(options: Namespace) -> int:
         data=options.data,
         zookeeper=options.zookeeper,
         config=dict(options.config),
+        report=lambda line: print(line, "...", file=sys.stderr, flush=True),
     )
     for number in signals:
         signal.signal(number, _stop)

@@ -63,6 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from engine.cli.main import UsageError
     from engine.client.admin import Resource
+    from engine.errors import ErrorCode, KafkaError
 
     kind = Resource.TOPIC if options.entity_type == "topics" else Resource.BROKER
     name = options.entity_name
@@ -76,6 +77,11 @@ def run(options: Namespace) -> int:
             "--alter needs --entity-name or --entity-default, and --add-config or --delete-config"
         )
     with connect(options.bootstrap_server) as cluster:
+        if kind is Resource.BROKER and name and int(name) not in cluster.metadata.brokers:
+            alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
+            raise KafkaError(
+                ErrorCode.broker_not_available, f"there is no broker {name}; alive are {alive}"
+            )
         if options.alter:
             _alter(cluster, kind, name, changes)
         else:

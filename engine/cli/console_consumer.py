@@ -99,8 +99,8 @@ def _positions(
         if options.partition not in numbers:
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition,
-                f"topic {options.topic} has no partition {options.partition}: its partitions are "
-                f"0 to {len(numbers) - 1}",
+                f"topic {options.topic} has no partition {options.partition}: the last one is "
+                f"{numbers[-1]}",
             )
         numbers = [options.partition]
     wanted = start if options.offset is None else options.offset

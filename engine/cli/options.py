@@ -66,9 +66,9 @@ def connect(bootstrap: str, patience: float = PATIENCE) -> "ClusterView":
     from engine.client.connection import Address
     from engine.errors import ErrorCode, KafkaError
 
-    addresses = [Address.parse(text) for text in bootstrap.split(",") if text.strip()]
+    addresses = [Address.parse(text) for text in bootstrap.split(",")]
     try:
-        return ClusterView(addresses, patience=patience, waiting=tell_waiting)
+        return ClusterView(addresses, patience=patience, waiting=_Waiting())
     except KafkaError as error:
         if error.code != ErrorCode.broker_not_available:
             raise
@@ -79,10 +79,17 @@ def connect(bootstrap: str, patience: float = PATIENCE) -> "ClusterView":
         ) from error
 
 
-def tell_waiting(error: "KafkaError", seconds: float) -> None:
-    """A word on stderr, each second, once the wait is longer than two."""
-    if seconds >= QUIET and seconds % 1 < 0.2:
-        print(f"waiting for {seconds:.0f} s: {error.message}", file=sys.stderr, flush=True)
+class _Waiting:
+    """A word on stderr once a wait is longer than two seconds, and then each second."""
+
+    _told = QUIET - 1
+
+    def __call__(self, error: "KafkaError", seconds: float) -> None:
+        if seconds < self._told:  # another wait
+            self._told = QUIET - 1
+        if seconds >= self._told + 1:
+            self._told = seconds
+            print(f"waiting for {seconds:.0f} s: {error.message}", file=sys.stderr, flush=True)
 
 
 def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) -> dict[str, str]:

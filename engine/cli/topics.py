@@ -116,9 +116,8 @@ def _create(cluster: "ClusterView", options: Namespace) -> None:
             raise
         if options.if_not_exists:
             return
-        raise KafkaError(
-            error.code, f"{error.message} --if-not-exists leaves it as it is"
-        ) from error
+        message = error.message.rstrip(".")
+        raise KafkaError(error.code, f"{message}; with --if-not-exists that is no error") from error
     print(f"Created topic {options.topic}.")
 
 

@@ -61,10 +61,12 @@ def create_topic(
         num_partitions=partitions,
         replication_factor=replication,
         assignments=tuple(
-            CreatableReplicaAssignment(number, tuple(brokers))
+            CreatableReplicaAssignment(partition_index=number, broker_ids=tuple(brokers))
             for number, brokers in enumerate(by_hand)
         ),
-        configs=tuple(CreatableTopicConfig(*item) for item in (configs or {}).items()),
+        configs=tuple(
+            CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+        ),
     )
     request = CreateTopicsRequest(topics=(topic,), timeout=TIMEOUT)
 
@@ -90,8 +92,12 @@ def create_partitions(
     cluster: ClusterView, name: str, count: int, by_hand: Sequence[Sequence[int]] | None = None
 ) -> None:
     """Let a topic have `count` partitions; by hand: the replicas of each that is added."""
-    assignments = by_hand and tuple(CreatePartitionsAssignment(tuple(each)) for each in by_hand)
-    topic = CreatePartitionsTopic(name=name, count=count, assignments=assignments or None)
+    assignments = tuple(
+        CreatePartitionsAssignment(broker_ids=tuple(brokers)) for brokers in by_hand or ()
+    )
+    topic = CreatePartitionsTopic(
+        name=name, count=count, assignments=None if by_hand is None else assignments
+    )
     request = CreatePartitionsRequest(topics=(topic,), timeout=TIMEOUT, validate_only=False)
 
     def attempt() -> None:
@@ -103,7 +109,9 @@ def create_partitions(
 
 def describe_config(cluster: ClusterView, kind: Resource, name: str) -> Sequence[Any]:
     """The entries of a topic's or a broker's configuration, as the protocol has them."""
-    resource = DescribeConfigsResource(kind, name, None)
+    resource = DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=None
+    )
     request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
 
     def attempt() -> Sequence[Any]:
@@ -120,12 +128,15 @@ def alter_config(
 ) -> None:
     """Set keys, and let go of those whose value is None."""
     configs = tuple(
-        AlterableConfig(key, Operation.DELETE if value is None else Operation.SET, value)
+        AlterableConfig(
+            name=key,
+            config_operation=Operation.DELETE if value is None else Operation.SET,
+            value=value,
+        )
         for key, value in changes.items()
     )
-    request = IncrementalAlterConfigsRequest(
-        resources=(AlterConfigsResource(kind, name, configs),), validate_only=False
-    )
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
 
     def attempt() -> None:
         connection = _who_knows(cluster, kind, name)

@@ -156,8 +156,9 @@ class ClusterView:
 
     def describe(self, topics: Iterable[str] | None, create: bool = False) -> Metadata:
         """What any broker that answers knows; of all topics, for None."""
+        wanted = tuple(MetadataRequestTopic(topic_id=None, name=name) for name in topics or ())
         request = MetadataRequest(
-            topics=None if topics is None else tuple(MetadataRequestTopic(None, t) for t in topics),
+            topics=None if topics is None else wanted,
             allow_auto_topic_creation=create,
             include_topic_authorized_operations=False,
         )
@@ -180,12 +181,15 @@ class ClusterView:
 
     # -- attempts ------------------------------------------------------------------------
 
-    def retry(self, attempt: Callable[[], T]) -> T:
-        """Do it, again and again while what is in the way is of the kind that passes."""
-        began, failed = time.monotonic(), False
+    def retry(self, attempt: Callable[[], T], stale: bool = False) -> T:
+        """Do it, again and again while what is in the way is of the kind that passes.
+
+        `stale`: something failed before, so what we know is out of date already.
+        """
+        began = time.monotonic()
         while True:
             try:
-                if failed:
+                if stale:
                     self.refresh()
                 return attempt()
             except KafkaError as error:
@@ -195,5 +199,5 @@ class ClusterView:
                 if error.code not in PASSING or waited + BACKOFF > patience:
                     raise
                 self._waiting(error, waited)
-            failed = True
+            stale = True
             time.sleep(BACKOFF)

@@ -12,7 +12,7 @@ Invariant: records come in the order of their offsets, none below the one asked 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any, NamedTuple, Self
 
@@ -61,20 +61,15 @@ class Batch(NamedTuple):
 def list_offset(cluster: ClusterView, partition: TopicPartition, timestamp: int) -> int:
     """The first or last offset of a partition, or that of a time; -1 if there is none."""
 
+    wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=timestamp)
+    request = ListOffsetsRequest(
+        replica_id=CONSUMER,
+        isolation_level=0,
+        topics=(ListOffsetsTopic(name=partition.topic, partitions=(wanted,)),),
+    )
+
     def attempt() -> int:
-        response = cluster.node(cluster.leader(partition)).ask(
-            Api.LIST_OFFSETS,
-            ListOffsetsRequest(
-                replica_id=CONSUMER,
-                isolation_level=0,
-                topics=(
-                    ListOffsetsTopic(
-                        partition.topic,
-                        (ListOffsetsPartition(partition.partition, timestamp=timestamp),),
-                    ),
-                ),
-            ),
-        )
+        response = cluster.node(cluster.leader(partition)).ask(Api.LIST_OFFSETS, request)
         answer = response.topics[0].partitions[0]
         check(answer.error_code, what=str(partition))
         return int(answer.offset)
@@ -96,7 +91,8 @@ class Reader:
         self._partition_max_bytes = partition_max_bytes
         self._reset = reset  # where to go on when an offset is gone: auto.offset.reset
         self._pipes: dict[int, Connection] = {}  # by leader
-        self._refresh_at = 0.0  # when to look for leaders again; 0: all is well
+        self._left_out: set[TopicPartition] = set()  # until leaders are looked for again
+        self._refresh_at = 0.0  # when that is
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +107,7 @@ class Reader:
         while (left := until - time.monotonic()) > 0:
             self._look_for_leaders()
             self._fetch()
-            if self._refresh_at:
+            if self._left_out:
                 left = min(left, BACKOFF)
             batches: list[Batch] = []
             ready = wait(self._pipes.values(), left)
@@ -119,7 +115,7 @@ class Reader:
                 if pipe in ready or pipe.overdue:
                     batches += self._receive(leader)
             if batches:
-                if not self._refresh_at:
+                if not self._left_out:
                     self.trouble = None
                 self._fetch()
                 return batches
@@ -128,22 +124,24 @@ class Reader:
     # -- requests ------------------------------------------------------------------------
 
     def _look_for_leaders(self) -> None:
-        if self._refresh_at and time.monotonic() >= self._refresh_at:
-            self._refresh_at = 0.0
+        if self._left_out and time.monotonic() >= self._refresh_at:
             try:
                 self._cluster.refresh()
             except KafkaError as error:
-                self._troubled(error)
+                self._leave_out(self._left_out, error)
+            else:
+                self._left_out = set()
 
     def _fetch(self) -> None:
         """Put a fetch on its way to each leader that has none to answer."""
         wanted: dict[int, list[TopicPartition]] = {}
         for partition in self._positions:
-            wanted.setdefault(self._cluster.metadata.leader(partition), []).append(partition)
-        if leaderless := wanted.pop(NO_BROKER, []):
-            self._troubled(
-                KafkaError(ErrorCode.leader_not_available, f"{leaderless[0]} has no leader")
-            )
+            if partition not in self._left_out:
+                leader = self._cluster.metadata.leader(partition)
+                wanted.setdefault(leader, []).append(partition)
+        if lost := wanted.pop(NO_BROKER, []):
+            why = f"{lost[0]} has no leader"
+            self._leave_out(lost, KafkaError(ErrorCode.leader_not_available, why))
         for leader in self._pipes.keys() - wanted.keys():
             self._pipes.pop(leader).close()
         for leader, partitions in wanted.items():
@@ -169,7 +167,10 @@ class Reader:
             max_wait=MAX_WAIT,
             min_bytes=1,
             max_bytes=MAX_BYTES,
-            topics=tuple(FetchTopic(topic, tuple(wanted)) for topic, wanted in topics.items()),
+            topics=tuple(
+                FetchTopic(topic=topic, partitions=tuple(wanted))
+                for topic, wanted in topics.items()
+            ),
             forgotten_topics_data=(),
         )
 
@@ -199,7 +200,7 @@ class Reader:
         try:
             check(answer.error_code, what=str(partition))
         except KafkaError as error:
-            self._troubled(error)
+            self._leave_out([partition], error)
             return
         data = memoryview(answer.records or b"")
         for position, header in scan(data):
@@ -215,14 +216,16 @@ class Reader:
     # -- what is in the way --------------------------------------------------------------
 
     def _drop(self, leader: int, error: KafkaError) -> None:
+        """Leave out all that a broker leads: the connection to it is of no use."""
         pipe = self._pipes.pop(leader, None)
         if pipe is not None:
             pipe.close()
-        self._troubled(error)
+        metadata = self._cluster.metadata
+        self._leave_out([it for it in self._positions if metadata.leader(it) == leader], error)
 
-    def _troubled(self, error: KafkaError) -> None:
+    def _leave_out(self, partitions: Iterable[TopicPartition], error: KafkaError) -> None:
         if error.code not in PASSING:
             raise error
         self.trouble = error
-        if not self._refresh_at:
-            self._refresh_at = time.monotonic() + BACKOFF
+        self._left_out |= set(partitions)
+        self._refresh_at = time.monotonic() + BACKOFF

@@ -121,9 +121,9 @@ class Writer:
 
     def _send_again(self, failed: list[Pending]) -> None:
         """The slow path: one batch after the other, each until it is stored or hope is lost."""
-        for pending in failed:
+        for place, pending in enumerate(failed):
             try:
-                self._cluster.retry(partial(self._send_and_wait, pending))
+                self._cluster.retry(partial(self._send_and_wait, pending), stale=place == 0)
             except KafkaError as error:
                 self._done(pending.about, error)
             else:
@@ -142,9 +142,10 @@ class Writer:
 
     def _request(self, pending: Pending) -> ProduceRequest:
         (topic, number), batch, _ = pending
+        data = PartitionProduceData(index=number, records=batch)
         return ProduceRequest(
             transactional_id=None,
             acks=self._acks,
             timeout=timedelta(seconds=REQUEST_TIMEOUT),
-            topic_data=(TopicProduceData(topic, (PartitionProduceData(number, batch),)),),
+            topic_data=(TopicProduceData(name=topic, partition_data=(data,)),),
         )

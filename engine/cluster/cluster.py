@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -36,8 +36,12 @@ class Cluster:
         data: Path | str | None = None,
         zookeeper: str | None = None,
         config: Mapping[str, str] | None = None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`port` is the first broker's, the others follow; 0 takes free ones."""
+        """`port` is the first broker's, the others follow; 0 takes free ones.
+
+        `report` is told what is being waited for.
+        """
         if brokers != 1:
             raise KafkaError(
                 ErrorCode.invalid_config,
@@ -51,6 +55,7 @@ class Cluster:
         self._zookeeper = zookeeper or ""
         self._ports = {number + 1: port + number if port else 0 for number in range(brokers)}
         self._children: dict[int, Child] = {}
+        self._report = report
 
     @property
     def zookeeper(self) -> str:
@@ -71,10 +76,12 @@ class Cluster:
         """Returns once every broker is registered and serves."""
         try:
             if self._server:
+                self._report("starting ZooKeeper")
                 self._server.start()
             for broker in self._ports:
                 self._launch(broker)
             for broker in self._ports:
+                self._report(f"starting broker {broker}")
                 self._await_ready(broker)
         except BaseException:
             self.stop()

@@ -94,8 +94,8 @@ class Cleaner:
     def clean(self, work: Work, now: int) -> Generator[None, None, None]:
         """Compact a log, a few milliseconds of work between two yields; it may be closed early."""
         log = work.log
-        compaction = Compaction(log, work.start, work.end, self.memory, now)
         try:
+            compaction = Compaction(log, work.start, work.end, self.memory, now)
             yield from compaction.run()
         except LogChanged as change:
             log.emit("log.cleaning.aborted", now, reason=str(change))

@@ -23,8 +23,8 @@ Invariant: a record goes only if what takes its place is on the disk.
 Invariant: whatever call is the last before a crash, a restart finds a whole log. One rename, to
 .swap, decides for each new segment: before it the old ones count, from then on the new one.
 
-It all runs on the broker's event loop, a quarter of a megabyte at a time: a generator yields
-between the pieces. Whatever was cut or dropped from the log in the meantime ends the round.
+It all runs on the broker's event loop, a piece at a time: a generator yields in between.
+Whatever was cut or dropped from the log in the meantime ends the round.
 """
 
 import os
@@ -40,7 +40,7 @@ from engine.storage.log import Log
 from engine.storage.records import Record
 from engine.storage.segment import REACH, Segment
 
-PIECE = 256 * 1024  # bytes of log between two yields: some milliseconds of work
+PIECE = 128 * 1024  # bytes of log between two yields: some milliseconds of work
 HOPS = 1000  # headers between two yields, where only headers are looked at
 ENTRY_COST = 160  # what a key takes in the map beside its own bytes
 
@@ -64,6 +64,9 @@ class Compaction:
         self._open: set[int] = set()  # producers whose batches were kept since their last marker
         self._horizon = self._delete_horizon()
         self._waiting = [segment for segment in log.segments if segment.base_offset < end]
+        following = log.segments[len(self._waiting) :]
+        if not self._waiting or not following or following[0].base_offset != end:
+            raise LogChanged("it was cut before the round began")
         self._last = self._waiting[-1]
         self._as_it_was = self._last.size, self._last.modified
 

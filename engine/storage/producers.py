@@ -21,6 +21,7 @@ Invariant: check() changes nothing; apply() is only called with what is already 
 
 import struct
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from engine.storage import files
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Header
 
 REMEMBERED = 5  # batches a producer; also the most requests it may have in flight
+NO_TRANSACTION = -1
 SEQUENCES = 2**31  # a sequence number after 2^31 - 1 is 0
 
 _HEAD = struct.Struct(">hIi")
@@ -50,7 +52,7 @@ class ProducerEntry(NamedTuple):
     offset_delta: int
     timestamp: int
     coordinator_epoch: int
-    transaction_start: int  # -1: no transaction is open
+    transaction_start: int  # or NO_TRANSACTION
 
 
 class Batch(NamedTuple):
@@ -77,7 +79,6 @@ class Producer:
     epoch: int = NO_EPOCH
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     coordinator_epoch: int = -1
-    transaction_start: int | None = None  # where its open transaction began
     timestamp: int = -1  # of its newest batch: ids that are not used are forgotten
 
     @property
@@ -90,6 +91,7 @@ class Producers:
 
     def __init__(self) -> None:
         self.known: dict[int, Producer] = {}
+        self.open: dict[int, int] = {}  # producer -> where its open transaction began; oldest first
 
     # -- decide --------------------------------------------------------------------------
 
@@ -131,19 +133,23 @@ class Producers:
             producer.batches.clear()
         producer.timestamp = header.max_timestamp
         if header.is_control:
-            producer.transaction_start = None
+            self.open.pop(header.producer_id, None)
             return
         delta = header.last_offset_delta
         batch = Batch(header.last_sequence, header.last_offset, delta, header.max_timestamp)
         producer.batches.append(batch)
-        if header.is_transactional and producer.transaction_start is None:
-            producer.transaction_start = header.base_offset
+        if header.is_transactional:
+            self.open.setdefault(header.producer_id, header.base_offset)
 
     def expire(self, older_than: int) -> None:
         """Forget producers that have been silent, but never one with an open transaction."""
         for producer_id, producer in list(self.known.items()):
-            if producer.timestamp < older_than and producer.transaction_start is None:
+            if producer.timestamp < older_than and producer_id not in self.open:
                 del self.known[producer_id]
+
+    def first_undecided(self) -> int | None:
+        """Where the oldest open transaction begins: nobody knows yet whether it counts."""
+        return next(iter(self.open.values()), None)
 
     def last_batches(self) -> set[int]:
         """Last offsets that compaction must keep a batch for, or a sequence would be forgotten."""
@@ -153,21 +159,29 @@ class Producers:
 
     # -- snapshots -----------------------------------------------------------------------
 
+    def entries(self) -> Iterator[ProducerEntry]:
+        """What there is to tell of each producer."""
+        for number, it in self.known.items():
+            last = it.batches[-1] if it.batches else Batch(NO_SEQUENCE, -1, 0, it.timestamp)
+            begun = self.open.get(number, NO_TRANSACTION)
+            yield ProducerEntry(number, it.epoch, *last, it.coordinator_epoch, begun)
+
     def save(self, path: Path) -> None:
-        body = b"".join(_ENTRY.pack(*_entry(*item)) for item in self.known.items())
+        body = b"".join(_ENTRY.pack(*entry) for entry in self.entries())
         checked = struct.pack(">i", len(self.known)) + body
         files.replace(path, struct.pack(">hI", _VERSION, crc32c(checked)) + checked)
 
     def load(self, path: Path) -> None:
         """Take over a snapshot's state; it knows one batch a producer, as Kafka's does."""
+        entries = read_snapshot(path)
+        begun = sorted((it.transaction_start, it.producer_id) for it in entries)
+        self.open = {number: start for start, number in begun if start != NO_TRANSACTION}
         self.known.clear()
-        for entry in read_snapshot(path):
+        for entry in entries:
             producer = Producer(entry.epoch, coordinator_epoch=entry.coordinator_epoch)
             producer.timestamp = entry.timestamp
             if entry.last_offset >= 0:
                 producer.batches.append(Batch(*entry[2:6]))
-            if entry.transaction_start >= 0:
-                producer.transaction_start = entry.transaction_start
             self.known[entry.producer_id] = producer
 
     def try_load(self, path: Path) -> bool:
@@ -191,14 +205,6 @@ def _expect(header: Header, sequence: int) -> None:
         code,
         f"producer {header.producer_id} sent sequence {header.base_sequence}, not {sequence}",
     )
-
-
-def _entry(producer_id: int, producer: Producer) -> ProducerEntry:
-    last = (
-        producer.batches[-1] if producer.batches else Batch(NO_SEQUENCE, -1, 0, producer.timestamp)
-    )
-    start = -1 if producer.transaction_start is None else producer.transaction_start
-    return ProducerEntry(producer_id, producer.epoch, *last, producer.coordinator_epoch, start)
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:

@@ -1,9 +1,9 @@
 """A client on a raw socket: it may send anything, and sees exactly what comes back.
 
-    client = Raw(cluster.bootstrap)
-    client.send(b"garbage"); assert client.hung_up()          bytes by hand
-    client.ask(Api.METADATA, metadata("orders"), version=1)   a frame by the wire module
-    client.produce("orders", batch("a", "b")).error_code      the usual, for one partition
+client = Raw(cluster.bootstrap)
+client.send(b"garbage"); assert client.hung_up()          bytes by hand
+client.ask(Api.METADATA, metadata("orders"), version=1)   a frame by the wire module
+client.produce("orders", batch("a", "b")).error_code      the usual, for one partition
 """
 
 import contextlib

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import closing
-from itertools import count
 
 import confluent_kafka
 import kafka
@@ -17,15 +16,7 @@ from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.structs import TopicPartition as AioTopicPartition
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
-from engine.cluster.cluster import Cluster
-
-_numbers = count()
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with Cluster() as cluster:
-        yield cluster
+from tests.interop.plain import new_name
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +27,7 @@ def admin(cluster):
 
 @pytest.fixture
 def topic():
-    """A name that no other test has."""
-    return f"topic-{next(_numbers)}"
+    return new_name()
 
 
 def produce(cluster, topic, records):

@@ -8,6 +8,7 @@ from itertools import count
 from struct import pack
 from zlib import crc32
 
+import cramjam
 import pytest
 
 from engine.storage import records
@@ -15,7 +16,7 @@ from engine.storage.batch import Codec
 from engine.storage.records import Record
 from engine.wire.apis import Api
 from tests.interop.raw import Raw, altered, batch, produce
-from tests.interop.watch import bounded, told
+from tests.interop.watch import bounded, told, until
 
 CONFIG = {"log.cleaner.enable": "false", "num.partitions": "2"}
 SMALL = {"max_message_bytes": 2000, "segment_bytes": 2000}
@@ -47,8 +48,6 @@ def bomb(codec: Codec, megabytes: int = 300) -> bytes:
 
 
 def compressed_zeros(codec: Codec, megabytes: int) -> bytes:
-    import cramjam
-
     zeros = bytes(megabytes << 20)
     match codec:
         case Codec.GZIP:
@@ -77,6 +76,10 @@ BAD = {
     "more records than offsets": (87, altered(good, count=4)),
     "a count of 0": (87, altered(good, b"", count=0, last_offset_delta=-1)),
     "a negative count": (87, altered(good, count=-3, last_offset_delta=-4)),
+    "a count that the records belie": (
+        87,
+        altered(z := batch("a", "b", codec=Codec.GZIP), z[61:], count=3, last_offset_delta=2),
+    ),
     "more records than bytes": (87, altered(good, count=100, last_offset_delta=99)),
     "a control batch": (87, control),
     "a transactional marker": (87, marker),
@@ -173,14 +176,10 @@ def test_without_acks_an_error_closes_the_connection(cluster, client, topic, bad
     assert client.end_offset(topic, 1) == 3
 
 
-def test_without_acks_all_that_was_sent_is_stored_though_the_client_is_gone(
-    cluster, client, topic
-):
+def test_without_acks_all_that_was_sent_is_stored_though_the_client_is_gone(cluster, client, topic):
     with Raw(cluster.bootstrap) as hasty:
         for _ in range(500):
             hasty.post(Api.PRODUCE, produce(topic, good, acks=0))
-    from tests.interop.watch import until
-
     until(lambda: client.end_offset(topic) == 1500)
 
 
@@ -247,19 +246,16 @@ def test_a_decompression_bomb_takes_bounded_memory(cluster, client, topic, codec
 
 
 def test_a_bomb_of_records_takes_bounded_memory(cluster, client, topic):
-    """Millions of empty records in a small batch: keys are looked for without keeping them."""
-    compacted = f"bombed-{topic}"
+    """Millions of tiny records in a small batch: their keys are looked for, not kept."""
+    compacted, number = f"bombed-{topic}", 3_000_000
     assert client.create(compacted, 2, cleanup_policy="compact") == 0
-    number = 2_000_000
-    payload = b"\x0c\0\0\0\1\1\0" * number
-    import cramjam
-
+    keyed = records.encode([Record(0, 0, b"", b"")])[61:]
     data = altered(
         good,
-        bytes(cramjam.zstd.compress(payload)),
-        attributes=4,
+        bytes(cramjam.zstd.compress(keyed * (number - 1) + keyed[:4] + b"\1" + keyed[5:])),
+        attributes=Codec.ZSTD,
         count=number,
         last_offset_delta=number - 1,
     )
-    with bounded(cluster.child(1).pid, 150 << 20):
-        assert send(client, compacted, data) == 87
+    with bounded(cluster.child(1).pid, 150 << 20), told(cluster.child(1), "without a key"):
+        assert client.produce(compacted, data).error_code == 87

@@ -21,6 +21,8 @@ from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.wire.fetch import Partition, Response, Topic
 
+READ_COMMITTED = 1
+
 Outcome = Read | KafkaError
 
 
@@ -30,18 +32,21 @@ async def handle(broker: Broker, call: Call, request: Any) -> Response:
     except KafkaError as error:
         return Response([], call.refused("a session", error).code, NO_SESSION)
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+    committed = request.isolation_level == READ_COMMITTED
     until = asyncio.get_running_loop().time() + request.max_wait.total_seconds()
     while True:
-        outcomes = _read(broker, session, max_bytes)
+        outcomes = _read(broker, session, max_bytes, committed)
         if _is_enough(session, outcomes, request.min_bytes):
             break
         if not await broker.purgatory.wait(session.partitions, until):
-            outcomes = _read(broker, session, max_bytes)
+            outcomes = _read(broker, session, max_bytes, committed)
             break
     return _response(session, outcomes)
 
 
-def _read(broker: Broker, session: Session, max_bytes: int) -> dict[TopicPartition, Outcome]:
+def _read(
+    broker: Broker, session: Session, max_bytes: int, committed: bool
+) -> dict[TopicPartition, Outcome]:
     outcomes: dict[TopicPartition, Outcome] = {}
     left, nothing_yet = max_bytes, True
     for partition, wanted in session.partitions.items():
@@ -52,6 +57,7 @@ def _read(broker: Broker, session: Session, max_bytes: int) -> dict[TopicPartiti
                 min(wanted.max_bytes, max(left, 0)),
                 wanted.leader_epoch,
                 at_least_one=nothing_yet,
+                committed=committed,
             )
             left -= outcome.records.size
             nothing_yet = nothing_yet and not outcome.records.size
@@ -94,7 +100,7 @@ def _answer(number: int, outcome: Outcome) -> Partition:
     return Partition(
         number,
         high_watermark=outcome.high_watermark,
-        last_stable_offset=outcome.high_watermark,
+        last_stable_offset=outcome.last_stable,
         log_start_offset=outcome.log_start,
         records=outcome.records,
     )

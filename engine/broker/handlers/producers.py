@@ -81,15 +81,13 @@ def _partition(broker: Broker, partition: TopicPartition) -> PartitionResponse:
         error_code=ErrorCode.none,
         active_producers=tuple(
             ProducerState(
-                producer_id=producer_id,
-                producer_epoch=producer.epoch,
-                last_sequence=producer.last_sequence,
-                last_timestamp=producer.timestamp,
-                coordinator_epoch=producer.coordinator_epoch,
-                current_txn_start_offset=(
-                    -1 if producer.transaction_start is None else producer.transaction_start
-                ),
+                producer_id=entry.producer_id,
+                producer_epoch=entry.epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=entry.transaction_start,
             )
-            for producer_id, producer in log.producers.known.items()
+            for entry in log.producers.entries()
         ),
     )

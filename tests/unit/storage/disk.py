@@ -1,8 +1,8 @@
 """A log to try things on: batches in short, a directory for it, and what it is compared by.
 
-    log = disk.open(segment_bytes=500)
-    log.append(batch(3), 0, NOW)
-    log = disk.kill()              # and look what a restart makes of the files as they are
+log = disk.open(segment_bytes=500)
+log.append(batch(3), 0, NOW)
+log = disk.kill()              # and look what a restart makes of the files as they are
 """
 
 import tempfile
@@ -17,6 +17,7 @@ from engine.model import Event, TopicPartition
 from engine.storage import loading, records
 from engine.storage.batch import Header
 from engine.storage.log import Log
+from engine.storage.producers import ProducerEntry
 from engine.storage.records import Record
 from engine.storage.segment import Slice
 
@@ -59,12 +60,9 @@ def bases(log: Log) -> list[int]:
     return [segment.base_offset for segment in log.segments]
 
 
-def remembered(log: Log) -> dict[int, tuple[Any, ...]]:
+def remembered(log: Log) -> dict[int, ProducerEntry]:
     """What a log knows of each producer, as far as a snapshot can tell it."""
-    return {
-        number: (it.epoch, it.last_sequence, [*it.batches][-1:], it.transaction_start)
-        for number, it in log.producers.known.items()
-    }
+    return {entry.producer_id: entry for entry in log.producers.entries()}
 
 
 class Disk:
@@ -135,5 +133,7 @@ def temporary_disk(**config: Any) -> Iterator[Disk]:
     """A disk in its own directory, which forgets to wait for the platter: a kill loses nothing."""
     with tempfile.TemporaryDirectory() as path, patch("os.fsync"):
         disk = Disk(Path(path), **config)
-        yield disk
-        disk.abandon()
+        try:
+            yield disk
+        finally:
+            disk.abandon()

@@ -127,6 +127,18 @@ def test_a_log_that_is_cut_meanwhile_is_left_alone(
         assert list(content(store.log).values()) == expected
 
 
+@pytest.mark.parametrize("cut", [0, 1, 3], ids=["all", "a segment", "some of the last"])
+def test_a_log_that_was_cut_since_it_was_chosen_is_left_alone(store: Store, cut: int) -> None:
+    fill(store.log, "a=1 a=2 | a=3 a=4 | z=1")
+    run = store.start()
+    store.log.truncate(cut, NOW)
+    fill(store.log, "a=5 a=6 | z=2")
+    left = content(store.log)
+    assert list(run) == []
+    assert store.kinds()[-1] == "log.cleaning.aborted"
+    assert content(store.log) == left
+
+
 def test_a_round_that_is_given_up_leaves_nothing(store: Store) -> None:
     fill(store.log, "a=1 a=2 | a=3 | z=1")
     names = sorted(path.name for path in store.log.directory.iterdir())

@@ -1,0 +1,62 @@
+"""Compaction in a running broker: a little at a time, between the requests.
+
+The cleaner is a generator that does a few milliseconds of work between two yields; here the event
+loop gets its turn at each. Every `log.cleaner.backoff.ms` it asks for the dirtiest log that is due.
+"""
+
+import asyncio
+
+from engine.broker.replicas import Replicas
+from engine.config import BrokerConfig
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.storage.cleaner import Cleaner
+from engine.storage.directory import LogDirectory
+from engine.storage.log import Emit
+
+DONE = object()
+
+
+class Cleaning:
+    def __init__(self, config: BrokerConfig, replicas: Replicas, emit: Emit) -> None:
+        memory = config.log_cleaner_dedupe_buffer_size
+        self._replicas = replicas
+        self._backoff = config.log_cleaner_backoff_ms / 1000
+        self._cleaners = [
+            (directory, Cleaner(directory.path, memory, replicas.now(), emit))
+            for directory in replicas.directories
+        ]
+        for directory, cleaner in self._cleaners:
+            for log in directory.logs.values():
+                cleaner.truncated(log)  # recovery may have cut what the last cleaner saw
+        replicas.deleted.append(self._forget)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        for directory, cleaner in self._cleaners:
+            if directory.offline is None:
+                cleaner.forget(partition)
+
+    async def run(self) -> None:
+        while True:
+            found = [await self._clean(*each) for each in self._cleaners]
+            if not any(found):
+                await asyncio.sleep(self._backoff)
+
+    async def _clean(self, directory: LogDirectory, cleaner: Cleaner) -> bool:
+        """One round over one directory; False if nothing was due."""
+        if directory.offline is not None:
+            return False
+        work = cleaner.choose(self._replicas.committed(directory), self._replicas.now())
+        if work is None:
+            return False
+        pieces = cleaner.clean(work, self._replicas.now())
+        try:
+            while True:
+                with directory.guard(self._replicas.now()):
+                    if next(pieces, DONE) is DONE:
+                        return True
+                await asyncio.sleep(0)
+        except KafkaError:
+            return False  # the guard took the directory offline, and said so
+        finally:
+            pieces.close()

@@ -1,0 +1,149 @@
+"""What one healthy broker never answers: no leader, no controller, no disk, no ZooKeeper."""
+
+import asyncio
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from kazoo.exceptions import ConnectionLoss
+from kio.schema.metadata.v11.request import MetadataRequestTopic
+
+from engine.broker.handlers import log_dirs, metadata, topics
+from engine.broker.handlers.outcome import attempt
+from engine.errors import ErrorCode
+from engine.storage.directory import LogDirectory
+from tests.unit.broker.alone import answer, broker
+
+NO_TIME = timedelta()
+
+
+def wanted(name, **more):
+    asked = {"name": name, "num_partitions": 1, "replication_factor": 1}
+    return SimpleNamespace(**asked, assignments=(), configs=(), **more)
+
+
+def deletion(name):
+    return {"topics": (SimpleNamespace(name=name, topic_id=None),), "timeout": NO_TIME}
+
+
+class TestMetadata:
+    def partition(self, one):
+        (topic,) = answer(
+            metadata.handle, one, 11, topics=None, include_topic_authorized_operations=False
+        ).topics
+        (partition,) = topic.partitions
+        return partition
+
+    def test_a_leader_that_is_dead_is_none(self):
+        found = self.partition(broker(brokers=(1,), topics={"orders": [(2, (2, 1))]}))
+        assert found.error_code == ErrorCode.leader_not_available
+        assert (found.leader_id, found.leader_epoch) == (-1, 5)
+        assert (found.replica_nodes, found.offline_replicas) == ((2, 1), (2,))
+
+    def test_a_partition_that_nobody_leads(self):
+        found = self.partition(broker(topics={"orders": [(-1, (1,))]}))
+        assert found.error_code == ErrorCode.leader_not_available
+
+    def test_nothing_is_created_where_the_broker_forbids_it(self):
+        one = broker(auto_create_topics_enable="false")
+        (topic,) = answer(
+            metadata.handle,
+            one,
+            11,
+            topics=(MetadataRequestTopic(name="orders", topic_id=None),),
+            allow_auto_topic_creation=True,
+            include_topic_authorized_operations=False,
+        ).topics
+        assert topic.error_code == ErrorCode.unknown_topic_or_partition
+
+
+class TestTopics:
+    def test_only_the_controller_changes_topics(self):
+        one = broker(controller=2, brokers=(1, 2), topics={"orders": [(1, (1,))]})
+        request = {"timeout": NO_TIME, "validate_only": False}
+        growth = SimpleNamespace(name="orders", count=2, assignments=None)
+        codes = [
+            answer(topics.create, one, 7, topics=(wanted("new"),), **request).topics[0].error_code,
+            answer(topics.delete, one, 6, **deletion("orders")).responses[0].error_code,
+            answer(topics.create_partitions, one, 3, topics=(growth,), **request)
+            .results[0]
+            .error_code,
+        ]
+        assert codes == [ErrorCode.not_controller] * 3
+        assert one.admin._zookeeper.nodes == {}
+
+    def test_a_controller_that_takes_too_long(self):
+        """The wish is written; it may well come true after the answer."""
+        one = broker()
+        made = answer(
+            topics.create, one, 7, topics=(wanted("new"),), timeout=NO_TIME, validate_only=False
+        )
+        assert made.topics[0].error_code == ErrorCode.request_timed_out
+        assert "/brokers/topics/new" in one.admin._zookeeper.nodes
+
+        one = broker(topics={"orders": [(1, (1,))]})
+        gone = answer(topics.delete, one, 6, **deletion("orders"))
+        assert gone.responses[0].error_code == ErrorCode.request_timed_out
+        assert "/admin/delete_topics/orders" in one.admin._zookeeper.nodes
+
+    def test_a_topic_counts_as_gone_when_a_new_one_has_its_name(self):
+        async def story():
+            old = one.metadata.topics["orders"]
+            waiting = asyncio.ensure_future(topics._deleted(one, old, loop_time() + 60))
+            await asyncio.sleep(0)
+            one.metadata.topics["orders"] = type(old)("orders", None)
+            one.metadata.changed()
+            assert await waiting is old
+
+        one = broker(topics={"orders": [(1, (1,))]})
+        asyncio.run(story())
+
+    @pytest.mark.parametrize(
+        ("version", "code"),
+        [(2, ErrorCode.invalid_request), (3, ErrorCode.topic_deletion_disabled)],
+    )
+    def test_deletion_can_be_forbidden(self, version, code):
+        one = broker(topics={"orders": [(1, (1,))]}, delete_topic_enable="false")
+        (refused,) = answer(topics.delete, one, version, **deletion("orders")).responses
+        assert refused.error_code == code
+
+
+def loop_time():
+    return asyncio.get_running_loop().time()
+
+
+def test_new_partitions_go_on_where_the_first_ones_stopped():
+    one = broker(brokers=(1, 2, 3), topics={"orders": [(2, (2, 3)), (3, (3, 1))]})
+    growth = SimpleNamespace(name="orders", count=5, assignments=None)
+    added = topics._added(one, one.metadata.topics["orders"], growth)
+    assert [replicas[0] for replicas in added.values()] == [1, 2, 3]
+    assert {len(replicas) for replicas in added.values()} == {2}
+
+
+def test_a_disk_that_failed(tmp_path):
+    broken, sound = LogDirectory(tmp_path / "broken"), LogDirectory(tmp_path / "sound")
+    broken.offline = "Input/output error"
+    answered = answer(log_dirs.handle, broker(directories=[broken, sound]), 2, topics=None)
+    assert [(disk.error_code, disk.log_dir) for disk in answered.results] == [
+        (ErrorCode.kafka_storage_error, str(tmp_path / "broken")),
+        (ErrorCode.none, str(tmp_path / "sound")),
+    ]
+    for directory in (broken, sound):
+        directory.abandon()
+
+
+def test_while_zookeeper_is_away_nobody_knows_what_was_done():
+    async def write():
+        raise ConnectionLoss
+
+    outcome = asyncio.run(attempt(write()))
+    assert outcome.code == ErrorCode.request_timed_out
+    assert "ConnectionLoss" in outcome.message
+
+
+def test_a_bug_is_loud():
+    async def write():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(attempt(write()))
