@@ -23,6 +23,7 @@ from engine.controller.writes import Create, Set
 from engine.errors import ErrorCode, KafkaError
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
+MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
 
 
 class Admin:
@@ -79,6 +80,7 @@ class Admin:
     async def change_config(self, kind: str, entity: str, overrides: Mapping[str, str]) -> None:
         """Replace what is set for an entity, and tell every broker. It was validated before."""
         path, data = znodes.config_path(kind, entity), znodes.encode_config(overrides)
+        _check_size(data)
         try:
             await self._zookeeper.set(path, data)
         except NoNodeError:
@@ -99,13 +101,14 @@ class Admin:
     ) -> None:
         """Both nodes or neither; the topic exists from then on, its leaders come in a moment."""
         partitions = {n: znodes.Replicas(tuple(ids)) for n, ids in assignment.items()}
-        topic = znodes.Topic(uuid4(), partitions)
+        topic = znodes.Topic(uuid4(), partitions).encode()
         config_path = znodes.config_path("topics", name)
         config = znodes.encode_config(overrides)
+        _check_size(config, topic)
         left_over = await self._zookeeper.exists(config_path)
         write = Set(config_path, config) if left_over else Create(config_path, config)
         try:
-            await self._zookeeper.multi(write, Create(znodes.topic_path(name), topic.encode()))
+            await self._zookeeper.multi(write, Create(znodes.topic_path(name), topic))
         except NodeExistsError as error:
             raise KafkaError(
                 ErrorCode.topic_already_exists, f"Topic '{name}' already exists."
@@ -120,8 +123,9 @@ class Admin:
             topic = znodes.Topic.decode(data)
             if new.keys() & topic.partitions.keys():
                 raise BadVersionError
-            grown = topic._replace(partitions={**topic.partitions, **new})
-            await self._zookeeper.set(znodes.topic_path(name), grown.encode(), stat.version)
+            grown = topic._replace(partitions={**topic.partitions, **new}).encode()
+            _check_size(grown)
+            await self._zookeeper.set(znodes.topic_path(name), grown, stat.version)
         except (BadVersionError, NoNodeError) as error:
             raise KafkaError(
                 ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"
@@ -132,3 +136,12 @@ class Admin:
             await self._zookeeper.create(znodes.deleted_topic_path(name))
         except NodeExistsError:
             return  # asked for already
+
+
+def _check_size(*nodes: bytes) -> None:
+    """ZooKeeper hangs up on who sends it more, and every answer still to come is lost with that."""
+    size = sum(map(len, nodes))
+    if size > MAX_NODE:
+        raise KafkaError(
+            ErrorCode.policy_violation, f"{size} bytes are more than ZooKeeper keeps in a node"
+        )

@@ -128,12 +128,16 @@ class Controlling:
             return  # deleted meanwhile, which is another watch's business
         topic = znodes.Topic.decode(data)
         await self._broker.admin.reload("topics", name)
-        known = self._broker.metadata.topics.setdefault(name, TopicInfo(name, topic.topic_id))
-        for number, assigned in topic.partitions.items():
-            if number not in known.partitions:
-                partition = TopicPartition(name, number)
-                state = await self._elect(partition, assigned.replicas)
-                self._lead(partition, state, known, assigned.replicas)
+        known = self._broker.metadata.topics.get(name) or TopicInfo(name, topic.topic_id)
+        elected = [
+            (partition, await self._elect(partition, assigned.replicas), assigned.replicas)
+            for number, assigned in topic.partitions.items()
+            if number not in known.partitions
+            for partition in [TopicPartition(name, number)]
+        ]
+        for partition, state, replicas in elected:  # in one go: no client sees half of a topic
+            self._lead(partition, state, known, replicas)
+        self._broker.metadata.topics[name] = known
         self._broker.metadata.changed()
 
     async def _elect(

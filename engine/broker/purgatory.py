@@ -23,7 +23,7 @@ class Purgatory:
 
     async def wait(self, partitions: Collection[TopicPartition], until: float) -> bool:
         """Wait for a change to any of them; False once the loop's time is `until`."""
-        loop = asyncio.get_running_loop()
+        loop, partitions = asyncio.get_running_loop(), tuple(partitions)  # who asks may change them
         if loop.time() >= until:
             return False
         watcher: asyncio.Future[bool] = loop.create_future()

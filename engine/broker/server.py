@@ -157,7 +157,12 @@ class Connection(asyncio.BufferedProtocol):
         """Hang up at once, whether or not the peer reads."""
         assert self._transport is not None
         log.info("dropping the connection of %s (%s): %s", self.peer, self.client_id, reason)
-        self._transport.abort()
+        if self._task is None or self._task.done():
+            self._transport.abort()
+        else:  # first out of sendfile, under which asyncio cannot take the socket away
+            abort = self._transport.abort
+            self._task.add_done_callback(lambda task: abort())
+            self._task.cancel()
 
 
 def _sendable(piece: Any, kept_open: ExitStack) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from engine.errors import ErrorCode, KafkaError
 
+MAX_PARTITIONS = 10_000  # added at once; a topic is one znode, which ends at a megabyte
 MAX_NAME = 249  # a directory name is a topic's name, a dash, and up to five digits
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -80,6 +81,11 @@ def check_counts(partitions: int, replication: int, brokers: int) -> None:
         raise KafkaError(
             ErrorCode.invalid_partitions,
             f"Number of partitions must be larger than 0, not {partitions}.",
+        )
+    if partitions > MAX_PARTITIONS:
+        raise KafkaError(
+            ErrorCode.policy_violation,
+            f"Excessively large number of partitions per request: {partitions}.",
         )
     if replication <= 0:
         raise KafkaError(

@@ -42,7 +42,7 @@ class Index:
         self.base_offset = base_offset
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
-        self.count = self._size // self.ENTRY.size
+        self.count = self.capacity = self._size // self.ENTRY.size
         self._map: mmap.mmap | None = None
         self._resize(max(capacity - capacity % self.ENTRY.size, self.count * self.ENTRY.size))
 
@@ -52,13 +52,11 @@ class Index:
             self._map = None
         if size != self._size:
             files.truncate(self._fd, size)
-        self._size = size
+        self._size, self.capacity = size, size // self.ENTRY.size
         if size:  # an empty file cannot be mapped
             self._map = mmap.mmap(self._fd, size)
-
-    @property
-    def capacity(self) -> int:
-        return self._size // self.ENTRY.size
+            # A search jumps about: pages read ahead of it would be zeros and wasted memory.
+            self._map.madvise(mmap.MADV_RANDOM)
 
     @property
     def is_full(self) -> bool:

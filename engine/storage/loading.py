@@ -25,7 +25,7 @@ from engine.storage.batch import MAGIC, NO_EPOCH, NO_TIMESTAMP, Header, crc_ok, 
 from engine.storage.epochs import Epochs
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.log import Emit, Log
-from engine.storage.segment import REACH, Segment, files_of
+from engine.storage.segment import REACH, Segment, Slice, files_of
 
 
 def load(
@@ -157,7 +157,7 @@ def _recover(log: Log, doubtful: list[Segment], now: int) -> None:
     epochs = _Known(log.epochs)
     for number, segment in enumerate(doubtful):
         later = doubtful[number + 1 :]
-        check = _Check(segment, later[0].base_offset if later else None, epochs)
+        check = _Check(segment, later[0] if later else None, epochs)
         segment.rebuild_indexes(check)
         if not check.reason:
             continue
@@ -177,6 +177,9 @@ def _report_cut(
 ) -> None:
     facts = {"file": str(segment.path), "position": position, "offset": offset}
     log.emit("log.cut", now, **facts, bytes=segment.size - position, reason=reason)
+
+
+Looked = tuple[Header, str]  # a batch, and what is wrong with its bytes
 
 
 class _Known:
@@ -209,13 +212,14 @@ class _Check:
     The CRC covers neither offset nor epoch, so these two are held against their neighbours.
     """
 
-    def __init__(self, segment: Segment, limit: int | None, epochs: _Known) -> None:
+    def __init__(self, segment: Segment, next_segment: Segment | None, epochs: _Known) -> None:
         self.position = 0  # where the good part ends in the file
         self.offset = segment.base_offset  # the lowest offset that could come there
         self.reason = ""  # why what lies behind is not good; nothing if nothing does
         self._segment = segment
-        self._limit = limit  # base offset of the next segment
         self._epochs = epochs
+        self._limit = next_segment.base_offset if next_segment else None
+        self._next = _first_of(next_segment) if next_segment else None
 
     def __iter__(self) -> Iterator[tuple[int, Header]]:
         segment = self._segment
@@ -225,7 +229,7 @@ class _Check:
             batches = _look_at(data)
             here = next(batches, None)
             while here is not None:
-                following = next(batches, None)
+                following = next(batches, self._next)
                 header, damage = here
                 self.reason = damage or self._fault(header, following)
                 if self.reason:
@@ -233,11 +237,11 @@ class _Check:
                 yield self.position, header
                 self.position += header.size
                 self.offset, self._epochs.previous = header.next_offset, header.leader_epoch
-                here = following
+                here = following if following is not self._next else None
         if self.position < segment.size:
             self.reason = f"the last {segment.size - self.position} bytes are not a whole batch"
 
-    def _fault(self, header: Header, following: tuple[Header, str] | None) -> str:
+    def _fault(self, header: Header, following: Looked | None) -> str:
         """What is wrong with the place of a batch, in words; nothing if it is right."""
         after = following[0] if following and not following[1] else None
         if header.base_offset < self.offset:
@@ -252,7 +256,13 @@ class _Check:
         return self._epochs.fault(header, after)
 
 
-def _look_at(data: mmap) -> Iterator[tuple[Header, str]]:
+def _first_of(segment: Segment) -> Looked | None:
+    for position, header in segment.headers():
+        return next(_look_at(Slice(segment.file, position, header.size).read()))
+    return None
+
+
+def _look_at(data: files.Buffer) -> Iterator[Looked]:
     """Each batch with what is wrong with its bytes, in words; nothing if nothing is."""
     for position, header in scan(data):
         if header.magic != MAGIC:

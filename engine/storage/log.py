@@ -144,11 +144,11 @@ class Log:
 
         It begins at the append's first offset: a follower may have to leap over a wide gap.
         """
-        active, config = self.active, self.config
+        active, config = self.segments[-1], self.config
         reason = None
         if active.size and active.size + size > config.segment_bytes:
             reason = "size"
-        elif active.size and self._age(timestamp, now) > config.segment_ms - self._jitter():
+        elif active.size and self._age(timestamp, now) > self._patience():
             reason = "time"
         elif active.offsets.is_full or active.times.is_full:
             reason = "index full"
@@ -164,12 +164,13 @@ class Log:
             return timestamp - first
         return now - self.active.created
 
-    def _jitter(self) -> int:
-        """Keeps the partitions of a broker from rolling all at once; steady for one segment."""
-        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        if not most:
-            return 0
-        return crc32(f"{self.partition} {self.active.base_offset}".encode()) % (most + 1)
+    def _patience(self) -> int:
+        """How old the active segment may get; jitter keeps logs from rolling all at once."""
+        most = self.config.segment_ms
+        if not self.config.segment_jitter_ms:
+            return most
+        chance = crc32(f"{self.partition} {self.active.base_offset}".encode())
+        return most - chance % (min(self.config.segment_jitter_ms, most) + 1)
 
     def roll(self, now: int, reason: str = "asked for", base_offset: int | None = None) -> None:
         """Close the active segment and begin one, at the log end or further on."""

@@ -210,15 +210,16 @@ class Segment:
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, Header]]:
         """Hop from batch to batch; stops before one that is not whole."""
-        fd, chunk, start = self.file.fileno(), b"", position
-        while position + HEADER_SIZE <= self.size:
-            if position + HEADER_SIZE > start + len(chunk) or position < start:
-                chunk, start = os.pread(fd, CHUNK, position), position
+        fd, chunk, start, ahead = self.file.fileno(), b"", position, HEADER_SIZE
+        while 0 <= position <= self.size - HEADER_SIZE:
+            if position + HEADER_SIZE > start + len(chunk):
+                chunk, start = os.pread(fd, ahead, position), position
             header = Header.parse(chunk, position - start)
             if header.size < HEADER_SIZE or position + header.size > self.size:
                 return
             yield position, header
             position += header.size
+            ahead = CHUNK if header.size < CHUNK else HEADER_SIZE  # small ones come in numbers
 
     def batches_from(
         self, offset: int, probes: list[int] | None = None
@@ -241,10 +242,12 @@ class Segment:
 
     def starts_batch(self, position: int, offset: int) -> bool:
         """Whether a batch that begins at or before the offset starts at a position."""
-        if not 0 <= position <= self.size - HEADER_SIZE:
-            return False
-        header = Header.parse(os.pread(self.file.fileno(), HEADER_SIZE, position))
-        return header.magic == MAGIC and self.base_offset <= header.base_offset <= offset
+        header = next((header for _, header in self.headers(position)), None)
+        return (
+            header is not None
+            and header.magic == MAGIC
+            and self.base_offset <= header.base_offset <= offset
+        )
 
     def has_newest(self, timestamp: int, offset: int) -> bool:
         """Whether the batch with this offset has this largest timestamp, as a time index says."""

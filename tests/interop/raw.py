@@ -16,7 +16,7 @@ from types import SimpleNamespace as Message
 from typing import Any
 
 from engine.storage import records
-from engine.storage.batch import Header, seal
+from engine.storage.batch import HEADER_SIZE, Header, check, scan, seal
 from engine.storage.records import Record
 from engine.wire import codec
 from engine.wire.apis import APIS, Api
@@ -61,6 +61,36 @@ class Raw:
             return self._socket.recv(1) == b""
         except ConnectionError:
             return True
+
+    def is_silent(self) -> bool:
+        """Whether nothing has come, not even the end. Nothing is taken, either."""
+        self._socket.setblocking(False)
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        finally:
+            self._socket.settimeout(PATIENCE)
+        return False
+
+    def send_what_fits(self, data: bytes) -> int:
+        """Send until nobody takes any more for a second; how many bytes were taken."""
+        self._socket.settimeout(1)
+        taken = 0
+        try:
+            while taken < len(data):
+                taken += self._socket.send(data[taken : taken + (1 << 18)])
+        except TimeoutError:
+            return taken
+        finally:
+            self._socket.settimeout(PATIENCE)
+        return taken
+
+    def hang_up(self) -> None:
+        """Say that nothing more will come; what is on its way can still be read."""
+        self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()
@@ -242,13 +272,11 @@ def batch(*values: str | bytes, **more: Any) -> bytes:
 def altered(good: bytes, payload: bytes | None = None, **fields: int) -> bytes:
     """The batch with other fields in its header, or another payload, and the CRC made to fit."""
     header = Header.parse(good)._replace(**fields)
-    return seal(header, good[61:] if payload is None else payload)
+    return seal(header, good[HEADER_SIZE:] if payload is None else payload)
 
 
 def unpacked(data: bytes | None) -> list[Record]:
     """The records of a fetch's answer, CRCs checked; a last batch that was cut is left out."""
-    from engine.storage.batch import check, scan
-
     found: list[Record] = []
     for position, header in scan(data or b""):
         whole = (data or b"")[position : position + header.size]

@@ -259,7 +259,5 @@ def _check(broker: Broker, entity: Entity, values: Mapping[str, str]) -> None:
             raise _invalid(f"Cannot update these configs dynamically: {', '.join(fixed)}")
         BrokerConfig.parse(values, base=broker.admin.static)
     except KafkaError as error:
-        resource = f"{Resource.TOPIC.name if entity.kind == 'topics' else Resource.BROKER.name}"
-        raise _invalid(
-            f"Invalid config value for resource {resource} {entity.name}: {error.message}"
-        ) from error
+        what = f"{entity.config.kind} {entity.name}"
+        raise _invalid(f"Invalid config value for resource {what}: {error.message}") from error

@@ -5,6 +5,7 @@ others' success. So each part is attempted, and its failure becomes a part of th
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import TypeVar
@@ -14,6 +15,8 @@ from kazoo.exceptions import KazooException
 from engine.errors import ErrorCode, KafkaError
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 NO_THROTTLE = timedelta()  # no client is ever slowed down: there are no quotas
 
@@ -27,11 +30,13 @@ async def attempt(work: Awaitable[T]) -> T | KafkaError:
     try:
         return await work
     except KafkaError as error:
-        return error
+        failure = error
     except KazooException as error:
-        return KafkaError(
+        failure = KafkaError(
             ErrorCode.request_timed_out, f"ZooKeeper did not answer: {type(error).__name__}"
         )
+    log.info("refused with %s: %s", failure.code.name, failure.message)
+    return failure
 
 
 def code_of(outcome: object) -> ErrorCode:

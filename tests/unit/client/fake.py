@@ -35,7 +35,8 @@ class FakeBroker:
     ) -> None:
         self.answers = dict(answers)
         self.asked: list[tuple[Api, int, Any]] = []  # API, version, request
-        self._versions = versions or {api: (api.oldest, api.newest) for api in Api}
+        everything = {api: (api.oldest, api.newest) for api in Api}
+        self._versions = everything if versions is None else versions
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self._listener.getsockname())
         self._connections: list[socket.socket] = []

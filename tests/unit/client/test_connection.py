@@ -41,7 +41,7 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
 
 @pytest.mark.parametrize("text", ["", "localhost", ":9092", "localhost:", "a:b", "a:0", "a:65536"])
 def test_what_is_no_address_is_told(text: str) -> None:
-    with pytest.raises(KafkaError, match="is not HOST:PORT, such as 127.0.0.1:9092"):
+    with pytest.raises(KafkaError, match="is not HOST:PORT, such as 127"):
         Address.parse(text)
 
 
@@ -104,7 +104,7 @@ def test_nobody_there() -> None:
 
 
 def test_a_host_without_address() -> None:
-    with pytest.raises(KafkaError, match="no broker at no-such-host.invalid:9092: "):
+    with pytest.raises(KafkaError, match="no broker at no-such-host"):
         Connection(Address("no-such-host.invalid", 9092))
 
 
@@ -112,7 +112,7 @@ def test_a_connection_that_ends_tells_so_and_gives_up_what_was_on_the_way() -> N
     with FakeBroker({Api.METADATA: hang_up}) as broker, Connection(broker.address) as connection:
         connection.send(Api.METADATA, ASK, about="first")
         connection.send(Api.METADATA, ASK, about="second")
-        with pytest.raises(KafkaError, match="closed the connection|broke") as caught:
+        with pytest.raises(KafkaError, match=r"closed the connection|broke") as caught:
             connection.receive()
         assert caught.value.code == ErrorCode.network_exception
         assert connection.abandon() == ["first", "second"]

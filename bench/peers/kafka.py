@@ -1,0 +1,89 @@
+"""Load on a Kafka broker, made by confluent-kafka: the engine, the mock and Apache Kafka.
+
+The client is librdkafka, in C, with a thin Python skin; of a few hundred thousand records a
+second it is that skin which gives out first, whatever the broker.
+"""
+
+import time
+from itertools import count
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+from bench.peers.peer import PATIENCE, VALUE, Load, Peer, Size
+
+FIRST = 1  # the offset behind the record that opens the producer's connection
+AGAIN = 5  # times that a small log is read in one measurement
+_numbers = count()
+
+
+class KafkaPeer(Peer):
+    bootstrap: str
+    _topic: str
+
+    def loads(self, size: Size) -> dict[str, Load]:
+        def small() -> float:
+            self.produce(size.small)
+            return sum(self.consume(size.small) for _ in range(AGAIN))
+
+        return super().loads(size) | {
+            "produce, 16 KB batches": lambda: self.produce(size.records, {"batch.size": 16_384}),
+            "produce, idempotent": lambda: self.produce(size.records, {"enable.idempotence": True}),
+            "consume, small log": small,
+        }
+
+    def produce(self, records: int, more: dict[str, Any] | None = None) -> float:
+        producer = self._producer({"queue.buffering.max.messages": records} | (more or {}))
+        start = time.perf_counter()
+        for _ in range(records):
+            producer.produce(self._topic, VALUE, partition=0)
+        unsent = producer.flush(PATIENCE)
+        spent = time.perf_counter() - start
+        if unsent:
+            raise TimeoutError(f"{self.name} has not taken {unsent} of {records} records")
+        return spent
+
+    def consume(self, records: int) -> float:
+        config = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
+        consumer = Consumer(config | {"enable.auto.commit": False})
+        consumer.list_topics(self._topic, PATIENCE)  # connects
+        start, read = time.perf_counter(), 0
+        consumer.assign([TopicPartition(self._topic, 0, FIRST)])
+        while read < records:
+            found = consumer.consume(min(10_000, records - read), 1.0)
+            read += len(found)
+            if not found and time.perf_counter() - start > PATIENCE:
+                raise TimeoutError(f"{self.name} gave {read} of {records} records")
+        spent = time.perf_counter() - start
+        consumer.close()
+        if found[-1].offset() != FIRST + records - 1:  # an error counts as a message too
+            raise RuntimeError(f"{self.name}: {found[-1].error() or found[-1].offset()}")
+        return spent
+
+    def ping(self, times: int) -> list[float]:
+        producer = self._producer({"linger.ms": 0})
+        return [_ping(producer, self._topic) for _ in range(times)]
+
+    def _producer(self, more: dict[str, Any]) -> Producer:
+        """For a topic of its own; the connection is open, and one record went that way."""
+        config = {"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5} | more
+        producer = Producer(config | {"delivery.report.only.error": True, "on_delivery": _failed})
+        self._topic = f"bench-{next(_numbers)}"
+        deadline = time.monotonic() + PATIENCE
+        while producer.list_topics(self._topic, PATIENCE).topics[self._topic].error:
+            if time.monotonic() > deadline:  # the broker creates it, which takes a moment
+                raise TimeoutError(f"{self.name} does not create a topic")
+            time.sleep(0.05)
+        _ping(producer, self._topic)
+        return producer
+
+
+def _ping(producer: Producer, topic: str) -> float:
+    start = time.perf_counter()
+    producer.produce(topic, VALUE, partition=0)
+    producer.flush(PATIENCE)
+    return time.perf_counter() - start
+
+
+def _failed(error: KafkaError, message: Message) -> None:
+    raise RuntimeError(f"a record was not stored: {error}")

@@ -1,0 +1,117 @@
+"""What the machine itself gives: the bytes of the values through a socket, and into a file.
+
+    python -m bench.peers.limits    the other end of the socket, until its stdin ends
+
+    | take | give | `take` bytes |  ->      any number of times; take and give have 8 bytes each
+                                    <-  | `give` bytes |
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from struct import Struct
+
+from bench.peers.peer import VALUE, Peer
+from bench.peers.plain import CHUNK, HOST, connect
+
+ORDER = Struct(">QQ")
+
+
+class Loopback(Peer):
+    name = "a plain socket"
+
+    def start(self, home: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.peers.limits"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        self._socket = connect(int(self._process.stdout.readline()))
+
+    def stop(self) -> None:
+        self._socket.close()
+        self._process.communicate()
+
+    def produce(self, records: int) -> float:
+        return self._exchange(len(VALUE) * records, 1)
+
+    def consume(self, records: int) -> float:
+        return self._exchange(0, len(VALUE) * records)
+
+    def ping(self, times: int) -> list[float]:
+        return [self._exchange(len(VALUE), 1) for _ in range(times)]
+
+    def _exchange(self, take: int, give: int) -> float:
+        data = ORDER.pack(take, give) + bytes(take)
+        start = time.perf_counter()
+        self._socket.sendall(data)
+        drain(self._socket, give)
+        return time.perf_counter() - start
+
+
+class File(Peer):
+    name = "a plain file"
+
+    def start(self, home: Path) -> None:
+        self._path = home / "file"
+
+    def stop(self) -> None:
+        self._path.unlink()
+
+    def produce(self, records: int) -> float:
+        data, left = bytes(CHUNK), len(VALUE) * records
+        with self._path.open("wb", buffering=0) as file:
+            start = time.perf_counter()
+            while left > 0:
+                left -= file.write(data[:left])
+            return time.perf_counter() - start
+
+    def consume(self, records: int) -> float:
+        buffer = bytearray(CHUNK)
+        with self._path.open("rb", buffering=0) as file:
+            start = time.perf_counter()
+            while file.readinto(buffer):
+                continue
+            return time.perf_counter() - start
+
+    def ping(self, times: int) -> list[float]:
+        with self._path.open("wb", buffering=0) as file:
+            return [self._write(file.fileno()) for _ in range(times)]
+
+    def _write(self, file: int) -> float:
+        start = time.perf_counter()
+        os.write(file, VALUE)
+        return time.perf_counter() - start
+
+
+def drain(connection: socket.socket, size: int) -> None:
+    buffer = bytearray(CHUNK)
+    while size:
+        if not (got := connection.recv_into(buffer, min(size, CHUNK))):
+            raise ConnectionError("the other end has closed the connection")
+        size -= got
+
+
+def serve(listener: socket.socket) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        while order := connection.recv(ORDER.size, socket.MSG_WAITALL):
+            take, give = ORDER.unpack(order)
+            drain(connection, take)
+            connection.sendall(bytes(give))
+
+
+def main() -> None:
+    with socket.create_server((HOST, 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
