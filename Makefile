@@ -42,8 +42,7 @@ browser: $(READY) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH
 	$(BIN)/pytest tests/browser $(ARGS)
 
 bench: $(READY) ## measure the engine side by side with its peers
-	@for name in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do \
-	    echo "== $$name"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+	$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove all that these commands made, .venv included
 	rm -rf $(VENV) build .hypothesis *.egg-info

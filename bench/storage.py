@@ -137,7 +137,9 @@ def main() -> None:
         path = Path(name)
         for size in (1 << 10, 16 << 10, 128 << 10, 1 << 20):
             found = appending(path, size, options.rounds)
-            print(f"append, {size >> 10:4} KB batches       {found:5.2f} times a plain file and CRC")
+            print(
+                f"append, {size >> 10:4} KB batches       {found:5.2f} times a plain file and CRC"
+            )
         large, small = open_log(path / "large"), open_log(path / "small")
         fill(large, int(options.size * (1 << 30)) - (1 << 20))
         fill(small, 1 << 20)

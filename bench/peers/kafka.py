@@ -13,8 +13,20 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from bench.peers.peer import PATIENCE, VALUE, Load, Peer, Size
 
 FIRST = 1  # the offset behind the record that opens the producer's connection
-AGAIN = 5  # times that a small log is read in one measurement
+AGAIN = 10  # times that a small log is read in one measurement
+CONSUMER = {
+    "group.id": "bench",  # a must, though nothing is committed
+    "enable.auto.commit": False,
+    "fetch.wait.max.ms": 5,  # at the end of a log, before the client can go back to its beginning
+}
 _numbers = count()
+
+
+def _failed(error: KafkaError, message: Message) -> None:
+    raise RuntimeError(f"a record was not stored: {error}")
+
+
+QUIET = {"delivery.report.only.error": True, "on_delivery": _failed, "log_level": 2}
 
 
 class KafkaPeer(Peer):
@@ -24,7 +36,7 @@ class KafkaPeer(Peer):
     def loads(self, size: Size) -> dict[str, Load]:
         def small() -> float:
             self.produce(size.small)
-            return sum(self.consume(size.small) for _ in range(AGAIN))
+            return self.consume(size.small, AGAIN)
 
         return super().loads(size) | {
             "produce, 16 KB batches": lambda: self.produce(size.records, {"batch.size": 16_384}),
@@ -43,22 +55,29 @@ class KafkaPeer(Peer):
             raise TimeoutError(f"{self.name} has not taken {unsent} of {records} records")
         return spent
 
-    def consume(self, records: int) -> float:
-        config = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
-        consumer = Consumer(config | {"enable.auto.commit": False})
+    def consume(self, records: int, times: int = 1) -> float:
+        consumer = Consumer(CONSUMER | {"bootstrap.servers": self.bootstrap})
         consumer.list_topics(self._topic, PATIENCE)  # connects
-        start, read = time.perf_counter(), 0
-        consumer.assign([TopicPartition(self._topic, 0, FIRST)])
-        while read < records:
-            found = consumer.consume(min(10_000, records - read), 1.0)
-            read += len(found)
-            if not found and time.perf_counter() - start > PATIENCE:
-                raise TimeoutError(f"{self.name} gave {read} of {records} records")
+        begin = TopicPartition(self._topic, 0, FIRST)
+        start = time.perf_counter()
+        consumer.assign([begin])
+        self._read(consumer, records)
+        for _ in range(times - 1):
+            consumer.seek(begin)
+            self._read(consumer, records)
         spent = time.perf_counter() - start
         consumer.close()
+        return spent
+
+    def _read(self, consumer: Consumer, records: int) -> None:
+        left, deadline = records, time.monotonic() + PATIENCE
+        while left:
+            found = consumer.consume(min(10_000, left), 1.0)
+            left -= len(found)
+            if not found and time.monotonic() > deadline:
+                raise TimeoutError(f"{self.name} does not give {left} of {records} records")
         if found[-1].offset() != FIRST + records - 1:  # an error counts as a message too
             raise RuntimeError(f"{self.name}: {found[-1].error() or found[-1].offset()}")
-        return spent
 
     def ping(self, times: int) -> list[float]:
         producer = self._producer({"linger.ms": 0})
@@ -67,7 +86,7 @@ class KafkaPeer(Peer):
     def _producer(self, more: dict[str, Any]) -> Producer:
         """For a topic of its own; the connection is open, and one record went that way."""
         config = {"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5} | more
-        producer = Producer(config | {"delivery.report.only.error": True, "on_delivery": _failed})
+        producer = Producer(config | QUIET)
         self._topic = f"bench-{next(_numbers)}"
         deadline = time.monotonic() + PATIENCE
         while producer.list_topics(self._topic, PATIENCE).topics[self._topic].error:
@@ -83,7 +102,3 @@ def _ping(producer: Producer, topic: str) -> float:
     producer.produce(topic, VALUE, partition=0)
     producer.flush(PATIENCE)
     return time.perf_counter() - start
-
-
-def _failed(error: KafkaError, message: Message) -> None:
-    raise RuntimeError(f"a record was not stored: {error}")

@@ -1,17 +1,19 @@
 """What the machine itself gives: the bytes of the values through a socket, and into a file.
 
-    python -m bench.peers.limits    the other end of the socket, until its stdin ends
+    | take | give | `take` bytes |  ->
+                                    <-  | `give` bytes |      any number of times
 
-    | take | give | `take` bytes |  ->      any number of times; take and give have 8 bytes each
-                                    <-  | `give` bytes |
+The other end of the socket is `python -m bench.peers.limits`, until its stdin ends. The files are
+new ones, as a broker's are: overwriting costs less than taking pages that nobody had before.
 """
 
-import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+from io import FileIO
+from itertools import count
 from pathlib import Path
 from struct import Struct
 
@@ -58,14 +60,14 @@ class File(Peer):
     name = "a plain file"
 
     def start(self, home: Path) -> None:
-        self._path = home / "file"
+        self._home, self._numbers = home, count()
 
     def stop(self) -> None:
-        self._path.unlink()
+        """They go with their directory."""
 
     def produce(self, records: int) -> float:
         data, left = bytes(CHUNK), len(VALUE) * records
-        with self._path.open("wb", buffering=0) as file:
+        with self._new_file() as file:
             start = time.perf_counter()
             while left > 0:
                 left -= file.write(data[:left])
@@ -73,20 +75,25 @@ class File(Peer):
 
     def consume(self, records: int) -> float:
         buffer = bytearray(CHUNK)
-        with self._path.open("rb", buffering=0) as file:
+        with FileIO(self._path) as file:
             start = time.perf_counter()
             while file.readinto(buffer):
                 continue
             return time.perf_counter() - start
 
     def ping(self, times: int) -> list[float]:
-        with self._path.open("wb", buffering=0) as file:
-            return [self._write(file.fileno()) for _ in range(times)]
+        with self._new_file() as file:
+            return [_write(file) for _ in range(times)]
 
-    def _write(self, file: int) -> float:
-        start = time.perf_counter()
-        os.write(file, VALUE)
-        return time.perf_counter() - start
+    def _new_file(self) -> FileIO:
+        self._path = self._home / str(next(self._numbers))
+        return FileIO(self._path, "w")
+
+
+def _write(file: FileIO) -> float:
+    start = time.perf_counter()
+    file.write(VALUE)
+    return time.perf_counter() - start
 
 
 def drain(connection: socket.socket, size: int) -> None:

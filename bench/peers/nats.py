@@ -1,7 +1,9 @@
 """NATS JetStream, with a file store.
 
-    PUB bench.1 acks 200 <value>       ->  MSG acks 1 30 {"stream": "bench-1", "seq": 7}
-    PUB $JS.API.CONSUMER.CREATE...     ->  MSG out 1 ... <value>, all of them
+    PUB bench-1 acks 200 <value>       ->  MSG acks 1 30 {"stream": "bench-1", "seq": 7}
+    PUB $JS.API.CONSUMER.CREATE ...    ->  MSG out 2 ... <value>, again and again
+
+It pushes what a stream has to a consumer that need not acknowledge.
 """
 
 import json
@@ -43,9 +45,7 @@ class Nats(Peer):
         wanted = {"deliver_subject": "out", "deliver_policy": "all", "ack_policy": "none"}
         request = {"stream_name": self._stream, "config": wanted}
         with self._connect() as connection:
-            return pump(
-                connection, _api(f"CONSUMER.CREATE.{self._stream}", request), MARK, records
-            )
+            return pump(connection, _api(f"CONSUMER.CREATE.{self._stream}", request), MARK, records)
 
     def ping(self, times: int) -> list[float]:
         with self._new_stream() as connection:

@@ -21,7 +21,7 @@ PATIENCE = 60.0  # seconds; a peer that is silent for so long has failed
 class Size(NamedTuple):
     """How much is measured at once."""
 
-    records: int = 100_000
+    records: int = 200_000
     small: int = 20_000  # records of 200 bytes, so that the mock broker keeps them all
     pings: int = 500
 

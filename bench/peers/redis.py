@@ -1,7 +1,9 @@
 """Redis Streams, with the append-only file that makes them last, flushed once a second.
 
-    XADD stream 7-0 v <value>          ->  $3 7-0
-    XRANGE stream (7-0 + COUNT 1000    ->  entries after 7-0
+    XADD bench-1 7-0 v <value>            ->  $3 7-0
+    XRANGE bench-1 (7-0 + COUNT 1000      ->  the entries after 7-0
+
+Entries are given their ids, so that all pages can be asked for without waiting for one.
 """
 
 from itertools import count

@@ -83,7 +83,7 @@ class Controlling:
             )
             self._epoch = epoch
         except NodeExistsError:
-            log.info("another broker is the controller")
+            log.info("there is a controller already")
         await self._look_at_controller()
 
     async def _look_at_controller(self) -> None:

@@ -25,7 +25,7 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, clock
@@ -74,7 +74,11 @@ class Process:
             loop.add_signal_handler(number, self._stop.set)
         _allow_many_files()
         async with AsyncExitStack() as stack:
-            ready(await self._start(stack))
+            try:
+                ready(await self._start(stack))
+            except KazooException as error:
+                where = f"ZooKeeper at {self._config.zookeeper_connect}"
+                raise TimeoutError(f"{where} does not answer ({error!r}): is it well?") from error
             await self._stop.wait()
         if self._failure is not None:
             raise self._failure
@@ -180,6 +184,8 @@ class Process:
         path = znodes.broker_path(self._config.broker_id)
         await self._clear_own(path)
         await self._clear_own(znodes.CONTROLLER)
+        # Written first: should the connection break, nobody tells us whether the node was made.
+        (self._home / SESSION_FILE).write_text(f"{self._zookeeper.session_id}\n")
         try:
             await self._zookeeper.create(path, node.encode(), ephemeral=True)
         except NodeExistsError as error:
@@ -188,7 +194,6 @@ class Process:
                 f"Broker id {self._config.broker_id} is already registered at {path} by a broker "
                 "that is alive. Stop it, or choose another --id.",
             ) from error
-        (self._home / SESSION_FILE).write_text(f"{self._zookeeper.session_id}\n")
         self._registered = True
 
     async def _clear_own(self, path: str) -> None:

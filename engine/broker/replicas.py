@@ -20,12 +20,14 @@ from engine.storage.log import Appended, Log
 from engine.storage.segment import Slice
 
 ANY_EPOCH = -1
+READ_COMMITTED = 1  # an isolation level; the other is 0
 
 
 class Read(NamedTuple):
     """What a reader gets of one partition."""
 
     records: Slice
+    sealed: bool  # they end with their segment: more come from the next one, by another read
     high_watermark: int
     last_stable: int  # before it, every transaction has ended
     log_start: int
@@ -66,8 +68,12 @@ class Replicas:
         """Become the leader of a partition, as the controller decided."""
         directory = self._home.get(partition) or self._roomiest()
         self._home[partition] = directory
-        with directory.guard(self.now()):
-            log = directory.create(partition, config, self.now(), topic_id)
+        try:
+            with directory.guard(self.now()):
+                log = directory.create(partition, config, self.now(), topic_id)
+        except KafkaError:
+            assert directory.offline is not None  # reported by the guard, and told by `find`
+            return
         role = self.partitions.setdefault(partition, Partition(partition, self.broker_id))
         if epoch > role.leader_epoch:
             known = directory.high_watermarks.get(partition, 0)
@@ -85,22 +91,24 @@ class Replicas:
         self.partitions.pop(partition, None)
         directory = self._home.pop(partition, None)
         if directory is not None and directory.offline is None:
-            with directory.guard(self.now()):
-                directory.delete(partition, self.now())
+            try:
+                with directory.guard(self.now()):
+                    directory.delete(partition, self.now())
+            except KafkaError:
+                assert directory.offline is not None  # reported by the guard
             for tell in self.deleted:
                 tell(partition)
         self.purgatory.wake(partition)
 
     def find(self, partition: TopicPartition, epoch: int = ANY_EPOCH) -> tuple[Partition, Log]:
         """A partition that this broker leads, in the epoch that the client believes in."""
-        role = self.partitions.get(partition)
-        if role is None:
+        directory, role = self._home.get(partition), self.partitions.get(partition)
+        if directory is not None and directory.offline is not None:
+            raise KafkaError(ErrorCode.kafka_storage_error, directory.offline)
+        if directory is None or role is None:
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition, f"{partition} is not on this broker"
             )
-        directory = self._home[partition]
-        if directory.offline is not None:
-            raise KafkaError(ErrorCode.kafka_storage_error, directory.offline)
         if not role.is_leader:
             raise KafkaError(
                 ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
@@ -147,11 +155,12 @@ class Replicas:
         With `committed`, nothing beyond the last stable offset either.
         """
         role, log = self.find(partition, epoch)
-        stable = _last_stable(log, role)
+        stable = last_stable(log, role)
         with self._home[partition].guard(self.now()):
             limit = stable if committed else role.high_watermark
             records = log.read(offset, max_bytes, limit=limit, at_least_one=at_least_one)
-        return Read(records, role.high_watermark, stable, log.start_offset)
+        sealed = records.file is not log.active.file
+        return Read(records, sealed, role.high_watermark, stable, log.start_offset)
 
     def delete_records(self, partition: TopicPartition, before: int) -> int:
         """Move the log's start; -1 stands for the high watermark. Returns the new start."""
@@ -196,7 +205,7 @@ class Replicas:
     def committed(self, directory: LogDirectory) -> list[tuple[Log, int]]:
         """The logs of a directory, each with the offset up to which it will not change any more."""
         return [
-            (log, _last_stable(log, self.partitions[partition]))
+            (log, last_stable(log, self.partitions[partition]))
             for partition, log in directory.logs.items()
             if partition in self.partitions
         ]
@@ -227,7 +236,10 @@ class Replicas:
 
     def close(self) -> None:
         for directory in self.directories:
-            directory.close(self.now(), self._high_watermarks(directory))
+            try:
+                directory.close(self.now(), self._high_watermarks(directory))
+            except KafkaError:
+                assert directory.offline is not None  # reported by the guard
 
     def _high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {
@@ -237,7 +249,7 @@ class Replicas:
         }
 
 
-def _last_stable(log: Log, role: Partition) -> int:
+def last_stable(log: Log, role: Partition) -> int:
     """The high watermark, or where the oldest transaction that is still open begins."""
     undecided = log.producers.first_undecided()
     return role.high_watermark if undecided is None else min(role.high_watermark, undecided)

@@ -22,7 +22,9 @@ CONNECTED with another id: the broker has to register again. Every watch fires o
 the connection is lost, then with type NONE: read again, and watch again.
 
 kazoo's errors come through as they are (NoNodeError, NodeExistsError, BadVersionError; and
-ConnectionLoss, after which nobody knows whether the write was done).
+ConnectionLoss, after which nobody knows whether the write was done). Left to itself kazoo would
+keep a question until the server is back, were it tomorrow. Here it is lost, too, when the server
+has been out of reach for as long as a session lasts.
 """
 
 import asyncio
@@ -32,7 +34,12 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, Self
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError, RolledBackError, RuntimeInconsistency
+from kazoo.exceptions import (
+    ConnectionLoss,
+    NoNodeError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import Callback, KazooState, WatchedEvent, ZnodeStat
 
@@ -64,6 +71,8 @@ class ZookeeperClient:
         self.hosts = hosts
         self.session_id: int | None = None  # of the session that is connected now
         self._listener = listener
+        self._patience = session_timeout
+        self._suspended: float | None = None  # since when, in the loop's time
         self._loop = asyncio.get_running_loop()
         self._connected = self._loop.create_future()
         self._kazoo = KazooClient(
@@ -97,15 +106,15 @@ class ZookeeperClient:
         await self.close()
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]:
-        data, stat = await self._answer(self._kazoo.get_async(path, watch))
+        data, stat = await self._answer(self._kazoo.get_async, path, watch)
         return data, stat
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         """The watch fires for a node that comes into being, too."""
-        return await self._answer(self._kazoo.exists_async(path, watch))
+        return await self._answer(self._kazoo.exists_async, path, watch)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        names: list[str] = await self._answer(self._kazoo.get_children_async(path, watch))
+        names: list[str] = await self._answer(self._kazoo.get_children_async, path, watch)
         return names
 
     async def create(
@@ -118,21 +127,26 @@ class ZookeeperClient:
         parents: bool = False,
     ) -> tuple[str, ZnodeStat]:
         """The name it got, and its stat: `czxid` of a broker's node is the broker's epoch."""
-        created = self._kazoo.create_async(
-            path, data, ephemeral=ephemeral, sequence=sequence, makepath=parents, include_data=True
+        name, stat = await self._answer(
+            self._kazoo.create_async,
+            path,
+            data,
+            ephemeral=ephemeral,
+            sequence=sequence,
+            makepath=parents,
+            include_data=True,
         )
-        name, stat = await self._answer(created)
         return name, stat
 
     async def ensure(self, path: str) -> None:
         """A persistent path that may be there already, created with its parents."""
-        await self._answer(self._kazoo.ensure_path_async(path))
+        await self._answer(self._kazoo.ensure_path_async, path)
 
     async def set(self, path: str, data: bytes, version: int = -1) -> ZnodeStat:
-        return await self._answer(self._kazoo.set_async(path, data, version))
+        return await self._answer(self._kazoo.set_async, path, data, version)
 
     async def delete(self, path: str, version: int = -1) -> None:
-        await self._answer(self._kazoo.delete_async(path, version))
+        await self._answer(self._kazoo.delete_async, path, version)
 
     async def delete_tree(self, path: str) -> None:
         """A node and all below it, deepest first; those that are gone already are as wanted."""
@@ -157,7 +171,7 @@ class ZookeeperClient:
                     transaction.delete(path, version)
                 case Check(path, version):
                     transaction.check(path, version)
-        results: list[Any] = await self._answer(transaction.commit_async())
+        results: list[Any] = await self._answer(transaction.commit_async)
         for write, result in zip(writes, results, strict=True):
             # Those before the failed write were rolled back, those after it never tried.
             if isinstance(result, Exception) and not isinstance(
@@ -167,15 +181,22 @@ class ZookeeperClient:
                 raise result
         return results
 
-    def _answer(self, pending: "_Pending") -> asyncio.Future[Any]:
+    async def _answer(self, ask: Callable[..., "_Pending"], *what: Any, **more: Any) -> Any:
         """What kazoo's thread will learn, as a future of the loop."""
-        future = self._loop.create_future()
+        now, future = self._loop.time(), self._loop.create_future()
+        deadline = (now if self._suspended is None else self._suspended) + self._patience
 
         def settle(done: _Pending) -> None:
             self._loop.call_soon_threadsafe(_settle, future, done.exception, done.value)
 
-        pending.rawlink(settle)
-        return future
+        try:
+            if now >= deadline:
+                raise TimeoutError  # and nothing is left with kazoo, to be done some day
+            async with asyncio.timeout_at(deadline):
+                ask(*what, **more).rawlink(settle)
+                return await future
+        except TimeoutError:
+            raise ConnectionLoss(f"no answer from {self.hosts}") from None
 
     def _session_changed(self, state: str) -> None:
         """In kazoo's thread, which is why the session's id is read here and now."""
@@ -190,6 +211,7 @@ class ZookeeperClient:
 
     def _tell(self, session: Session) -> None:
         self.session_id = session.session_id
+        self._suspended = self._loop.time() if session.state is State.SUSPENDED else None
         if session.state is State.CONNECTED and not self._connected.done():
             self._connected.set_result(None)
         if self._listener is not None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from engine.cli.options import add_config
 
+LONGEST = 2000  # characters of a log line
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--id", type=int, required=True, metavar="N", help="the broker's number")
@@ -41,11 +43,23 @@ def run(options: Namespace) -> int:
         "log.dirs": str(options.data),
     }
     config = BrokerConfig.parse(settings | dict(options.config))
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # what it loses is told once
 
     def ready(port: int) -> None:
         print(f"ready broker={options.id} port={port}", flush=True)
 
     asyncio.run(Process(config).run(ready))
     return 0
+
+
+class OneLine(logging.Formatter):
+    """What clients send gets into the log, but as no line of its own, and not by the megabyte."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        line = super().formatMessage(record)[:LONGEST]
+        if line.isprintable():
+            return line
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

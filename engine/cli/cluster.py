@@ -54,8 +54,18 @@ def run(options: Namespace) -> int:
                 f"data={cluster.data}",
                 flush=True,
             )
+            signal.signal(signal.SIGCHLD, lambda number, frame: None)  # ends the pause
+            up = {broker: cluster.child(broker) for broker in cluster.brokers}
             while True:
                 signal.pause()
+                for broker in [broker for broker, child in up.items() if not child.alive]:
+                    code = up.pop(broker).exit_code
+                    print(
+                        f"broker {broker} is gone, exit code {code}; this brings it back:\n"
+                        f"  {cluster.command(broker)}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
     except KeyboardInterrupt:
         return 0
 

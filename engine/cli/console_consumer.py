@@ -124,7 +124,7 @@ def _print(reader: "Reader", printer: "_Printer", options: Namespace) -> None:
                 printer.add(batch.partition, batch.header, record)
             printer.flush()
         if batches:
-            last = now
+            last = time.monotonic()
         elif reader.trouble and now >= max(last, told) + QUIET:
             told = now
             print(f"waiting: {reader.trouble.message}", file=sys.stderr, flush=True)

@@ -52,7 +52,7 @@ COMMANDS = [
         "engine.cli.broker",
         "Run a cluster",
         "one broker, which is also how a killed one comes back",
-        "--id 1 --port 9092 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
+        "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
     ),
     Command(
         "zookeeper",
@@ -80,14 +80,14 @@ COMMANDS = [
         "engine.cli.console_producer",
         "Use it",
         "send lines as records",
-        "--topic orders --property parse.key=true --property key.separator=:",
+        "--topic orders --property parse.key=true",
     ),
     Command(
         "console-consumer",
         "engine.cli.console_consumer",
         "Use it",
         "print records as they come",
-        "--topic orders --from-beginning --property print.key=true",
+        "--topic orders --from-beginning --max-messages 10",
     ),
     Command(
         "perf",

@@ -11,6 +11,7 @@ Everything listens on 127.0.0.1. Without a directory of its own a cluster lives 
 one, which goes with it. Nothing outlives the process that made the cluster (child.py).
 """
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -123,22 +124,31 @@ class Cluster:
 
     # -- processes -----------------------------------------------------------------------
 
+    @property
+    def brokers(self) -> list[int]:
+        return list(self._ports)
+
     def child(self, broker: int) -> Child:
         return self._children[broker]
+
+    def command(self, broker: int) -> str:
+        """What starts this broker by hand."""
+        return shlex.join(["python", "-m", *self._arguments(broker)])
+
+    def _arguments(self, broker: int) -> list[str]:
+        settings = [
+            part for key, value in self._config.items() for part in ("--config", f"{key}={value}")
+        ]
+        return [
+            *("engine", "broker", "--id", str(broker), "--port", str(self._ports[broker])),
+            *("--zookeeper", self.zookeeper, "--data", str(self.directory(broker)), *settings),
+        ]
 
     def _launch(self, broker: int) -> None:
         directory = self.directory(broker)
         directory.mkdir(parents=True, exist_ok=True)
-        settings = [
-            part for key, value in self._config.items() for part in ("--config", f"{key}={value}")
-        ]
         self._children[broker] = Child(
-            [
-                *(sys.executable, "-m", "engine", "broker"),
-                *("--id", str(broker), "--port", str(self._ports[broker])),
-                *("--zookeeper", self.zookeeper, "--data", str(directory), *settings),
-            ],
-            directory / "broker.log",
+            [sys.executable, "-m", *self._arguments(broker)], directory / "broker.log"
         )
 
     def _await_ready(self, broker: int) -> None:

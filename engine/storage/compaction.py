@@ -128,7 +128,7 @@ class Compaction:
                 for position, header in batches:
                     if header.is_control or header.base_offset in self._aborted:
                         continue
-                    for record in records.decode(piece[position : position + header.size]):
+                    for record in records.stream(piece[position : position + header.size]):
                         if record.offset >= self.start and not self._learn(record):
                             self.end = record.offset
                             return

@@ -77,8 +77,8 @@ class Index:
 
         Binary search: each probe halves what is left. `probes` collects the slots looked at.
         """
-        low, high = 0, self.count  # the answer lies in [low - 1, high)
         unpack, buffer, size = self.KEY.unpack_from, self._map, self.ENTRY.size
+        low, high = 0, self.count  # the answer lies in [low - 1, high)
         while low < high:
             assert buffer is not None
             middle = (low + high) // 2
@@ -99,7 +99,8 @@ class Index:
 
     def reset(self, capacity: int) -> None:
         """Forget every entry and make room for new ones."""
-        self._keep(0)
+        self.count = 0
+        self._resize(0)  # not filled with zeros, which would take room on the disk
         self._resize(capacity - capacity % self.ENTRY.size)
 
     def grow(self, capacity: int) -> None:

@@ -21,11 +21,22 @@ from engine.config import TopicConfig
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.storage import files
-from engine.storage.batch import MAGIC, NO_EPOCH, NO_TIMESTAMP, Header, crc_ok, scan
+from engine.storage.batch import (
+    MAGIC,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    Header,
+    crc_ok,
+    scan,
+)
 from engine.storage.epochs import Epochs
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.log import Emit, Log
+from engine.storage.producers import Producers
 from engine.storage.segment import REACH, Segment, Slice, files_of
+
+NEVER = 2**63  # an offset that no log reaches
 
 
 def load(
@@ -42,22 +53,33 @@ def load(
     """Open a log, or make a new one. `clean`: the broker that had it stopped in good order."""
     directory.mkdir(parents=True, exist_ok=True)
     log = Log(directory, partition, config, emit)
+    try:
+        _load(log, None if clean else recovery_point, start_offset, now)
+    except BaseException:
+        log.abandon()
+        raise
+    log.recovery_point = min(max(recovery_point, log.start_offset), log.end_offset)
+    return log
+
+
+def _load(log: Log, recovery_point: int | None, start_offset: int, now: int) -> None:
     _finish_unfinished(log, now)
-    log.segments = [log.open_segment(base, now) for base in files_of(directory, ".log")]
+    log.segments = [log.open_segment(base, now) for base in files_of(log.directory, ".log")]
     _load_epochs(log, now)
-    _recover(log, _doubtful(log, None if clean else recovery_point, now), now)
+    doubtful = _doubtful(log, recovery_point, now)
+    if doubtful:
+        _recover(log, doubtful, now)
     if not log.segments:
         log.segments = [log.open_segment(start_offset, now)]
-    log.active.open_for_appends(config.segment_index_bytes)
+    log.active.open_for_appends(log.config.segment_index_bytes)
     log.end_offset = log.active.end()[0]
     log.start_offset = max(start_offset, log.segments[0].base_offset)
     if log.start_offset > log.end_offset:  # what was left is older than what may be read
         log.restart_at(start_offset, now)
-    log.recovery_point = min(max(recovery_point, log.start_offset), log.end_offset)
     log.epochs.truncate_end(log.end_offset)
     log.epochs.truncate_start(log.start_offset)
-    log.rebuild_producers()
-    return log
+    if not doubtful:
+        log.rebuild_producers(log.end_offset)
 
 
 def _finish_unfinished(log: Log, now: int) -> None:
@@ -154,12 +176,15 @@ def _index_fault(segment: Segment) -> str:
 
 def _recover(log: Log, doubtful: list[Segment], now: int) -> None:
     """Check every batch of these segments; cut at the first bad one, and drop what follows."""
-    epochs = _Known(log.epochs)
+    log.rebuild_producers(doubtful[0].base_offset)
+    epochs = _Epochs(log.epochs)
     for number, segment in enumerate(doubtful):
         later = doubtful[number + 1 :]
-        check = _Check(segment, later[0] if later else None, epochs)
+        check = _Check(segment, later[0] if later else None, epochs, log.producers)
         segment.rebuild_indexes(check)
         if not check.reason:
+            if later:
+                log.producers.save(log.snapshot_path(later[0].base_offset))
             continue
         _report_cut(log, segment, check.position, check.offset, check.reason, now)
         segment.cut(check.position, check.offset)
@@ -182,28 +207,34 @@ def _report_cut(
 Looked = tuple[Header, str]  # a batch, and what is wrong with its bytes
 
 
-class _Known:
+class _Epochs:
     """What is known of leader epochs: those of the checkpoint, and that of the batch before.
 
     A batch at odds with the checkpoint is damaged. Two in a row, and it is the checkpoint.
     """
 
-    def __init__(self, epochs: Epochs) -> None:
-        self.epochs = epochs
-        self.previous = NO_EPOCH
+    def __init__(self, known: Epochs) -> None:
         self.damaged = False  # the checkpoint
-
-    def differ(self, header: Header) -> bool:
-        return self.epochs.at(header.last_offset) not in (NO_EPOCH, header.leader_epoch)
+        self._known = known
+        self._epoch = NO_EPOCH  # of the batch before
+        self._until = 0  # the checkpoint, too, says that this epoch goes on to here
 
     def fault(self, header: Header, following: Header | None) -> str:
-        if header.leader_epoch < self.previous:
-            return f"leader epoch {header.leader_epoch} after {self.previous}"
-        if not self.damaged and self.differ(header):
-            if following is None or not self.differ(following):
-                return f"leader epoch {header.leader_epoch}, unlike the checkpoint's"
+        epoch = header.leader_epoch
+        if epoch == self._epoch and header.last_offset < self._until:
+            return ""
+        if epoch < self._epoch:
+            return f"leader epoch {epoch} after {self._epoch}"
+        if not self.damaged and self._differs(header):
+            if following is None or not self._differs(following):
+                return f"leader epoch {epoch}, unlike the checkpoint's"
             self.damaged = True
+        self._epoch = epoch
+        self._until = 0 if self.damaged else self._known.end_of(epoch, NEVER)[1]
         return ""
+
+    def _differs(self, header: Header) -> bool:
+        return self._known.at(header.last_offset) not in (NO_EPOCH, header.leader_epoch)
 
 
 class _Check:
@@ -212,13 +243,20 @@ class _Check:
     The CRC covers neither offset nor epoch, so these two are held against their neighbours.
     """
 
-    def __init__(self, segment: Segment, next_segment: Segment | None, epochs: _Known) -> None:
+    def __init__(
+        self,
+        segment: Segment,
+        next_segment: Segment | None,
+        epochs: _Epochs,
+        producers: Producers,
+    ) -> None:
         self.position = 0  # where the good part ends in the file
         self.offset = segment.base_offset  # the lowest offset that could come there
         self.reason = ""  # why what lies behind is not good; nothing if nothing does
         self._segment = segment
         self._epochs = epochs
-        self._limit = next_segment.base_offset if next_segment else None
+        self._producers = producers
+        self._limit = next_segment.base_offset if next_segment else NEVER
         self._next = _first_of(next_segment) if next_segment else None
 
     def __iter__(self) -> Iterator[tuple[int, Header]]:
@@ -235,8 +273,9 @@ class _Check:
                 if self.reason:
                     return
                 yield self.position, header
-                self.position += header.size
-                self.offset, self._epochs.previous = header.next_offset, header.leader_epoch
+                self.position, self.offset = self.position + header.size, header.next_offset
+                if header.producer_id != NO_PRODUCER_ID:
+                    self._producers.apply(header)
                 here = following if following is not self._next else None
         if self.position < segment.size:
             self.reason = f"the last {segment.size - self.position} bytes are not a whole batch"
@@ -244,15 +283,16 @@ class _Check:
     def _fault(self, header: Header, following: Looked | None) -> str:
         """What is wrong with the place of a batch, in words; nothing if it is right."""
         after = following[0] if following and not following[1] else None
-        if header.base_offset < self.offset:
-            return f"offset {header.base_offset} comes after {self.offset - 1}"
-        if header.last_offset - self._segment.base_offset > REACH:
-            return f"offset {header.base_offset} is out of the file's reach"
-        if self._limit is not None and header.last_offset >= self._limit:
-            return f"it reaches {header.last_offset}, the next file begins at {self._limit}"
-        gap = header.base_offset - self.offset
-        if after and header.next_offset - gap <= after.base_offset < header.next_offset:
-            return f"offset {header.base_offset} is followed by {after.base_offset}"
+        first, last = header.base_offset, header.last_offset
+        gap = first - self.offset
+        if gap < 0:
+            return f"offset {first} comes after {self.offset - 1}"
+        if last - self._segment.base_offset > REACH:
+            return f"offset {first} is out of the file's reach"
+        if last >= self._limit:
+            return f"it reaches {last}, the next file begins at {self._limit}"
+        if gap and after and last - gap < after.base_offset <= last:
+            return f"offset {first} is followed by {after.base_offset}"
         return self._epochs.fault(header, after)
 
 

@@ -28,11 +28,11 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.storage import batch as batches
 from engine.storage import files
-from engine.storage.batch import NO_PRODUCER_ID, NO_TIMESTAMP, Header
+from engine.storage.batch import HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP, Header
 from engine.storage.epochs import Epochs
 from engine.storage.producers import Producers
 from engine.storage.segment import REACH, Segment, Slice, file_name, files_of
-from engine.storage.validation import validate, validate_copied
+from engine.storage.validation import newest_timestamp, validate, validate_copied
 
 Emit = Callable[[Event], None]
 
@@ -98,6 +98,9 @@ class Log:
         if self.config.message_timestamp_type == "LogAppendTime":
             append_time, batch = now, batches.with_log_append_time(batch, now)
             header = Header.parse(batch)
+        elif header.max_timestamp < header.base_timestamp:
+            header = header._replace(max_timestamp=newest_timestamp(batch, header))
+            batch = batches.seal(header, memoryview(batch)[HEADER_SIZE:])
         first = self.end_offset
         last = first + header.last_offset_delta
         self._make_room(len(batch), header.max_timestamp, first, last, now)
@@ -287,7 +290,7 @@ class Log:
         self.start_offset = min(self.start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_end(offset)
-        self.rebuild_producers()
+        self.rebuild_producers(offset)
 
     def advance_start(self, offset: int, now: int) -> None:
         """Records below this offset may no longer be read; whole segments below it can go."""
@@ -338,8 +341,8 @@ class Log:
     def snapshot_path(self, offset: int) -> Path:
         return self.directory / file_name(offset, ".snapshot")
 
-    def rebuild_producers(self) -> None:
-        """Load the newest snapshot that the log reaches, and replay what was written since.
+    def rebuild_producers(self, end: int) -> None:
+        """Load the newest snapshot not beyond `end`, and replay what was written since up to there.
 
         Older ones stay only where a segment begins: there a cut may end.
         """
@@ -347,15 +350,16 @@ class Log:
         bases = {segment.base_offset for segment in self.segments}
         replay_from = self.segments[0].base_offset
         for at, path in reversed(files_of(self.directory, ".snapshot").items()):
-            usable = self.segments[0].base_offset <= at <= self.end_offset
+            usable = self.segments[0].base_offset <= at <= end
             if not loaded and usable and self.producers.try_load(path):
                 loaded, replay_from = True, at
             elif not (loaded and at in bases):
                 files.remove(path)
         for segment in self.segments_from(replay_from):
-            for _, header in segment.batches_from(replay_from):
-                if header.base_offset >= replay_from:
-                    self.producers.apply(header)
+            if segment.base_offset < end:
+                for _, header in segment.batches_from(replay_from):
+                    if header.base_offset >= replay_from:
+                        self.producers.apply(header)
 
     def close(self, now: int) -> None:
         """An orderly end: all on disk, indexes trimmed, producers saved for a quick start."""

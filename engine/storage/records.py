@@ -17,7 +17,7 @@ This is the one place where Python has to touch every record, so the two inner l
 written for speed: local names, no call for a number of one or two bytes, bytes joined once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -213,17 +213,21 @@ def decode(batch: Buffer, limit: int = LIMIT) -> list[Record]:
 
     The CRC is not asked: `batch.check` and `batch.crc_ok` do that, where bytes come in.
     """
+    return list(stream(batch, limit))
+
+
+def stream(batch: Buffer, limit: int = LIMIT) -> Iterator[Record]:
+    """The same, one at a time: a small batch may unpack to millions of them."""
     header = framed(batch)
     return _decoded(header, decompress(header.codec, memoryview(batch)[HEADER_SIZE:], limit))
 
 
-def _decoded(header: Header, data: bytes) -> list[Record]:
+def _decoded(header: Header, data: bytes) -> Iterator[Record]:
     """The loop. `n` is a number as it is read, with the sign still in its lowest bit."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.is_log_append_time else None
     last, last_delta = -1, header.last_offset_delta
     long, new = varint.read_long, tuple.__new__
-    records: list[Record] = []
     at = start = 0
     try:
         for _ in range(header.count):
@@ -256,12 +260,11 @@ def _decoded(header: Header, data: bytes) -> list[Record]:
                 raise _bad(start, f"it ends at {at}, not {end}")
             if not _INT64_MIN <= timestamp <= _INT64_MAX:
                 timestamp = varint.wrap(timestamp)
-            records.append(new(Record, (base_offset + delta, timestamp, key, value, headers)))
+            yield new(Record, (base_offset + delta, timestamp, key, value, headers))
     except IndexError:
         raise _bad(start, f"cut off by the end of the payload at byte {len(data)}") from None
     if at != len(data) or header.count < 0:
         raise _bad(at, f"{header.count} records end here, the payload at byte {len(data)}")
-    return records
 
 
 def _decoded_headers(data: bytes, at: int, start: int) -> tuple[Headers, int]:

@@ -21,24 +21,25 @@ from engine.storage.segment import Segment
 
 def enforce(log: Log, now: int, up_to: int) -> int:
     """Drop what has served its time; returns how many segments went."""
-    count = len(log.segments)
-    if "delete" in log.config.cleanup_policy:
-        _drop_while(log, now, up_to, "retention.ms", _older_than(log.config.retention_ms, now))
-        _drop_while(log, now, up_to, "retention.bytes", _surplus(log, log.config.retention_bytes))
-    _drop_while(log, now, up_to, "log start", lambda segment, end: end <= log.start_offset)
-    return count - len(log.segments)
+    config, gone = log.config, 0
+    if "delete" in config.cleanup_policy:
+        gone += _drop_while(log, now, up_to, "retention.ms", _older_than(config.retention_ms, now))
+        gone += _drop_while(log, now, up_to, "retention.bytes", _surplus(log))
+    return gone + _drop_while(log, now, up_to, "log start", lambda _, end: end <= log.start_offset)
 
 
 Test = Callable[[Segment, int], bool]  # (segment, the offset after it) -> may it go?
 
 
-def _drop_while(log: Log, now: int, up_to: int, reason: str, may_go: Test) -> None:
+def _drop_while(log: Log, now: int, up_to: int, reason: str, may_go: Test) -> int:
     ends = [*(segment.base_offset for segment in log.segments[1:]), log.end_offset]
     # Compaction can leave segments without a batch. Only of the active one that is no reason to go.
     segments = [it for it in log.segments if it.size or it is not log.active]
     oldest_first = zip(segments, ends, strict=False)
     going = takewhile(lambda it: it[1] <= up_to and may_go(*it), oldest_first)
-    log.drop([segment for segment, _ in going], now, reason)
+    gone = [segment for segment, _ in going]
+    log.drop(gone, now, reason)
+    return len(gone)
 
 
 def _older_than(retention_ms: int, now: int) -> Test:
@@ -49,8 +50,9 @@ def _older_than(retention_ms: int, now: int) -> Test:
     return may_go
 
 
-def _surplus(log: Log, retention_bytes: int) -> Test:
-    surplus = log.size - retention_bytes if retention_bytes >= 0 else -1
+def _surplus(log: Log) -> Test:
+    keep = log.config.retention_bytes
+    surplus = log.size - keep if keep >= 0 else -1
 
     def may_go(segment: Segment, end: int) -> bool:
         nonlocal surplus

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.storage import files
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
 from engine.storage.index import OffsetIndex, TimeIndex
-from engine.storage.records import decode
+from engine.storage.records import stream
 
 CHUNK = 4096  # how much of the log is read at once to look for a header
 SUFFIXES = (".log", ".index", ".timeindex")
@@ -209,15 +210,20 @@ class Segment:
     # -- reading -------------------------------------------------------------------------
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, Header]]:
-        """Hop from batch to batch; stops before one that is not whole."""
+        """Hop from batch to batch; stops before one that is not whole or out of order."""
         fd, chunk, start, ahead = self.file.fileno(), b"", position, HEADER_SIZE
+        lowest, highest = self.base_offset, self.base_offset + REACH
         while 0 <= position <= self.size - HEADER_SIZE:
             if position + HEADER_SIZE > start + len(chunk):
                 chunk, start = os.pread(fd, ahead, position), position
             header = Header.parse(chunk, position - start)
-            if header.size < HEADER_SIZE or position + header.size > self.size:
+            first, last = header.base_offset, header.last_offset
+            if not HEADER_SIZE <= header.size <= self.size - position:
+                return
+            if not lowest <= first <= last <= highest:
                 return
             yield position, header
+            lowest = last + 1
             position += header.size
             ahead = CHUNK if header.size < CHUNK else HEADER_SIZE  # small ones come in numbers
 
@@ -226,10 +232,12 @@ class Segment:
     ) -> Iterator[tuple[int, Header]]:
         """The batches from where the index points to; the first ones may end before the offset."""
         start = self.offsets.lookup(offset, probes)[1]
-        if start and not self.starts_batch(start, offset):
+        batches = self.headers(start)
+        first = next(batches, None)
+        if start and not self._begins(first, offset):
             self.rebuild_indexes()  # the index was foreign or damaged
-            start = self.offsets.lookup(offset, probes)[1]
-        return self.headers(start)
+            return self.headers(self.offsets.lookup(offset, probes)[1])
+        return chain([first], batches) if first else batches
 
     def locate(self, offset: int, probes: list[int] | None = None) -> Found | None:
         """The first batch that ends at or after the offset: index, then a short scan."""
@@ -242,12 +250,17 @@ class Segment:
 
     def starts_batch(self, position: int, offset: int) -> bool:
         """Whether a batch that begins at or before the offset starts at a position."""
-        header = next((header for _, header in self.headers(position)), None)
-        return (
-            header is not None
-            and header.magic == MAGIC
-            and self.base_offset <= header.base_offset <= offset
-        )
+        return self._begins(next(self.headers(position), None), offset)
+
+    def _begins(self, batch: tuple[int, Header] | None, offset: int) -> bool:
+        """Whether this is a batch, and one that begins in this segment before the offset or at it.
+
+        What a wrong position leads to looks like neither, but once in a very long while.
+        """
+        if batch is None:
+            return False
+        _, header = batch
+        return header.magic == MAGIC and self.base_offset <= header.base_offset <= offset
 
     def has_newest(self, timestamp: int, offset: int) -> bool:
         """Whether the batch with this offset has this largest timestamp, as a time index says."""
@@ -266,10 +279,22 @@ class Segment:
         """
         found = self.locate(offset)
         if found is None:
+            self._check_whole(offset)
             return None
         if at_least_one:
             max_bytes = max(max_bytes, found.header.size)
         return Slice(self.file, found.position, max(0, min(max_bytes, end - found.position)))
+
+    def _check_whole(self, offset: int) -> None:
+        """Nothing here reaches an offset, which is fine at the file's end, and damage before it."""
+        end = 0
+        for position, header in self.batches_from(offset):
+            end = position + header.size
+        if end != self.size:
+            raise KafkaError(
+                ErrorCode.corrupt_message,
+                f"{self.path} is damaged at byte {end}: offset {offset} cannot be read",
+            )
 
     def end(self) -> tuple[int, int]:
         """The offset after the last whole batch, and the position where that batch ends."""
@@ -286,7 +311,7 @@ class Segment:
             _, offset = self.times.lookup(timestamp)
         for position, header in self.batches_from(max(offset, start)):
             if header.max_timestamp >= timestamp and header.last_offset >= start:
-                for record in decode(Slice(self.file, position, header.size).read()):
+                for record in stream(Slice(self.file, position, header.size).read()):
                     if record.timestamp >= timestamp and record.offset >= start:
                         return record.offset, record.timestamp, header.leader_epoch
         return None

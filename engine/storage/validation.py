@@ -100,6 +100,8 @@ def _is_keyless(payload: bytes, at: int) -> bool:
 
 
 def _validate_time(header: Header, config: TopicConfig, now: int) -> None:
+    if header.is_log_append_time:
+        raise KafkaError(ErrorCode.invalid_timestamp, "a producer may not say LogAppendTime")
     if config.message_timestamp_type == "LogAppendTime" or header.max_timestamp == NO_TIMESTAMP:
         return
     allowed = config.message_timestamp_difference_max_ms
@@ -109,6 +111,28 @@ def _validate_time(header: Header, config: TopicConfig, now: int) -> None:
                 ErrorCode.invalid_timestamp,
                 f"timestamp {timestamp} is more than {allowed} ms away from the broker's {now}",
             )
+
+
+def newest_timestamp(batch: Buffer, header: Header) -> int:
+    """The largest time among the records, for a producer that leaves it out of the header.
+
+    Kafka's broker fills it in, and sarama, a client in Go, counts on that.
+    """
+    payload = decompress(header.codec, memoryview(batch)[HEADER_SIZE:])
+    at, newest, long = 0, 0, varint.read_long
+    try:
+        for _ in range(header.count):
+            n, at = payload[at], at + 1
+            if n > 0x7F:
+                n, at = long(payload, at, n)
+            delta = payload[at + 1]  # behind the attributes
+            if delta > 0x7F:
+                delta, _ = long(payload, at + 2, delta)
+            newest = max(newest, delta >> 1 ^ -(delta & 1))
+            at += n >> 1
+    except IndexError:
+        raise _invalid(f"the payload does not hold {header.count} records") from None
+    return varint.wrap(header.base_timestamp + newest)
 
 
 def validate_copied(data: Buffer, log_end: int) -> list[Header]:

@@ -136,7 +136,10 @@ class Raw:
             offset = got[-1].offset + 1
 
     def end_offset(self, topic: str, partition: int = 0) -> int:
-        each = Message(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
+        return self.offset_of(topic, -1, partition)
+
+    def offset_of(self, topic: str, timestamp: int, partition: int = 0) -> int:
+        each = Message(partition_index=partition, current_leader_epoch=-1, timestamp=timestamp)
         topics = (Message(name=topic, partitions=(each,)),)
         request = Message(replica_id=-1, isolation_level=0, topics=topics)
         offset: int = self.ask(Api.LIST_OFFSETS, request).topics[0].partitions[0].offset
@@ -159,6 +162,13 @@ class Raw:
 
     def topics(self, *names: str, create: bool = False) -> list[Any]:
         return list(self.ask(Api.METADATA, metadata(*names, create=create)).topics)
+
+    def brokers(self) -> list[Any]:
+        return list(self.ask(Api.METADATA, metadata()).brokers)
+
+    def controller(self) -> int:
+        number: int = self.ask(Api.METADATA, metadata()).controller_id
+        return number
 
     def producer_id(self) -> int:
         request = Message(

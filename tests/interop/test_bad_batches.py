@@ -78,11 +78,14 @@ BAD = {
     "a negative count": (87, altered(good, count=-3, last_offset_delta=-4)),
     "a count that the records belie": (
         87,
-        altered(z := batch("a", "b", codec=Codec.GZIP), z[61:], count=3, last_offset_delta=2),
+        altered(
+            z := batch("a" * 50, "b" * 50, codec=Codec.GZIP), z[61:], count=3, last_offset_delta=2
+        ),
     ),
     "more records than bytes": (87, altered(good, count=100, last_offset_delta=99)),
     "a control batch": (87, control),
     "a transactional marker": (87, marker),
+    "the broker's time": (32, altered(good, attributes=8)),
     "codec 5": (-1, altered(good, attributes=5)),
     "codec 7": (-1, altered(good, attributes=7)),
     "gzip that is none": (-1, altered(good, attributes=1)),
@@ -243,6 +246,14 @@ def test_a_decompression_bomb_takes_bounded_memory(cluster, client, topic, codec
     assert len(data) < 4 << 20
     with bounded(cluster.child(1).pid, 150 << 20), told(cluster.child(1), f"{roomy}-0.*holds more"):
         assert send(client, roomy, data) == -1
+
+
+def test_a_time_is_looked_for_in_a_bomb_without_keeping_its_records(cluster, client, topic):
+    number = 300_000
+    rising = [Record(offset, offset, None, None) for offset in range(number)]
+    with bounded(cluster.child(1).pid, 25 << 20):
+        assert client.produce(topic, records.encode(rising, codec=Codec.ZSTD)).error_code == 0
+        assert client.offset_of(topic, number - 1) == number - 1
 
 
 def test_a_bomb_of_records_takes_bounded_memory(cluster, client, topic):

@@ -164,6 +164,19 @@ def test_a_topic_cannot_have_any_name(cluster, client, name):
     assert client.fetch(name, 0).error_code == 3
 
 
+def test_names_do_not_forge_or_flood_the_log(cluster, client):
+    broker = cluster.child(1)
+    before = len(broker.output())
+    for name in ("a\n2021-04-19 ERROR forged", "\x1b[31mred", "long" * 100_000):
+        assert client.create(name) == 17
+        assert client.produce(name, batch("x")).error_code == 3
+    told = broker.output()[before:]
+    assert "forged" in told
+    assert "\n2021" not in told
+    assert "\x1b" not in told
+    assert len(told) < 30_000
+
+
 def test_a_name_of_249_characters_is_taken(client):
     name = "n" * 249
     assert client.create(name) == 0
@@ -223,10 +236,11 @@ def test_nobody_writes_to_the_broker_s_own_topics(cluster, client):
     assert client.end_offset("__consumer_offsets") == 0
 
 
-def test_an_offset_that_is_not_there(client, topic):
+def test_an_offset_that_is_not_there(cluster, client, topic):
     assert client.produce(topic, batch("a", "b")).error_code == 0
     for offset in (-1, 3, 2**63 - 1):
-        answer = client.fetch(topic, offset)
+        with told(cluster.child(1), f"FETCH of {topic}-0 .* has offsets 0 to 2, not {offset}"):
+            answer = client.fetch(topic, offset)
         assert answer.error_code == 1
         assert not answer.records
     assert client.fetch(topic, 2).error_code == 0

@@ -17,6 +17,11 @@ from engine.wire.errors import RequestHeader
 from tests.interop.raw import Raw, batch, fetch, metadata, produce, unpacked
 from tests.interop.watch import bounded, descriptors, told, until
 
+# What is deleted goes at once, and not after a minute.
+CONFIG = {
+    "log.segment.delete.delay.ms": "0",
+    "replica.high.watermark.checkpoint.interval.ms": "100",
+}
 MEGABYTE = 1 << 20
 SMALL_WINDOW = 64 * 1024  # a client's receive buffer
 
@@ -113,16 +118,16 @@ def test_a_client_that_never_reads_small_answers_is_not_read_from(cluster, clien
 
 
 def test_a_flood_of_requests_leaves_the_others_their_turn(cluster, client, topic):
-    """A thousand small requests in each packet: the neighbour waits for one, not for all."""
+    """Thousands of small requests in each packet: the neighbour waits for one, not for all."""
     ask = RequestHeader(Api.API_VERSIONS, 0, 7, "flood")
-    packet = codec.encode_request(ask, None) * 1000
+    packet = codec.encode_request(ask, None) * 10_000
     with flooding(cluster, packet):
         taken = []
         for _ in range(30):
             start = time.monotonic()
             assert client.is_served()
             taken.append(time.monotonic() - start)
-    assert median(taken) < 0.02
+    assert median(taken) < 0.1
 
 
 @contextmanager
@@ -160,6 +165,7 @@ def test_a_slow_reader_gets_its_own_bytes_though_the_topic_is_deleted(cluster, c
         header = slow.post(Api.FETCH, fetch(large, 0, max_bytes=40 * MEGABYTE))
         until(lambda: not slow.is_silent())
         assert client.delete(large) == 0
+        until(lambda: not [*cluster.directory(1).glob("*-delete")])
         for number in range(20):  # they get the descriptors that the deleted one had
             assert client.create(f"after-{large}-{number}") == 0
             assert client.produce(f"after-{large}-{number}", batch("x" * 900_000)).error_code == 0

@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,35 +33,43 @@ def told(child: Child, pattern: str) -> Iterator[None]:
     assert "Traceback" not in child.output()[before:]
 
 
-def memory(pid: int) -> int:
-    """Bytes of a process that are in memory now."""
-    listed = subprocess.run(
-        ["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True
-    )
-    return int(listed.stdout) * 1024
+def memory(pid: int, kind: str = "VmRSS") -> int:
+    """Bytes of a process that are in memory now; on Linux, with VmHWM, that ever were."""
+    if (status := Path(f"/proc/{pid}/status")).exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith(kind))
+        return int(line.split()[1]) * 1024
+    return int(_ask("ps", "-o", "rss=", "-p", str(pid))) * 1024
 
 
 @contextmanager
 def bounded(pid: int, limit: int) -> Iterator[None]:
     """A process grows by no more than `limit` bytes; on Linux not even for a moment."""
-    peak, reset = Path(f"/proc/{pid}/status"), Path(f"/proc/{pid}/clear_refs")
-    before = memory(pid)
+    before, reset = memory(pid), Path(f"/proc/{pid}/clear_refs")
     if reset.exists():
         reset.write_text("5")  # the peak begins anew
     yield
-    if peak.exists():
-        line = next(line for line in peak.read_text().splitlines() if line.startswith("VmHWM"))
-        after = int(line.split()[1]) * 1024
-    else:
-        after = memory(pid)
-    assert after - before <= limit, f"it grew by {(after - before) / 1e6:.1f} MB"
+    grown = memory(pid, "VmHWM") - before
+    assert grown <= limit, f"it grew by {grown / 1e6:.1f} MB"
 
 
 def descriptors(pid: int) -> int:
     """How many files and sockets a process has open."""
-    if Path(f"/proc/{pid}/fd").exists():
-        return len(os.listdir(f"/proc/{pid}/fd"))
-    listed = subprocess.run(
-        ["lsof", "-p", str(pid), "-F", "f"], capture_output=True, text=True, check=True
-    )
-    return sum(re.fullmatch(r"f\d+", line) is not None for line in listed.stdout.splitlines())
+    if (files := Path(f"/proc/{pid}/fd")).exists():
+        return len(os.listdir(files))
+    return len(re.findall(r"^f\d", _ask("lsof", "-p", str(pid), "-F", "f"), re.MULTILINE))
+
+
+def sockets(pid: int) -> int:
+    """How many connections a process has, its listening socket among them."""
+    if not (files := Path(f"/proc/{pid}/fd")).exists():
+        told = _ask("lsof", "-a", "-i", "-p", str(pid), "-F", "f")
+        return len(re.findall(r"^f\d", told, re.MULTILINE))
+    count = 0
+    for number in os.listdir(files):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(files / number).startswith("socket:")
+    return count
+
+
+def _ask(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -10,12 +10,14 @@ The log under test is small, so that every byte and every bit can have its turn:
 import random
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.errors import ErrorCode, KafkaError
 from engine.storage import checkpoints
 from engine.storage.batch import NO_EPOCH, Header
 from tests.unit.storage.disk import (
@@ -64,14 +66,11 @@ def written() -> Iterator[tuple[Disk, dict[str, bytes]]]:
 Written = tuple[Disk, dict[str, bytes]]
 
 
-def restarted(written: Written, name: str, data: bytes | None, **how: object) -> Disk:
-    """After one file has changed, or gone."""
+def restarted(written: Written, changes: dict[str, bytes | None], **how: object) -> Disk:
+    """After files have changed, or gone."""
     disk, files = written
     disk.abandon()
-    changed = {**files, name: data or b""}
-    if data is None:
-        del changed[name]
-    disk.write(changed)
+    disk.write({name: data for name, data in (files | changes).items() if data is not None})
     disk.events.clear()
     disk.open(**how)
     return disk
@@ -120,7 +119,7 @@ def goes_on(disk: Disk) -> None:
 
 
 def test_undamaged_nothing_is_said(written: Written) -> None:
-    disk = restarted(written, f"{NAMES[2]}.log", written[1][f"{NAMES[2]}.log"])
+    disk = restarted(written, {})
     assert contents(disk) == BATCHES
     assert disk.events == []
     goes_on(disk)
@@ -132,7 +131,7 @@ def test_cut_off_at_every_byte(written: Written, file: int) -> None:
     whole = written[1][name]
     ends = list(accumulate(len(data) for data in BATCHES[3 * file : 3 * file + 3]))
     for size in range(len(whole)):
-        disk = restarted(written, name, whole[:size])
+        disk = restarted(written, {name: whole[:size]})
         if size in (0, *ends):  # a gap, as far as anyone can tell
             assert disk.told("log.cut") == []
             lost = range(3 * file + (0, *ends).index(size), 3 * file + 3)
@@ -162,7 +161,7 @@ def test_a_flipped_bit_anywhere(written: Written, number: int) -> None:
     for bit in range(8 * len(BATCHES[number])):
         data = bytearray(written[1][name])
         data[start + bit // 8] ^= 1 << bit % 8
-        disk = restarted(written, name, bytes(data))
+        disk = restarted(written, {name: bytes(data)})
         damaged = Header.parse(data, start)
         if bit < 64 and could_be(number, damaged):
             unseen.append(damaged)
@@ -178,13 +177,13 @@ def test_a_flipped_bit_anywhere(written: Written, number: int) -> None:
 def test_a_tail_of_zeros(written: Written, size: int) -> None:
     """A file system that was cut off may have made a file longer without writing to it."""
     name = f"{NAMES[2]}.log"
-    disk = restarted(written, name, written[1][name] + bytes(size))
+    disk = restarted(written, {name: written[1][name] + bytes(size)})
     is_cut_at(disk, len(BATCHES), SIZES[2] + size)
 
 
 @pytest.mark.parametrize("file", range(3))
 def test_zeros_alone(written: Written, file: int) -> None:
-    disk = restarted(written, f"{NAMES[file]}.log", bytes(1000))
+    disk = restarted(written, {f"{NAMES[file]}.log": bytes(1000)})
     is_cut_at(disk, 3 * file, 1000)
 
 
@@ -192,12 +191,50 @@ def test_zeros_alone(written: Written, file: int) -> None:
 @given(noise=st.binary(min_size=1, max_size=300), file=st.integers(0, 2))
 def test_a_tail_of_garbage(written: Written, noise: bytes, file: int) -> None:
     name = f"{NAMES[file]}.log"
-    disk = restarted(written, name, written[1][name] + noise)
+    disk = restarted(written, {name: written[1][name] + noise})
     number = 3 * file + 3
     assert contents(disk) == BATCHES[:number]
     lost = [(event["position"], event["bytes"]) for event in disk.told("log.cut")]
     assert lost == [(SIZES[file], len(noise)), *((0, size) for size in SIZES[file + 1 :])]
     goes_on(disk)
+
+
+@contextmanager
+def suppress_damage() -> Iterator[None]:
+    """A reader may be told that there is damage, and of nothing else."""
+    try:
+        yield
+    except KafkaError as error:
+        assert error.code is ErrorCode.corrupt_message  # noqa: PT017
+
+
+@pytest.mark.parametrize("index", ["as it was", "missing"])
+@pytest.mark.parametrize("number", [0, 2, 5, 8])
+def test_after_a_clean_stop_a_damaged_header_is_met_with_composure(
+    written: Written, number: int, index: str
+) -> None:
+    """Nobody looks at every batch then. What is met of the damage is told and cut, or served."""
+    name = NAMES[number // 3]
+    start = sum(len(data) for data in BATCHES[number // 3 * 3 : number])
+    for bit in range(8 * 27):  # up to the last offset delta
+        data = bytearray(written[1][f"{name}.log"])
+        data[start + bit // 8] ^= 1 << bit % 8
+        changed = {f"{name}.log": bytes(data)}
+        if index == "missing":
+            changed[f"{name}.timeindex"] = None
+        disk = restarted(written, changed, clean=True, recovery_point=16)
+        log = disk.log
+        assert log is not None
+        assert contents(disk)[:number] == BATCHES[:number]
+        assert log.end_offset == 16 or disk.told("log.cut") or number == 8
+        for offset in range(log.end_offset):
+            with suppress_damage():
+                assert Header.parse(log.read(offset, 1).read()).last_offset >= offset
+        with suppress_damage():
+            log.offset_for_time(NOW + 15)
+        log.truncate(max(log.end_offset - 1, 0), NOW)
+        log.append(batch(), 9, NOW)
+        disk.kill()
 
 
 # -- indexes ---------------------------------------------------------------------------------
@@ -231,7 +268,7 @@ def test_no_damage_to_an_index_is_seen_by_a_reader(
     data = written[1][NAMES[file] + suffix].rstrip(b"\0")
     for damaged in damages(random.Random(file), data, others):
         how = {"clean": clean, "recovery_point": 16 if clean else 12}
-        disk = restarted(written, NAMES[file] + suffix, damaged, **how)
+        disk = restarted(written, {NAMES[file] + suffix: damaged}, **how)
         assert disk.log is not None
         assert disk.told("log.cut") == []
         finds_all(disk)
@@ -270,7 +307,7 @@ def test_a_flipped_bit_in_the_epochs_costs_no_batch_where_two_speak_against_it(
     for bit in range(8 * len(written[1][name])):
         data = bytearray(written[1][name])
         data[bit // 8] ^= 1 << bit % 8
-        disk = restarted(written, name, bytes(data))
+        disk = restarted(written, {name: bytes(data)})
         assert disk.log is not None
         if disk.told("log.cut"):
             cut.add(bytes(data).decode().split("\n", 2)[2])
@@ -285,7 +322,7 @@ def test_a_flipped_bit_in_the_epochs_costs_no_batch_where_two_speak_against_it(
 def test_garbage_in_the_epochs_costs_nothing(written: Written) -> None:
     chance = random.Random(1)
     for data in [None, b"", b"0", b"0\n", b"0\n9\n", b"1\n0\n", *map(chance.randbytes, range(40))]:
-        disk = restarted(written, checkpoints.LEADER_EPOCH, data)
+        disk = restarted(written, {checkpoints.LEADER_EPOCH: data})
         assert disk.log is not None
         assert contents(disk) == BATCHES
         assert disk.log.epochs.entries == EPOCHS
@@ -295,10 +332,10 @@ def test_garbage_in_the_epochs_costs_nothing(written: Written) -> None:
 def test_damage_to_a_snapshot_costs_only_time(written: Written) -> None:
     files = written[1]
     name = f"{NAMES[2]}.snapshot"
-    undamaged = restarted(written, name, files[name]).log
+    undamaged = restarted(written, {name: files[name]}).log
     assert undamaged is not None
     known = remembered(undamaged)
     for bit in range(8 * len(files[name])):
         data = bytearray(files[name])
         data[bit // 8] ^= 1 << bit % 8
-        assert remembered(restarted(written, name, bytes(data)).log) == known
+        assert remembered(restarted(written, {name: bytes(data)}).log) == known

@@ -15,13 +15,11 @@ import asyncio
 from typing import Any
 
 from engine.broker.broker import Broker, Call
-from engine.broker.replicas import Read
+from engine.broker.replicas import READ_COMMITTED, Read
 from engine.broker.sessions import NO_SESSION, Session
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.wire.fetch import Partition, Response, Topic
-
-READ_COMMITTED = 1
 
 Outcome = Read | KafkaError
 
@@ -35,17 +33,17 @@ async def handle(broker: Broker, call: Call, request: Any) -> Response:
     committed = request.isolation_level == READ_COMMITTED
     until = asyncio.get_running_loop().time() + request.max_wait.total_seconds()
     while True:
-        outcomes = _read(broker, session, max_bytes, committed)
+        outcomes = _read(broker, call, session, max_bytes, committed)
         if _is_enough(session, outcomes, request.min_bytes):
             break
         if not await broker.purgatory.wait(session.partitions, until):
-            outcomes = _read(broker, session, max_bytes, committed)
+            outcomes = _read(broker, call, session, max_bytes, committed)
             break
     return _response(session, outcomes)
 
 
 def _read(
-    broker: Broker, session: Session, max_bytes: int, committed: bool
+    broker: Broker, call: Call, session: Session, max_bytes: int, committed: bool
 ) -> dict[TopicPartition, Outcome]:
     outcomes: dict[TopicPartition, Outcome] = {}
     left, nothing_yet = max_bytes, True
@@ -63,13 +61,15 @@ def _read(
             nothing_yet = nothing_yet and not outcome.records.size
             outcomes[partition] = outcome
         except KafkaError as error:
-            outcomes[partition] = error
+            outcomes[partition] = call.refused(partition, error)
     return outcomes
 
 
 def _is_enough(session: Session, outcomes: dict[TopicPartition, Outcome], min_bytes: int) -> bool:
     """Whether to answer now: enough bytes, an error to tell, or nothing to wait for."""
-    if not outcomes or any(isinstance(outcome, KafkaError) for outcome in outcomes.values()):
+    if not outcomes:
+        return True
+    if any(isinstance(outcome, KafkaError) or outcome.sealed for outcome in outcomes.values()):
         return True
     return _size(outcomes) >= min_bytes
 

@@ -1,7 +1,8 @@
 """ListOffsets (API 2), versions 1 to 6, and OffsetForLeaderEpoch (API 23), versions 2 to 4.
 
     timestamp  -2  the first offset that can be read
-               -1  the offset after the last one that a consumer can see (the high watermark)
+               -1  the offset after the last one that a consumer can see: the high watermark, or the
+                   last stable offset with isolation_level 1 (read committed)
               >=0  the first record that is not older: time index, offset index, short scan
 
 OffsetForLeaderEpoch says where a leader's records ended: a client or follower that has more of
@@ -23,6 +24,7 @@ from kio.schema.offset_for_leader_epoch.v4.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.times import NOT_THROTTLED
+from engine.broker.replicas import READ_COMMITTED, last_stable
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
@@ -31,13 +33,16 @@ NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
 
 async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsResponse:
+    committed = request.isolation_level == READ_COMMITTED
     return ListOffsetsResponse(
         throttle_time=NOT_THROTTLED,
         topics=tuple(
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _offset(broker, TopicPartition(topic.name, each.partition_index), each)
+                    _offset(
+                        broker, TopicPartition(topic.name, each.partition_index), each, committed
+                    )
                     for each in topic.partitions
                 ),
             )
@@ -46,10 +51,12 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
     )
 
 
-def _offset(broker: Broker, partition: TopicPartition, asked: Any) -> ListOffsetsPartitionResponse:
+def _offset(
+    broker: Broker, partition: TopicPartition, asked: Any, committed: bool
+) -> ListOffsetsPartitionResponse:
     code = ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(broker, partition, asked)
+        offset, timestamp, epoch = _find(broker, partition, asked, committed)
     except KafkaError as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
     return ListOffsetsPartitionResponse(
@@ -61,14 +68,17 @@ def _offset(broker: Broker, partition: TopicPartition, asked: Any) -> ListOffset
     )
 
 
-def _find(broker: Broker, partition: TopicPartition, asked: Any) -> tuple[int, int, int]:
+def _find(
+    broker: Broker, partition: TopicPartition, asked: Any, committed: bool
+) -> tuple[int, int, int]:
     role, log = broker.replicas.find(partition, asked.current_leader_epoch)
+    end = last_stable(log, role) if committed else role.high_watermark
     if asked.timestamp == LATEST:
-        return role.high_watermark, -1, role.leader_epoch
+        return end, -1, role.leader_epoch
     if asked.timestamp == EARLIEST:
         return log.start_offset, -1, log.epochs.at(log.start_offset)
     found = log.offset_for_time(asked.timestamp)
-    return found if found and found[0] < role.high_watermark else NOT_FOUND
+    return found if found and found[0] < end else NOT_FOUND
 
 
 async def for_leader_epoch(

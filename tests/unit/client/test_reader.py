@@ -123,6 +123,15 @@ def test_what_lies_before_the_offset_in_its_batch_is_left_out(story: Story) -> N
         assert story.values(reader, 1) == [b"c"]
 
 
+def test_a_batch_that_was_read_already_is_passed_over(story: Story) -> None:
+    """A broker may begin with an earlier batch than the one asked for."""
+    old, new = batch(0, b"old"), batch(1, b"new")
+    story.one.answers[Api.FETCH] = lambda _: fetched("t", p0=(NONE, old + new))
+    with Reader(story.view, {T0: 1}) as reader:
+        assert story.values(reader, 1) == [b"new"]
+        assert not reader.poll(0.1)
+
+
 def test_control_batches_are_passed_over(story: Story) -> None:
     story.append(0, 0, b"marker", control=True)
     story.append(0, 1, b"a")

@@ -19,7 +19,7 @@ from engine.cluster.child import Child
 ROOT = Path(__file__).resolve().parents[3]
 SLEEP = ["sleep", "600"]
 STUBBORN = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"]
-POLITE = ["sh", "-c", "trap 'kill $!; exit 3' TERM; echo ready; while :; do sleep 600 & wait; done"]
+POLITE = ["sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done"]
 
 PARENT = """
 import os, sys

@@ -55,8 +55,7 @@ def test_the_log_of_an_earlier_run_is_not_blamed(tmp_path, java_says):
     assert "old" not in str(failure.value)
 
 
-def test_after_a_failed_start_the_directory_is_free_again(tmp_path, java_says, monkeypatch):
-    monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT", 0)
+def test_after_a_failed_start_the_directory_is_free_again(tmp_path, java_says):
     java_says("no", 1)
     for _ in range(2):
         with pytest.raises(StartError, match="ended while starting"):

@@ -1,0 +1,130 @@
+"""A cluster that the command line started, commands that run on it, confluent-kafka to compare."""
+
+import re
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import confluent_kafka
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINE = [sys.executable, "-m", "engine"]
+PATIENCE = 30.0  # seconds; what takes longer will not come
+
+_numbers = count()
+
+
+class Running(NamedTuple):
+    """What the line says that `cluster` prints when all is up."""
+
+    bootstrap: str
+    zookeeper: str
+    data: Path
+
+
+@contextmanager
+def started(data: Path) -> Iterator[Running]:
+    """`cluster`, from the line that it prints until SIGTERM; nobody listens after that."""
+    command = [*ENGINE, "cluster", "--brokers", "1", "--port", "0", "--data", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            line = re.fullmatch(
+                r"ready bootstrap=(127\.0\.0\.1:\d+) zookeeper=(127\.0\.0\.1:\d+) data=(.+)\n",
+                process.stdout.readline(),
+            )
+            assert line is not None
+            running = Running(line[1], line[2], Path(line[3]))
+            yield running
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+    for address in (running.bootstrap, running.zookeeper):
+        host, _, port = address.partition(":")
+        with socket.socket() as nobody:
+            assert nobody.connect_ex((host, int(port))) != 0
+
+
+class Shell:
+    """Runs commands on the cluster."""
+
+    def __init__(self, cluster: Running) -> None:
+        self.bootstrap = cluster.bootstrap
+
+    def command(self, *arguments: str) -> list[str]:
+        name, *options = arguments
+        roles = [options.pop(0)] if name == "perf" else []
+        return [*ENGINE, name, *roles, "--bootstrap-server", self.bootstrap, *options]
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            cwd=ROOT,
+            check=False,
+            timeout=PATIENCE,
+        )
+
+    def out(self, *arguments: str, stdin: bytes = b"") -> str:
+        """What a command prints that succeeds and has nothing to complain of."""
+        done = self.run(*arguments, stdin=stdin)
+        complaints = re.sub(rb"Processed a total of \d+ messages\n", b"", done.stderr)
+        assert (done.returncode, complaints) == (0, b"")
+        return done.stdout.decode()
+
+    def error(self, *arguments: str) -> tuple[int, str]:
+        """How a command fails: its status, and the one line that it prints."""
+        done = self.run(*arguments)
+        assert done.stderr.count(b"\n") == 1
+        return done.returncode, done.stderr.decode().removeprefix("python -m engine: ").strip()
+
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+        with subprocess.Popen(
+            self.command(*arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=ROOT,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def new_topic(self) -> str:
+        """A topic of two partitions, with a name that no other test has."""
+        name = f"topic-{next(_numbers)}"
+        self.out("topics", "--create", "--topic", name, "--partitions", "2")
+        return name
+
+
+def line_of(process: "subprocess.Popen[bytes]") -> bytes:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    assert ready
+    return process.stdout.readline()
+
+
+def read_by_confluent(bootstrap: str, topic: str, records: int) -> list[confluent_kafka.Message]:
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False}
+    )
+    partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+    consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])
+    found: list[confluent_kafka.Message] = []
+    until = time.monotonic() + PATIENCE
+    while len(found) < records and time.monotonic() < until:
+        found += consumer.consume(records - len(found), 0.5)
+    consumer.close()
+    assert not [message.error() for message in found if message.error()]
+    return found

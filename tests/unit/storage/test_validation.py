@@ -1,0 +1,134 @@
+"""What may enter a log, and what a client is told of the rest."""
+
+import pytest
+
+from engine.config import TopicConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.storage import batch as batches
+from engine.storage import records
+from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.records import Record
+from engine.storage.validation import validate, validate_copied
+from tests.unit.storage.disk import NOW, batch, place, sequenced
+
+PLAIN = TopicConfig()
+COMPACTED = TopicConfig(cleanup_policy=("compact",))
+
+
+def edited(data: bytes, **fields: int) -> bytes:
+    """With other header fields, and a CRC that is right."""
+    return batches.seal(Header.parse(data)._replace(**fields), data[HEADER_SIZE:])
+
+
+def refused(data: bytes, config: TopicConfig = PLAIN, **how: bool) -> tuple[str, str]:
+    with pytest.raises(KafkaError) as raised:
+        validate(data, config, NOW, **how)
+    return raised.value.code.name, raised.value.message
+
+
+def test_a_sound_batch_is_taken_as_it_is() -> None:
+    data = batch(3)
+    assert validate(data, PLAIN, NOW) == Header.parse(data)
+    assert validate(memoryview(data), PLAIN, NOW) == Header.parse(data)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_every_codec_is_taken(codec: Codec) -> None:
+    data = batch(3, codec=codec)
+    assert validate(data, PLAIN, NOW).codec is codec
+    assert validate(data, COMPACTED, NOW).codec is codec
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "says"),
+    [
+        (b"", "invalid_record", "0 bytes"),
+        (batch()[:-1], "invalid_record", "header says"),
+        (batch() + batch(), "invalid_record", "header says"),  # one batch at a time
+        (batch()[:-1] + b"\1", "corrupt_message", "CRC"),
+        (batch()[:16] + b"\1" + batch()[17:], "invalid_record", "magic 1"),
+        (place(batch(), 5), "invalid_record", "base offset 5"),
+        (edited(batch(3), count=2), "invalid_record", "2 records, last offset delta 2"),
+        (edited(batch(3), last_offset_delta=5), "invalid_record", "last offset delta 5"),
+        (edited(batch(), count=0, last_offset_delta=-1), "invalid_record", "0 records"),
+        (batch(control=True, transactional=True), "invalid_record", "control"),
+        (sequenced(7, -1), "invalid_record", "sequence -1"),
+        (sequenced(7, -2), "invalid_record", "sequence -2"),
+        (edited(batch(), attributes=5), "unknown_server_error", "no codec 5"),
+        (edited(batch(codec=Codec.GZIP), attributes=4), "unknown_server_error", "zstd"),
+        (edited(batch(), attributes=8), "invalid_timestamp", "LogAppendTime"),
+    ],
+)
+def test_what_is_refused(data: bytes, code: str, says: str) -> None:
+    found, message = refused(data)
+    assert found == code
+    assert says in message
+
+
+def test_the_broker_may_write_what_clients_may_not() -> None:
+    marker = batch(control=True, transactional=True)
+    assert validate(marker, PLAIN, NOW, client=False).is_control
+    assert validate(sequenced(7, -1), PLAIN, NOW, client=False).producer_id == 7
+
+
+def test_sizes() -> None:
+    data = batch(1, 1000)
+    fits = TopicConfig(max_message_bytes=len(data), segment_bytes=len(data))
+    assert validate(data, fits, NOW)
+    small = TopicConfig(max_message_bytes=len(data) - 1)
+    assert refused(data, small)[0] == "message_too_large"
+    short = TopicConfig(segment_bytes=len(data) - 1)
+    assert refused(data, short)[0] == "record_list_too_large"
+
+
+def test_compaction_needs_keys() -> None:
+    keyless = records.encode([Record(0, NOW, b"k", b"v"), Record(1, NOW, None, b"v")])
+    assert validate(keyless, PLAIN, NOW)
+    assert refused(keyless, COMPACTED) == (
+        "invalid_record",
+        "a record without a key cannot be kept in a compacted topic",
+    )
+    assert validate(records.encode([Record(0, NOW, b"", None)]), COMPACTED, NOW)
+
+
+@pytest.mark.parametrize("away", [-1001, 1001])
+def test_a_timestamp_too_far_away(away: int) -> None:
+    strict = TopicConfig(message_timestamp_difference_max_ms=1000)
+    assert validate(batch(at=NOW + away // 2), strict, NOW)
+    code, message = refused(batch(at=NOW + away), strict)
+    assert code == "invalid_timestamp"
+    assert f"timestamp {NOW + away} is more than 1000 ms away" in message
+    assert validate(batch(at=-1), strict, NOW)
+    ours = TopicConfig(
+        message_timestamp_difference_max_ms=1000, message_timestamp_type="LogAppendTime"
+    )
+    assert validate(batch(at=NOW + away), ours, NOW)  # the broker's clock will replace it
+
+
+# -- from a leader ---------------------------------------------------------------------------
+
+
+def test_a_torn_last_batch_is_left_for_later() -> None:
+    data = place(batch(2), 5) + place(batch(3), 9)  # there may be a gap
+    whole = [header.base_offset for header in validate_copied(data, 5)]
+    assert whole == [5, 9]
+    for torn in range(len(place(batch(3), 9))):
+        cut = data[: len(data) - 1 - torn]
+        assert [header.base_offset for header in validate_copied(cut, 5)] == [5]
+    assert validate_copied(b"", 5) == []
+
+
+def test_a_leader_may_not_send_what_the_log_has() -> None:
+    with pytest.raises(KafkaError, match="offset 5, but the log ends at 6") as raised:
+        validate_copied(place(batch(2), 5), 6)
+    assert raised.value.code is ErrorCode.offset_out_of_range
+    with pytest.raises(KafkaError, match="offset 6, but the log ends at 7"):
+        validate_copied(place(batch(2), 5) + place(batch(), 6), 5)
+
+
+def test_a_corrupt_batch_from_a_leader_is_refused_with_its_place() -> None:
+    good, bad = place(batch(), 5), bytearray(place(batch(), 6))
+    bad[-1] ^= 1
+    with pytest.raises(KafkaError, match=f"at byte {len(good)}, offset 6") as raised:
+        validate_copied(good + bad, 5)
+    assert raised.value.code is ErrorCode.corrupt_message
