@@ -20,7 +20,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def ratio_table(ratios: Ratios) -> str:
     """A row for each load, a column for each peer; a gap where a peer has no such load."""
-    peers = list(dict.fromkeys(peer for by_peer in ratios.values() for peer in by_peer))
+    by_length = sorted(ratios.values(), key=len, reverse=True)
+    peers = list(dict.fromkeys(peer for by_peer in by_length for peer in by_peer))
     rows = [
         [name, *(number(by_peer[peer]) if peer in by_peer else "" for peer in peers)]
         for name, by_peer in ratios.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from bench.peers.peer import PATIENCE, VALUE, Load, Peer, Size
+from bench.peers.peer import PATIENCE, VALUE, Load, Size, TwoWay
 
 FIRST = 1  # the offset behind the record that opens the producer's connection
 AGAIN = 10  # times that a small log is read in one measurement
@@ -29,7 +29,7 @@ def _failed(error: KafkaError, message: Message) -> None:
 QUIET = {"delivery.report.only.error": True, "on_delivery": _failed, "log_level": 2}
 
 
-class KafkaPeer(Peer):
+class KafkaPeer(TwoWay):
     bootstrap: str
     _topic: str
 

@@ -17,13 +17,13 @@ from itertools import count
 from pathlib import Path
 from struct import Struct
 
-from bench.peers.peer import VALUE, Peer
+from bench.peers.peer import VALUE, Load, Peer, Size, TwoWay
 from bench.peers.plain import CHUNK, HOST, connect
 
 ORDER = Struct(">QQ")
 
 
-class Loopback(Peer):
+class Loopback(TwoWay):
     name = "a plain socket"
 
     def start(self, home: Path) -> None:
@@ -65,35 +65,16 @@ class File(Peer):
     def stop(self) -> None:
         """They go with their directory."""
 
-    def produce(self, records: int) -> float:
-        data, left = bytes(CHUNK), len(VALUE) * records
-        with self._new_file() as file:
+    def loads(self, size: Size) -> dict[str, Load]:
+        return {"produce": lambda: self._write(len(VALUE) * size.records)}
+
+    def _write(self, left: int) -> float:
+        chunk = bytes(CHUNK)
+        with FileIO(self._home / str(next(self._numbers)), "w") as file:
             start = time.perf_counter()
             while left > 0:
-                left -= file.write(data[:left])
+                left -= file.write(chunk[:left])
             return time.perf_counter() - start
-
-    def consume(self, records: int) -> float:
-        buffer = bytearray(CHUNK)
-        with FileIO(self._path) as file:
-            start = time.perf_counter()
-            while file.readinto(buffer):
-                continue
-            return time.perf_counter() - start
-
-    def ping(self, times: int) -> list[float]:
-        with self._new_file() as file:
-            return [_write(file) for _ in range(times)]
-
-    def _new_file(self) -> FileIO:
-        self._path = self._home / str(next(self._numbers))
-        return FileIO(self._path, "w")
-
-
-def _write(file: FileIO) -> float:
-    start = time.perf_counter()
-    file.write(VALUE)
-    return time.perf_counter() - start
 
 
 def drain(connection: socket.socket, size: int) -> None:

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bench.peers.peer import MARK, VALUE, Peer, program
+from bench.peers.peer import MARK, VALUE, TwoWay, program
 from bench.peers.plain import HOST, ask, connect, pump, timed
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import free_port
@@ -20,7 +20,7 @@ from engine.cluster.zookeeper import free_port
 STORED = b'"seq"'
 
 
-class Nats(Peer):
+class Nats(TwoWay):
     name = "NATS JetStream"
     remedy = "apt install nats-server"
 

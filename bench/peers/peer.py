@@ -41,6 +41,14 @@ class Peer(ABC):
     def stop(self) -> None: ...
 
     @abstractmethod
+    def loads(self, size: Size) -> dict[str, Load]:
+        """What this peer can do, in the order in which it has to be done."""
+
+
+class TwoWay(Peer):
+    """It takes records and gives them back."""
+
+    @abstractmethod
     def produce(self, records: int) -> float: ...
 
     @abstractmethod
@@ -52,7 +60,6 @@ class Peer(ABC):
         """Store records one by one, each acknowledged before the next is sent."""
 
     def loads(self, size: Size) -> dict[str, Load]:
-        """What this peer can do, in the order in which it has to be done."""
         return {
             "produce": lambda: self.produce(size.records),
             CONSUME: lambda: self.consume(size.records),

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 
 from bench.peers import amqp
-from bench.peers.peer import MARK, VALUE, Peer, program
+from bench.peers.peer import MARK, VALUE, TwoWay, program
 from bench.peers.plain import HOST, connect, pump, timed
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import free_port
@@ -20,7 +20,7 @@ from engine.cluster.zookeeper import free_port
 FOLDER = "/usr/lib/rabbitmq/bin"  # Debian's command on the PATH is for root only
 
 
-class RabbitMQ(Peer):
+class RabbitMQ(TwoWay):
     name = "RabbitMQ"
     remedy = "apt install rabbitmq-server"
 

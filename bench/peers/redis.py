@@ -9,7 +9,7 @@ Entries are given their ids, so that all pages can be asked for without waiting 
 from itertools import count
 from pathlib import Path
 
-from bench.peers.peer import MARK, VALUE, Peer, program
+from bench.peers.peer import MARK, VALUE, TwoWay, program
 from bench.peers.plain import HOST, connect, pump, timed
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import free_port
@@ -18,7 +18,7 @@ CONFIG = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 PAGE = 1000  # entries in one answer
 
 
-class Redis(Peer):
+class Redis(TwoWay):
     name = "Redis Streams"
     remedy = "apt install redis-server"
 

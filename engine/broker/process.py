@@ -97,7 +97,7 @@ class Process:
         server = Server(
             Dispatcher(broker).handle,
             max_request_bytes=self._config.socket_request_max_bytes,
-            max_connections=self._config.max_connections,
+            max_connections=lambda: broker.admin.broker_config.max_connections,
             idle_ms=self._config.connections_max_idle_ms,
         )
         stack.push_async_callback(self._cancel_tasks)

@@ -68,16 +68,12 @@ class Replicas:
         """Become the leader of a partition, as the controller decided."""
         directory = self._home.get(partition) or self._roomiest()
         self._home[partition] = directory
-        try:
-            with directory.guard(self.now()):
-                log = directory.create(partition, config, self.now(), topic_id)
-        except KafkaError:
-            assert directory.offline is not None  # reported by the guard, and told by `find`
-            return
-        role = self.partitions.setdefault(partition, Partition(partition, self.broker_id))
-        if epoch > role.leader_epoch:
-            known = directory.high_watermarks.get(partition, 0)
-            role.lead(epoch, tuple(replicas), tuple(isr), log.end_offset, known)
+        with directory.attempt(self.now()):  # if it fails, `find` will tell
+            log = directory.create(partition, config, self.now(), topic_id)
+            role = self.partitions.setdefault(partition, Partition(partition, self.broker_id))
+            if epoch > role.leader_epoch:
+                known = directory.high_watermarks.get(partition, 0)
+                role.lead(epoch, tuple(replicas), tuple(isr), log.end_offset, known)
         self.purgatory.wake(partition)
 
     def _roomiest(self) -> LogDirectory:
@@ -91,11 +87,8 @@ class Replicas:
         self.partitions.pop(partition, None)
         directory = self._home.pop(partition, None)
         if directory is not None and directory.offline is None:
-            try:
-                with directory.guard(self.now()):
-                    directory.delete(partition, self.now())
-            except KafkaError:
-                assert directory.offline is not None  # reported by the guard
+            with directory.attempt(self.now()):
+                directory.delete(partition, self.now())
             for tell in self.deleted:
                 tell(partition)
         self.purgatory.wake(partition)
@@ -196,11 +189,8 @@ class Replicas:
             role = self.partitions.get(partition)
             if role is None or directory.offline is not None:
                 continue
-            try:
-                with directory.guard(now):
-                    work(directory.logs[partition], role)
-            except KafkaError:
-                assert directory.offline is not None  # reported by the guard
+            with directory.attempt(now):
+                work(directory.logs[partition], role)
 
     def committed(self, directory: LogDirectory) -> list[tuple[Log, int]]:
         """The logs of a directory, each with the offset up to which it will not change any more."""
@@ -227,19 +217,13 @@ class Replicas:
         now = self.now()
         for directory in self.directories:
             if directory.offline is None:
-                try:
-                    with directory.guard(now):
-                        directory.sweep(now)
-                        directory.checkpoint(self._high_watermarks(directory))
-                except KafkaError:
-                    assert directory.offline is not None  # reported by the guard
+                with directory.attempt(now):
+                    directory.sweep(now)
+                    directory.checkpoint(self._high_watermarks(directory))
 
     def close(self) -> None:
         for directory in self.directories:
-            try:
-                directory.close(self.now(), self._high_watermarks(directory))
-            except KafkaError:
-                assert directory.offline is not None  # reported by the guard
+            directory.close(self.now(), self._high_watermarks(directory))
 
     def _high_watermarks(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         return {

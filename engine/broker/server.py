@@ -59,8 +59,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=BUFFERED)
         host, port, *_ = transport.get_extra_info("peername")
         self.peer = f"{host}:{port}"
-        if len(self.server.connections) >= self.server.max_connections:
-            self.drop(f"there are {self.server.max_connections} connections (max.connections)")
+        if len(self.server.connections) >= (most := self.server.max_connections()):
+            self.drop(f"there are {most} connections (max.connections)")
             return
         loop = asyncio.get_running_loop()
         self.last_used = loop.time()
@@ -182,7 +182,12 @@ class Server:
     """The listening socket and its connections."""
 
     def __init__(
-        self, handle: Handle, *, max_request_bytes: int, max_connections: int, idle_ms: int
+        self,
+        handle: Handle,
+        *,
+        max_request_bytes: int,
+        max_connections: Callable[[], int],  # may change while we run
+        idle_ms: int,
     ) -> None:
         self.handle = handle
         self.max_request_bytes = max_request_bytes

@@ -191,10 +191,20 @@ class LogDirectory:
             self._report("directory.offline", now, directory=str(self.path), reason=str(error))
             raise KafkaError(ErrorCode.kafka_storage_error, str(error)) from error
 
+    @contextmanager
+    def attempt(self, now: int) -> Iterator[None]:
+        """The same for work that nobody waits for: if the disk fails, that was reported."""
+        try:
+            with self.guard(now):
+                yield
+        except KafkaError:
+            if self.offline is None:
+                raise
+
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         """An orderly end: the next start needs no recovery."""
         if self.offline is None:
-            with self.guard(now):
+            with self.attempt(now):
                 for log in self.logs.values():
                     log.close(now)
                 self.checkpoint(high_watermarks)

@@ -7,6 +7,12 @@
                                 from the first one that is not whole the log is cut, and the cut
                                 is reported with file, offset and bytes
 
+The CRC covers neither offset nor leader epoch, so recovery holds these two against the batches
+around them, and the epoch against its checkpoint as well. What no one can tell from a log that
+compaction has been at is not cut: a batch whose damaged offset has moved it inside a gap, or, if
+it is the very last one, further on. What could be the batch or the checkpoint, an epoch that seems
+to begin one batch early or late, is taken for the batch.
+
 Why cutting is right: the tail was never flushed, so never promised to survive on this machine
 alone. Replicas are what makes it safe; the leader sends the lost part again.
 

@@ -161,6 +161,7 @@ class TestConsuming:
         async def story(consumer):
             assert await consumer.end_offsets([ten]) == {ten: end}
             assert len(await aiokafka_take(consumer, end)) == end
+            assert await consumer.getmany(timeout_ms=100) == {}  # there is no more to come
 
         told(story, ten, isolation_level=f"read_{isolation}")
 

@@ -76,7 +76,11 @@ BAD = {
     "more records than offsets": (87, altered(good, count=4)),
     "a count of 0": (87, altered(good, b"", count=0, last_offset_delta=-1)),
     "a negative count": (87, altered(good, count=-3, last_offset_delta=-4)),
-    "a count that the records belie": (
+    "fewer records than the payload": (
+        87,
+        altered(z := batch("a", "b", "c", codec=Codec.GZIP), z[61:], count=2, last_offset_delta=1),
+    ),
+    "more records than the payload": (
         87,
         altered(
             z := batch("a" * 50, "b" * 50, codec=Codec.GZIP), z[61:], count=3, last_offset_delta=2

@@ -164,8 +164,9 @@ class TestConsuming:
         settings = {"isolation_level": f"read_{isolation}", "enable_partition_eof": True}
         with confluent_consumer(cluster.bootstrap, **settings) as consumer:
             consumer.assign([at(ten, 8)])
-            offsets = [consumer.poll(PATIENCE).offset() for _ in range(8, end + 1)]
-        assert offsets == [*range(8, end + 1)]  # the last one is where it ends
+            *read, last = [consumer.poll(PATIENCE) for _ in range(8, end + 1)]
+        assert [message.offset() for message in read] == [*range(8, end)]
+        assert (last.error().code(), last.offset()) == (KafkaError._PARTITION_EOF, end)
 
     def test_a_record_wakes_who_waits_for_it(self, cluster, topic):
         waits = {"fetch_wait_max_ms": LONG, "fetch_min_bytes": 1}

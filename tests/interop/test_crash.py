@@ -7,7 +7,7 @@ from random import Random
 from threading import Event, Thread
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from engine.cluster.cluster import Cluster
 from engine.wire.errors import Malformed
@@ -81,6 +81,50 @@ class Load:
         assert self._producer.flush(60) == 0
 
 
+class Reading:
+    """A consumer that reads along, and what it got of each partition."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.got: defaultdict[int, list[int]] = defaultdict(list)
+        self.failures: list[KafkaError] = []
+        self._over = Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "none",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "reconnect.backoff.max.ms": 200,
+            }
+        )
+        self._consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for message in self._consumer.consume(500, 0.1):
+                if message.error() is not None:
+                    self.failures.append(message.error())
+                else:
+                    self.got[message.partition()].append(int(message.value().rstrip(b"x")))
+        self._consumer.close()
+
+    def count(self) -> int:
+        return sum(map(len, self.got.values()))
+
+    def finish(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def reading(cluster: Cluster, load: "Load") -> Iterator[Reading]:
+    reading = Reading(cluster.bootstrap, load.topic)
+    yield reading
+    reading.finish()
+
+
 @pytest.fixture
 def load(cluster: Cluster, client: Raw) -> Iterator[Load]:
     assert client.create("load", partitions=PARTITIONS) == 0
@@ -89,7 +133,7 @@ def load(cluster: Cluster, client: Raw) -> Iterator[Load]:
     load.finish()
 
 
-def test_every_acknowledged_record_is_there_once_and_in_order(cluster, client, load):
+def test_every_acknowledged_record_is_there_once_and_in_order(cluster, load, reading):
     random = Random(20210419)
     for _ in range(ROUNDS):
         some = load.count() + random.randrange(1, 9000)
@@ -99,7 +143,10 @@ def test_every_acknowledged_record_is_there_once_and_in_order(cluster, client, l
     enough = load.count() + 2000
     until(lambda: load.count() >= enough)
     load.finish()
+    until(lambda: reading.count() >= load.sent)
+    reading.finish()
 
+    assert not reading.failures
     assert not load.failures
     assert not load.fatal
     assert load.count() == load.sent
@@ -110,7 +157,9 @@ def test_every_acknowledged_record_is_there_once_and_in_order(cluster, client, l
                 record.offset: int(record.value.rstrip(b"x"))
                 for record in reader.read("load", partition=partition)
             }
-            assert [*stored.values()] == list(range(partition, load.sent, PARTITIONS))
+            sent = list(range(partition, load.sent, PARTITIONS))
+            assert [*stored.values()] == sent
+            assert reading.got[partition] == sent
             assert stored.items() >= set(load.acknowledged[partition])
 
 

@@ -153,6 +153,7 @@ class TestConsuming:
             assert consumer.end_offsets([ten]) == {ten: end}
             consumer.assign([ten])
             assert len(kafka_python_take(consumer, end)) == end
+            assert consumer.poll(100) == {}  # there is no more to come
 
     @pytest.mark.parametrize(("reset", "position"), [("earliest", 1), ("latest", 10)])
     def test_an_offset_that_is_not_there_begins_anew(self, cluster, ten, reset, position):
@@ -170,6 +171,7 @@ class TestConsuming:
         with kafka_python_consumer(cluster.bootstrap, **waits) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             for number in range(3):
+                assert consumer.poll(100) == {}  # by now it has asked
                 kafka_python_write(cluster.bootstrap, topic, TEN[number : number + 1])
                 assert values(kafka_python_take(consumer, 1)) == [TEN[number].value]
 

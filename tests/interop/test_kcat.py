@@ -1,15 +1,12 @@
 """kcat, the learner's stethoscope: tested where it is installed."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
 
 from engine.storage.records import Record
 from tests.interop.clients import CLIENTS, CODECS, PATIENCE, SECOND
-
-pytestmark = pytest.mark.skipif(not shutil.which("kcat"), reason="kcat is not installed")
 
 RECORDS = [
     Record(0, SECOND, b"key", b"value"),

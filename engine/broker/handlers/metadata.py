@@ -76,14 +76,14 @@ async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
         return topic
     check_name(asked.name)
     if not create:
-        raise KafkaError(ErrorCode.unknown_topic_or_partition)
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
     try:
         plan = creation.unasked(broker, asked.name)
         await broker.admin.create_topic(plan.name, plan.assignment, plan.overrides)
     except KafkaError as error:
         if error.code != ErrorCode.topic_already_exists:  # another client was quicker
             raise
-    raise KafkaError(ErrorCode.leader_not_available)
+    raise KafkaError(ErrorCode.leader_not_available, f"{asked.name} was created this moment")
 
 
 def _topic(

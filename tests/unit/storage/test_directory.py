@@ -269,15 +269,14 @@ def test_an_io_error_takes_the_directory_offline(
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "append", fail)
-        with pytest.raises(KafkaError, match="Input/output error") as raised:
-            with directory.guard(NOW):
-                log.append(batch(), 0, NOW)
+        error = pytest.raises(KafkaError, match="Input/output error")
+        with error as raised, directory.guard(NOW):
+            log.append(batch(), 0, NOW)
     assert raised.value.code is ErrorCode.kafka_storage_error
     assert directory.offline is not None
     assert home.told("directory.offline")[0]["directory"] == str(home.path)
-    with pytest.raises(KafkaError, match="is offline: .*Input/output error"):
-        with directory.guard(NOW):
-            raise AssertionError("not reached")
+    with pytest.raises(KafkaError, match=r"is offline: .*Input/output"), directory.guard(NOW):
+        raise AssertionError("not reached")
     directory.close(NOW)
     assert not (home.path / CLEAN_SHUTDOWN).exists()
     assert home.open().logs[ORDERS].end_offset == 6
@@ -297,9 +296,10 @@ def test_a_stop_that_fails_is_not_a_clean_one(home: Home, monkeypatch: pytest.Mo
     def fail(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    with monkeypatch.context() as patch, pytest.raises(KafkaError, match="Input/output error"):
+    with monkeypatch.context() as patch:
         patch.setattr(files, "flush", fail)
         directory.close(NOW)
+    assert "Input/output error" in (directory.offline or "nothing said")
     assert not (home.path / CLEAN_SHUTDOWN).exists()
 
 

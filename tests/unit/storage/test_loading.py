@@ -24,7 +24,6 @@ from tests.unit.storage.disk import (
     stored,
 )
 
-
 # Sound in themselves, but of another log.
 FOREIGN = {
     ".index": struct.pack(">4i", 1, 60, 2, 130),
@@ -256,9 +255,10 @@ def test_what_fails_while_loading_is_an_error_not_a_loss(
     def fail(fd: int, size: int) -> None:
         raise OSError(5, "Input/output error")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output"):
+    with monkeypatch.context() as patch:
         patch.setattr(files, "truncate", fail)
-        disk.open()
+        with pytest.raises(OSError, match="Input/output"):
+            disk.open()
     assert stored(disk.open()) == before
 
 

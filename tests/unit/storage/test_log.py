@@ -233,7 +233,7 @@ def test_of_an_append_that_fails_nothing_stays(
         if number in (0, 2, 6):  # an empty file, a file with room, and one that is full
             with monkeypatch.context() as patch:
                 patch.setattr(files, "append", failing)
-                with pytest.raises(KafkaError, match="cannot append to .*log") as raised:
+                with pytest.raises(KafkaError, match=r"cannot append to .*\.log") as raised:
                     append(number, number)
                 assert raised.value.code is ErrorCode.kafka_storage_error
             assert log.end_offset == number
@@ -271,7 +271,7 @@ print(log.append(batch(1, 340), 0, NOW).first_offset)
 
 
 def test_a_file_that_may_really_not_grow(disk: Disk) -> None:
-    """The kernel writes a part of the batch, up to the limit: a short write that is none of ours."""
+    """The kernel writes a part of the batch, up to the limit: a short write, and a real one."""
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SMALL_DISK, disk.directory],
         capture_output=True,

@@ -166,7 +166,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_snapshot_by_hand_is_read_and_written_again(path: Path) -> None:
     producers = Producers()
     producers.load(write(path))
-    assert list(producers.entries())[0] == ENTRY
+    assert next(iter(producers.entries())) == ENTRY
     assert producers.known[7].coordinator_epoch == 5
     assert producers.known[9].last_sequence == -1
     assert producers.open == {9: 1000}
