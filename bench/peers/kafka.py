@@ -17,6 +17,7 @@ AGAIN = 10  # times that a small log is read in one measurement
 CONSUMER = {
     "group.id": "bench",  # a must, though nothing is committed
     "enable.auto.commit": False,
+    "queued.min.messages": 1_000_000,  # or the client pauses for a second when it has 100,000
     "fetch.wait.max.ms": 5,  # at the end of a log, before the client can go back to its beginning
 }
 _numbers = count()

@@ -116,14 +116,15 @@ class Replicas:
 
     # -- what clients ask ----------------------------------------------------------------
 
-    def append(self, partition: TopicPartition, batch: Buffer, required_isr: int) -> Appended:
-        """Store a batch as leader. `required_isr`: min.insync.replicas, or 0 if not acks=all."""
+    def append(self, partition: TopicPartition, batch: Buffer, *, to_all: bool) -> Appended:
+        """Store a batch as leader. `to_all`: acks=all, which min.insync.replicas may forbid."""
         role, log = self.find(partition)
-        if len(role.isr) < required_isr:
+        required = log.config.min_insync_replicas
+        if to_all and len(role.isr) < required:
             raise KafkaError(
                 ErrorCode.not_enough_replicas,
                 f"The size of the current ISR {list(role.isr)} is insufficient to satisfy the "
-                f"min.isr requirement of {required_isr} for partition {partition}",
+                f"min.isr requirement of {required} for partition {partition}",
             )
         now = self.now()
         with self._home[partition].guard(now):

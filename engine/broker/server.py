@@ -6,9 +6,9 @@
 
 A connection's requests are answered in the order they came, as Kafka does it: the next request
 is taken up when the answer to the one before is on its way. A client that does not read its
-answers so stops its own requests, and nobody else's; and of those who send many at once, each is
-served one request at a turn. What is not a request is in that order too: all that came before
-it is done, then the connection is closed.
+answers so stops its own requests, and nobody else's; and who sends many at once is served for a
+millisecond at a turn. What is not a request is in that order too: all that came before it is
+done, then the connection is closed.
 
 Invariant: memory per connection is bounded by one request being served, those that arrived
 whole in one chunk behind it, one that is being received, and one answer being sent.
@@ -29,6 +29,7 @@ from engine.wire.frame import Frame, FrameReader
 
 RECEIVE = 256 * 1024  # bytes read from a socket at once
 COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
+TURN = 0.001  # seconds that a connection with many requests is served before the others' turn
 BUFFERED = 64 * 1024  # bytes that may wait for a slow reader before we wait too
 
 Pieces = Sequence[Any]  # bytes, and slices of files between them
@@ -49,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
+        self._turn_ends = 0.0  # when the others are to be served before the next of our requests
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -115,11 +117,14 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _next(self) -> Frame:
         assert self._transport is not None
-        if self._queue:
-            await asyncio.sleep(0)  # the others' turn
-        while not self._queue:
+        loop = asyncio.get_running_loop()
+        if not self._queue:
             self._arrived.clear()
             await self._arrived.wait()
+            self._turn_ends = loop.time() + TURN
+        elif loop.time() >= self._turn_ends:
+            await asyncio.sleep(0)  # the others' turn
+            self._turn_ends = loop.time() + TURN
         frame = self._queue.popleft()
         if isinstance(frame, Malformed):
             raise frame

@@ -84,12 +84,6 @@ class BrokerConfig(LogsConfig):
     connections_max_idle_ms: int = key(
         Type.LONG, 10 * MINUTE_MS, "A connection that was silent for so long is closed."
     )
-    queued_max_requests: int = key(
-        Type.INT,
-        500,
-        "Requests read and not yet answered; when so many wait, no more are read.",
-        at_least(1),
-    )
     fetch_max_bytes: int = key(
         Type.INT, 55 << 20, "The most that a fetch gets, whatever it asks for.", at_least(1024)
     )

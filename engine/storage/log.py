@@ -31,6 +31,7 @@ from engine.storage import files
 from engine.storage.batch import HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP, Header
 from engine.storage.epochs import Epochs
 from engine.storage.producers import Producers
+from engine.storage.records import recompressed
 from engine.storage.segment import REACH, Segment, Slice, file_name, files_of
 from engine.storage.validation import newest_timestamp, validate, validate_copied
 
@@ -94,13 +95,7 @@ class Log:
         stored = self.producers.check(header)
         if stored is not None:
             return Appended(stored.first_offset, stored.last_offset, NO_TIMESTAMP, True)
-        append_time = NO_TIMESTAMP
-        if self.config.message_timestamp_type == "LogAppendTime":
-            append_time, batch = now, batches.with_log_append_time(batch, now)
-            header = Header.parse(batch)
-        elif header.max_timestamp < header.base_timestamp:
-            header = header._replace(max_timestamp=newest_timestamp(batch, header))
-            batch = batches.seal(header, memoryview(batch)[HEADER_SIZE:])
+        batch, header = self._as_kept(batch, header, now)
         first = self.end_offset
         last = first + header.last_offset_delta
         self._make_room(len(batch), header.max_timestamp, first, last, now)
@@ -111,7 +106,24 @@ class Log:
         if header.producer_id != NO_PRODUCER_ID:
             self.producers.apply(header._replace(base_offset=first, leader_epoch=epoch))
         self._appended(last + 1, now)
+        append_time = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(first, last, append_time, False)
+
+    def _as_kept(
+        self, batch: files.Buffer, header: Header, now: int
+    ) -> tuple[files.Buffer, Header]:
+        """The batch as this topic keeps it: but for its own codec or time, as it came."""
+        config = self.config
+        if config.compression_type != "producer":
+            batch = recompressed(batch, config.compression_type)
+            header = Header.parse(batch)
+        if config.message_timestamp_type == "LogAppendTime":
+            batch = batches.with_log_append_time(batch, now)
+            return batch, Header.parse(batch)
+        if header.max_timestamp < header.base_timestamp:  # a client that left it out
+            header = header._replace(max_timestamp=newest_timestamp(batch, header))
+            batch = batches.seal(header, memoryview(batch)[HEADER_SIZE:])
+        return batch, header
 
     def append_copied(self, data: files.Buffer, now: int) -> int:
         """As follower: store batches as they come from the leader. Returns the new log end.

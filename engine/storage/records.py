@@ -216,6 +216,17 @@ def decode(batch: Buffer, limit: int = LIMIT) -> list[Record]:
     return list(stream(batch, limit))
 
 
+def recompressed(batch: Buffer, name: str) -> Buffer:
+    """The batch in the codec that `compression.type` names, its records not looked at."""
+    header = framed(batch)
+    codec = Codec.NONE if name == "uncompressed" else Codec[name.upper()]
+    if header.codec is codec:
+        return batch
+    data = decompress(header.codec, memoryview(batch)[HEADER_SIZE:])
+    flags = header.attributes - header.codec + codec
+    return seal(header._replace(attributes=flags), compress(codec, data))
+
+
 def stream(batch: Buffer, limit: int = LIMIT) -> Iterator[Record]:
     """The same, one at a time: a small batch may unpack to millions of them."""
     header = framed(batch)

@@ -275,14 +275,16 @@ class Segment:
         """A slice from the batch that holds `offset`, not reaching past file position `end`.
 
         `at_least_one` lets the first batch through whole even when it is larger than
-        `max_bytes`, or a reader with small buffers would never get past it.
+        `max_bytes`, or a reader with small buffers would never get past it. Otherwise such a
+        slice is empty: a batch that is cut short helps a reader only behind a whole one.
         """
         found = self.locate(offset)
         if found is None:
             self._check_whole(offset)
             return None
-        if at_least_one:
-            max_bytes = max(max_bytes, found.header.size)
+        first = found.header.size
+        if first > max_bytes:
+            max_bytes = first if at_least_one else 0
         return Slice(self.file, found.position, max(0, min(max_bytes, end - found.position)))
 
     def _check_whole(self, offset: int) -> None:

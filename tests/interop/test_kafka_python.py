@@ -97,6 +97,14 @@ class TestProducing:
         [(_, header)] = scan(client.fetch(topic, 0).records)
         assert header.size == LARGEST
 
+    def test_more_replicas_wanted_than_there_are(self, cluster, client):
+        topic, once = new_name(), {"retries": 0, "enable_idempotence": False}
+        client.create(topic, min_insync_replicas=2)
+        with pytest.raises(kafka.errors.NotEnoughReplicasError):
+            kafka_python_write(cluster.bootstrap, topic, TEN, acks="all", **once)
+        kafka_python_write(cluster.bootstrap, topic, TEN, acks=1, **once)
+        assert client.end_offset(topic) == 10
+
     def test_topics_come_into_being(self, cluster, client):
         topic = new_name()
         kafka_python_write(cluster.bootstrap, topic, TEN)

@@ -72,8 +72,7 @@ def _append(
             raise KafkaError(
                 ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
             )
-        required = broker.admin.topic_config(partition.topic).min_insync_replicas
-        return broker.replicas.append(partition, batch, required if acks == -1 else 0)
+        return broker.replicas.append(partition, batch, to_all=acks == -1)
     except KafkaError as error:
         return call.refused(partition, error)
 

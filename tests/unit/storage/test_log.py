@@ -13,7 +13,7 @@ import pytest
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.storage import files, records
-from engine.storage.batch import Header, check
+from engine.storage.batch import Codec, Header, check
 from engine.storage.log import Appended
 from tests.unit.storage.disk import NOW, Disk, bases, batch, place, sequenced, stored
 
@@ -53,6 +53,18 @@ def test_log_append_time_is_the_brokers(disk: Disk) -> None:
     assert {record.timestamp for record in records.decode(data)} == {NOW}
     assert check(data) == header
     assert log.offset_for_time(NOW) == (0, NOW, 0)
+
+
+@pytest.mark.parametrize("sent", list(Codec))
+@pytest.mark.parametrize("kept", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+def test_a_topic_may_have_a_codec_of_its_own(disk: Disk, sent: Codec, kept: str) -> None:
+    log = disk.open(compression_type=kept)
+    made = [records.Record(n, NOW, b"key", b"value" * 20) for n in range(5)]
+    log.append(records.encode(made, codec=sent, producer_id=7, base_sequence=0), 0, NOW)
+    ((header, data),) = stored(log)
+    assert header.codec is (Codec.NONE if kept == "uncompressed" else Codec[kept.upper()])
+    assert (check(data), records.decode(data)) == (header, made)
+    assert log.producers.known[7].last_sequence == 4
 
 
 def test_reading_out_of_range(disk: Disk) -> None:
