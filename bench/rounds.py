@@ -2,12 +2,18 @@
 
 A machine is faster in one minute than in the next. So a ratio is taken from two measurements
 side by side, in one round, and of these ratios the median.
+
+A virtual machine, moreover, may have to ask its host for each page of memory that a file grows by,
+and that costs more than writing it. So before each load some pages are used and given back.
 """
 
 import statistics
 from collections.abc import Callable, Sequence
+from tempfile import TemporaryFile
 
-from bench.peers.peer import Peer, Size
+from bench.peers.peer import VALUE, Peer, Size
+
+MB = 1024 * 1024
 
 Seconds = dict[str, dict[str, list[float]]]  # by load, by peer: one number for each round
 Ratios = dict[str, dict[str, float]]  # by load, by peer
@@ -26,11 +32,19 @@ def measure(
         for name, by_peer in seconds.items():
             report(f"round {number} of {rounds}: {name}")
             for peer, spent in by_peer.items():
+                recycle(2 * size.records * len(VALUE))
                 spent.append(loads[peer][name]())
     return {
         name: {peer: spent[1:] for peer, spent in by_peer.items()}
         for name, by_peer in seconds.items()
     }
+
+
+def recycle(size: int) -> None:
+    """See that the system has so many bytes of memory at hand."""
+    with TemporaryFile(buffering=0) as file:
+        for _ in range(0, size, MB):
+            file.write(bytes(MB))
 
 
 def ratios(seconds: Seconds, ours: str) -> Ratios:

@@ -3,8 +3,8 @@
     | take | give | `take` bytes |  ->
                                     <-  | `give` bytes |      any number of times
 
-The other end of the socket is `python -m bench.peers.limits`, until its stdin ends. The files are
-new ones, as a broker's are: overwriting costs less than taking pages that nobody had before.
+The other end of the socket is `python -m bench.peers.limits`, until its stdin ends. The file is
+a new one each time, as overwriting would cost less than what a broker does.
 """
 
 import socket
