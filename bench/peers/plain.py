@@ -7,6 +7,8 @@ counted by a few bytes that each of them has. So nothing but the peer is measure
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from bench.peers.peer import PATIENCE
 
@@ -44,18 +46,34 @@ def ask(connection: socket.socket, request: bytes, mark: bytes) -> bytes:
     return answer
 
 
+@contextmanager
+def sending(connection: socket.socket, requests: bytes) -> Iterator[None]:
+    """Send in a thread, so that the answers can be read meanwhile, or neither side would move."""
+
+    def send() -> None:
+        with suppress(OSError):  # whoever reads the answers is told
+            connection.sendall(requests)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        connection.shutdown(socket.SHUT_RDWR)
+        raise
+    finally:
+        thread.join()
+
+
 def pump(connection: socket.socket, requests: bytes, mark: bytes, times: int) -> float:
     """Send, and return the seconds until `mark` has come back so many times."""
-    sender = threading.Thread(target=connection.sendall, args=(requests,), daemon=True)
     start, seen, tail = time.perf_counter(), 0, b""
-    sender.start()
-    while seen < times:
-        chunk = tail + receive(connection)
-        seen += chunk.count(mark)
-        tail = chunk[max(len(chunk) - len(mark) + 1, 0) :]  # a mark may come in two chunks
-    spent = time.perf_counter() - start
-    sender.join()
-    return spent
+    with sending(connection, requests):
+        while seen < times:
+            chunk = tail + receive(connection)
+            seen += chunk.count(mark)
+            tail = chunk[max(len(chunk) - len(mark) + 1, 0) :]  # a mark may come in two chunks
+        return time.perf_counter() - start
 
 
 def timed(connection: socket.socket, request: bytes, mark: bytes) -> float:

@@ -9,11 +9,10 @@ import socket
 import time
 from itertools import count
 from pathlib import Path
-from threading import Thread
 
 from bench.peers import amqp
 from bench.peers.peer import MARK, VALUE, TwoWay, program
-from bench.peers.plain import HOST, connect, pump, timed
+from bench.peers.plain import HOST, connect, pump, sending, timed
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import free_port
 
@@ -58,11 +57,10 @@ class RabbitMQ(TwoWay):
     def produce(self, records: int) -> float:
         with self._new_queue() as connection:
             requests = amqp.publish(self._queue, VALUE) * records
-            sender = Thread(target=connection.sendall, args=(requests,), daemon=True)
             start = time.perf_counter()
-            sender.start()
-            amqp.await_confirms(connection, records)
-            return time.perf_counter() - start
+            with sending(connection, requests):
+                amqp.await_confirms(connection, records)
+                return time.perf_counter() - start
 
     def consume(self, records: int) -> float:
         with amqp.login(self._port) as connection:
