@@ -23,7 +23,7 @@ from kio.schema.offset_for_leader_epoch.v4.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.times import NOT_THROTTLED
+from engine.broker.handlers.outcome import NO_THROTTLE
 from engine.broker.replicas import READ_COMMITTED, last_stable
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
@@ -35,7 +35,7 @@ NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsResponse:
     committed = request.isolation_level == READ_COMMITTED
     return ListOffsetsResponse(
-        throttle_time=NOT_THROTTLED,
+        throttle_time=NO_THROTTLE,
         topics=tuple(
             ListOffsetsTopicResponse(
                 name=topic.name,
@@ -85,7 +85,7 @@ async def for_leader_epoch(
     broker: Broker, call: Call, request: Any
 ) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
-        throttle_time=NOT_THROTTLED,
+        throttle_time=NO_THROTTLE,
         topics=tuple(
             OffsetForLeaderTopicResult(
                 topic=topic.topic,

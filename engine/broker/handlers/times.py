@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-NOT_THROTTLED = timedelta()  # quotas are left out
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
