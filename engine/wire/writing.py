@@ -8,6 +8,7 @@ Invariant: a value that the protocol has no bytes for is our own bug, and loud.
 """
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
@@ -24,15 +25,26 @@ Writer = Callable[[Draft, Any], None]
 @cache
 def message_writer(message: type) -> Writer:
     """A writer of one version of a message, from any object that has its fields."""
-    plans: dict[type, Writer] = {}  # one for each class of objects that came by
+    plans: dict[object, Writer] = {}  # one for each kind of object that came by
 
     def write(draft: Draft, value: Any) -> None:
         plan = plans.get(type(value))
         if plan is None:
-            plan = plans[type(value)] = _plan(message, value)
+            kind = _kind(value)
+            plan = plans.get(kind)
+            if plan is None:
+                plan = plans[kind] = _plan(message, value)
         plan(draft, value)
 
     return write
+
+
+def _kind(value: Any) -> object:
+    """What tells which fields an object has: its class, unless each may have its own."""
+    cls = type(value)
+    if is_dataclass(cls) or not hasattr(value, "__dict__"):
+        return cls
+    return cls, frozenset(vars(value))
 
 
 def _plan(message: type, like: Any) -> Writer:

@@ -258,3 +258,12 @@ def test_null_where_the_protocol_has_none_is_our_own_bug():
             header(Api.CREATE_TOPICS, 7),
             CreateTopicsRequest(topics=None, timeout=timedelta(0), validate_only=False),
         )
+
+
+def test_objects_of_one_class_may_have_different_fields():
+    """Each field that one of them lacks has its default, whoever came first."""
+    for fields in ({}, {"throttle_time": timedelta(seconds=1)}, {}):
+        answer = SimpleNamespace(error_code=ErrorCode.none, api_keys=(), **fields)
+        sent = encode_response(header(Api.API_VERSIONS, 1), answer)
+        told = decode_response(header(Api.API_VERSIONS, 1), sent[4:])
+        assert told.throttle_time == fields.get("throttle_time", timedelta())
