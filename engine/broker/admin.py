@@ -8,7 +8,7 @@
 Nothing here touches a log: what follows from a change is the controller's to decide.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import uuid4
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
@@ -18,8 +18,8 @@ from engine.broker.zookeeper import ZookeeperClient
 from engine.config import BrokerConfig, Layer, Source, TopicConfig
 from engine.config.key import printed
 from engine.controller import znodes
+from engine.controller.asks import Create, Get, Set
 from engine.controller.topics import check_new_name
-from engine.controller.writes import Create, Set
 from engine.errors import ErrorCode, KafkaError
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
@@ -76,6 +76,29 @@ class Admin:
         except NoNodeError:
             self.overrides.pop((kind, entity), None)
         self._configs.clear()
+
+    def topics(self) -> list[str]:
+        """The topics whose configuration is known here."""
+        return [entity for kind, entity in self.overrides if kind == "topics"]
+
+    async def reload_topics(self, topics: Sequence[str]) -> None:
+        """The same for many topics, all asked for at once."""
+        asks = [Get(znodes.config_path("topics", topic)) for topic in topics]
+        for topic, node in zip(topics, await self._zookeeper.answer(asks), strict=True):
+            self.overrides["topics", topic] = znodes.decode_config(node.data) if node else {}
+        self._configs.clear()
+
+    async def know(self, topics: Iterable[str]) -> None:
+        """Have the configuration of each of these topics."""
+        unknown = [topic for topic in topics if ("topics", topic) not in self.overrides]
+        if unknown:
+            await self.reload_topics(unknown)
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """These are deleted; one of the same name would be another."""
+        for topic in topics:
+            self.overrides.pop(("topics", topic), None)
+            self._configs.pop(topic, None)
 
     async def change_config(self, kind: str, entity: str, overrides: Mapping[str, str]) -> None:
         """Replace what is set for an entity, and tell every broker. It was validated before."""

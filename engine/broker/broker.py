@@ -1,30 +1,33 @@
 """What a broker is made of: the state that its handlers share. No sockets here.
 
-    server -> dispatch -> handlers/* -> Broker: metadata   who leads what, as the cluster knows it
-                                                replicas   the logs on this broker
-                                                topics     changes to topics, through ZooKeeper
-                                                sessions   incremental fetches
-                                                producer_ids
+    server -> dispatch -> handlers/* -> Broker:  metadata      who leads what, for clients
+                                                 replicas      the logs here, and their roles
+                                                 controlling   being the controller, if we are
+                                                 admin         wishes, written to ZooKeeper
+                                                 sessions      incremental fetches
+                                                 producer_ids
+                                                 links         faults of the network, for labs
 
 `process.py` builds one, connects it to ZooKeeper and to the network, and runs it.
 """
 
 import logging
 import time
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.broker.admin import Admin
+from engine.broker.controlling import Controlling
+from engine.broker.events import Ring
+from engine.broker.links import Links
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
-from engine.broker.replicas import Replicas
 from engine.broker.sessions import Sessions
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
-from engine.model import Event
+from engine.replication.replicas import Replicas
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
 
@@ -65,7 +68,9 @@ class Broker:
     admin: Admin
     producer_ids: ProducerIds
     apis: Collection[Api]  # those that this broker has handlers for
-    events: deque[Event] = field(default_factory=lambda: deque(maxlen=10_000))
+    controlling: Controlling
+    links: Links
+    events: Ring = field(default_factory=Ring)
 
     @property
     def id(self) -> int:

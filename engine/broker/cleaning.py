@@ -5,8 +5,9 @@ loop gets its turn at each. Every `log.cleaner.backoff.ms` it asks for the dirti
 """
 
 import asyncio
+from typing import Any
 
-from engine.broker.replicas import Replicas
+from engine.replication.replicas import Replicas
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.model import TopicPartition
@@ -30,11 +31,17 @@ class Cleaning:
             for log in directory.logs.values():
                 cleaner.truncated(log)  # recovery may have cut what the last cleaner saw
         replicas.deleted.append(self._forget)
+        replicas.truncated.append(self._truncated)
 
     def _forget(self, partition: TopicPartition) -> None:
         for directory, cleaner in self._cleaners:
             if directory.offline is None:
                 cleaner.forget(partition)
+
+    def _truncated(self, log: Any) -> None:
+        for directory, cleaner in self._cleaners:
+            if directory.logs.get(log.partition) is log:
+                cleaner.truncated(log)
 
     async def run(self) -> None:
         while True:

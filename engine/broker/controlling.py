@@ -1,226 +1,144 @@
-"""The controller's hands: ZooKeeper's watches in, leaders and metadata out.
+"""The controller's hands: its questions put to ZooKeeper, its requests sent to the brokers.
 
-    /controller             created by whoever is first; gone with its session
-    /brokers/topics         a new topic: choose leaders, write their state, tell the replicas
-    /brokers/topics/T       more partitions
-    /admin/delete_topics    take the replicas away, then the topic's nodes
-    /config/changes         read an entity's configuration again
+    events ──> queue ──> Controller.handle ──> questions ──> ZooKeeper
+                 ^             │    ^              │            │
+                 │          outbox  └── answers ───│────────────┤
+                 │             v                   │            │
+                 └───────── Channels ──> brokers   └── watches ─┘
 
-Watches say only that something changed, once; what changed is read. So each is turned into a
-note of what to look at, and one task works the notes off, one after the other.
-
-So far this broker is alone: it elects itself and leads everything that it has a replica of.
+Every broker has one, for every broker may become the controller. One event is carried out to its
+end before the next is begun. A question that ZooKeeper could not be asked is asked again when it
+is back; only when the session is over is all that was begun given up, for somebody else may be
+the controller by then.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Sequence
 from typing import Any
 
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
-from engine.broker.admin import Admin
-from engine.broker.broker import Broker, clock
-from engine.broker.metadata import NO_BROKER, Node, PartitionInfo, TopicInfo
+from engine.broker.channels import Channels, Spawn
+from engine.broker.links import Links
 from engine.broker.zookeeper import ZookeeperClient
-from engine.controller import znodes
-from engine.controller.election import elect
-from engine.controller.writes import Create, Set
-from engine.model import TopicPartition
+from engine.controller.asks import Ask, Changed
+from engine.controller.controller import Controller
+from engine.controller.events import Began, Event
+from engine.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-Step = Callable[[], Coroutine[Any, Any, None]]
+
+class SessionOver(Exception):
+    """What was begun in a session with ZooKeeper can't be ended in another."""
 
 
 class Controlling:
-    def __init__(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
-        self._broker = broker
+    def __init__(
+        self, controller: Controller, zookeeper: ZookeeperClient, links: Links, spawn: Spawn
+    ) -> None:
+        self.controller = controller
         self._zookeeper = zookeeper
-        self._epoch = 0
-        self._steps: asyncio.Queue[Step] = asyncio.Queue()
-        self._seen_changes: set[str] = set()
+        self._channels = Channels(controller, links, self.note, spawn)
+        self._events: asyncio.Queue[tuple[Event, asyncio.Future[Any] | None]] = asyncio.Queue()
+        self._session = 0  # grows with each that ended
+        self._connected = asyncio.Event()
 
-    async def start(self) -> None:
-        """Become controller if nobody is, and bring this broker up to date."""
-        await self._campaign()
-        await self._look_at_brokers()
-        await self._look_at_configs()
-        await self._look_at_topics()
-        await self._look_at_deletions()
+    def note(self, event: Event) -> None:
+        """To be handled after what was noted before."""
+        self._events.put_nowait((event, None))
+
+    async def ask(self, event: Event) -> Any:
+        """Have an event handled, and wait for what comes of it. Only the controller does that."""
+        if not self.controller.active:
+            raise KafkaError(
+                ErrorCode.not_controller, f"the controller is broker {self.controller.leader_id}"
+            )
+        result = asyncio.get_running_loop().create_future()
+        self._events.put_nowait((event, result))
+        return await result
+
+    # -- the session with ZooKeeper ------------------------------------------------------
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connected.is_set()
+
+    def connected(self) -> None:
+        self._connected.set()
+
+    def suspended(self) -> None:
+        self._connected.clear()
+
+    def began(self) -> None:
+        """This broker is registered, in a session of which nothing is known here yet."""
+        self.note(Began())
+
+    def expired(self) -> None:
+        """Our session is over, and with it whatever we were."""
+        self._session += 1
+        self._connected.clear()
+        self.controller.expired()
+        self._channels.close()
+        while not self._events.empty():
+            _, result = self._events.get_nowait()
+            _give_up(result)
+
+    # -- one event after the other -------------------------------------------------------
 
     async def run(self) -> None:
-        """Work off what was noted, for as long as the broker lives.
-
-        A step that ZooKeeper did not answer is dropped: the next connection starts all over.
-        """
         while True:
-            step = await self._steps.get()
+            event, result = await self._events.get()
             try:
-                await step()
-            except KazooException as error:
-                log.warning("ZooKeeper did not answer (%r): waiting for it", error)
+                outcome = await self._carry_out(event)
+            except SessionOver:
+                log.info("given up with the session: %s", type(event).__name__)
+                _give_up(result)
+            else:
+                if result is not None and not result.done():
+                    result.set_result(outcome)
 
-    def note(self, step: Step) -> None:
-        """Something to be done after what was noted before."""
-        self._steps.put_nowait(step)
-
-    def _watch(self, step: Step) -> Callable[[object], None]:
-        return lambda event: self.note(step)
-
-    # -- who is controller ---------------------------------------------------------------
-
-    async def _campaign(self) -> None:
-        """The node and the epoch are written together, so no epoch is ever used twice."""
-        zookeeper, broker = self._zookeeper, self._broker
-        data, stat = await zookeeper.get(znodes.CONTROLLER_EPOCH)
-        epoch = znodes.decode_epoch(data) + 1
-        node = znodes.Controller(broker.id, clock())
+    async def _carry_out(self, event: Event) -> Any:
+        work = self.controller.handle(event)
+        answers: Sequence[Any] | None = None
         try:
-            await zookeeper.multi(
-                Create(znodes.CONTROLLER, node.encode(), ephemeral=True),
-                Set(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(epoch), stat.version),
-            )
-            self._epoch = epoch
-        except NodeExistsError:
-            log.info("there is a controller already")
-        await self._look_at_controller()
+            while True:
+                asks = work.send(answers)  # type: ignore[arg-type]  # the first time it is None
+                self._post()
+                answers = await self._answers(asks)
+        except StopIteration as end:
+            self._post()
+            return end.value
+        finally:
+            work.close()
 
-    async def _look_at_controller(self) -> None:
-        watch = self._watch(self._controller_changed)
-        metadata = self._broker.metadata
-        if await self._zookeeper.exists(znodes.CONTROLLER, watch) is None:
-            metadata.controller = NO_BROKER
-            return
-        data, _ = await self._zookeeper.get(znodes.CONTROLLER)
-        metadata.controller = znodes.Controller.decode(data).broker_id
+    def _post(self) -> None:
+        if self.controller.active:
+            self._channels.post()
+        else:
+            self._channels.close()
 
-    async def _controller_changed(self) -> None:
-        await self._look_at_controller()
-        if self._broker.metadata.controller == NO_BROKER:
-            await self._campaign()
-
-    async def _look_at_brokers(self) -> None:
-        found = {}
-        for name in await self._zookeeper.children(
-            znodes.BROKER_IDS, self._watch(self._look_at_brokers)
-        ):
-            data, _ = await self._zookeeper.get(znodes.broker_path(int(name)))
-            registered = znodes.Broker.decode(data)
-            endpoint = registered.endpoints[0]
-            found[int(name)] = Node(int(name), endpoint.host, endpoint.port, registered.rack)
-        self._broker.metadata.brokers = found
-
-    # -- topics --------------------------------------------------------------------------
-
-    async def _look_at_topics(self) -> None:
-        names = await self._zookeeper.children(znodes.TOPICS, self._watch(self._look_at_topics))
-        for name in sorted(set(names) - set(self._broker.metadata.topics)):
-            await self._look_at_topic(name)
-
-    async def _look_at_topic(self, name: str) -> None:
-        async def again() -> None:
-            await self._look_at_topic(name)
-
-        try:
-            data, _ = await self._zookeeper.get(znodes.topic_path(name), self._watch(again))
-        except NoNodeError:
-            return  # deleted meanwhile, which is another watch's business
-        topic = znodes.Topic.decode(data)
-        await self._broker.admin.reload("topics", name)
-        known = self._broker.metadata.topics.get(name) or TopicInfo(name, topic.topic_id)
-        elected = [
-            (partition, await self._elect(partition, assigned.replicas), assigned.replicas)
-            for number, assigned in topic.partitions.items()
-            if number not in known.partitions
-            for partition in [TopicPartition(name, number)]
-        ]
-        for partition, state, replicas in elected:  # in one go: no client sees half of a topic
-            self._lead(partition, state, known, replicas)
-        self._broker.metadata.topics[name] = known
-        self._broker.metadata.changed()
-
-    async def _elect(
-        self, partition: TopicPartition, replicas: tuple[int, ...]
-    ) -> znodes.PartitionState:
-        """The state that ZooKeeper has, with a live leader if there can be one."""
-        path, live = znodes.state_path(partition), self._broker.metadata.brokers
-        try:
-            data, stat = await self._zookeeper.get(path)
-        except NoNodeError:
-            alive = tuple(replica for replica in replicas if replica in live)
-            state = znodes.PartitionState(alive[0], 0, alive, self._epoch)
-            await self._zookeeper.create(path, state.encode(), parents=True)
-            return state
-        state = znodes.PartitionState.decode(data)
-        if state.leader in live:
-            return state
-        unclean = self._broker.admin.topic_config(partition.topic).unclean_leader_election_enable
-        chosen = elect(replicas, state.isr, live, unclean=unclean)
-        state = state._replace(
-            leader=chosen.leader,
-            isr=chosen.isr,
-            leader_epoch=state.leader_epoch + 1,
-            controller_epoch=self._epoch,
-        )
-        await self._zookeeper.set(path, state.encode(), stat.version)
-        return state
-
-    def _lead(
-        self,
-        partition: TopicPartition,
-        state: znodes.PartitionState,
-        topic: TopicInfo,
-        replicas: tuple[int, ...],
-    ) -> None:
-        if state.leader == self._broker.id:
-            config = self._broker.admin.topic_config(partition.topic)
-            self._broker.replicas.lead(
-                partition, state.leader_epoch, replicas, state.isr, config, topic.id
-            )
-        topic.partitions[partition.partition] = PartitionInfo(
-            state.leader, state.leader_epoch, replicas, state.isr
-        )
-
-    async def _look_at_deletions(self) -> None:
-        for name in await self._zookeeper.children(
-            znodes.DELETE_TOPICS, self._watch(self._look_at_deletions)
-        ):
-            await self._delete(name)
-
-    async def _delete(self, name: str) -> None:
-        """Files first, then the nodes, the request last: whoever takes over can begin again.
-
-        Only then is the topic gone for clients, too: they may create it again at once.
-        """
-        topic = self._broker.metadata.topics.get(name)
-        for number in topic.partitions if topic else ():
-            self._broker.replicas.delete(TopicPartition(name, number))
-        for path in (znodes.topic_path(name), znodes.config_path("topics", name)):
-            await self._zookeeper.delete_tree(path)
-        await self._broker.admin.reload("topics", name)
-        await self._zookeeper.delete_tree(znodes.deleted_topic_path(name))
-        self._broker.metadata.topics.pop(name, None)
-        self._broker.metadata.changed()
-
-    # -- configuration -------------------------------------------------------------------
-
-    async def _look_at_configs(self) -> None:
-        admin = self._broker.admin
-        names = await self._zookeeper.children(
-            znodes.CONFIG_CHANGES, self._watch(self._look_at_configs)
-        )
-        if not self._seen_changes:
-            for entity in (znodes.DEFAULT_ENTITY, str(self._broker.id)):
-                await admin.reload("brokers", entity)
-        for name in sorted(set(names) - self._seen_changes, key=znodes.sequence_number):
+    async def _answers(self, asks: Sequence[Ask]) -> Sequence[Any]:
+        session = self._session
+        while True:
             try:
-                data, _ = await self._zookeeper.get(f"{znodes.CONFIG_CHANGES}/{name}")
-            except NoNodeError:
-                continue  # old notes are cleared away
-            await self._apply(admin, *znodes.decode_config_change(data))
-        self._seen_changes = set(names)
+                answers = await self._zookeeper.answer(asks, self._changed)
+            except (ConnectionLoss, SessionExpiredError) as error:
+                log.info("ZooKeeper did not answer (%r): asking again", error)
+                await self._connected.wait()
+                answers = None
+            if self._session != session:
+                raise SessionOver
+            if answers is not None:
+                return answers
 
-    async def _apply(self, admin: Admin, kind: str, entity: str) -> None:
-        await admin.reload(kind, entity)
-        self._broker.replicas.reconfigure(admin.topic_config)
+    def _changed(self, change: Changed) -> None:
+        self.note(change)
+
+
+def _give_up(result: "asyncio.Future[Any] | None") -> None:
+    if result is not None and not result.done():
+        result.set_exception(
+            KafkaError(ErrorCode.not_controller, "this broker has just lost its office")
+        )

@@ -5,7 +5,8 @@
     nothing but a name           a client produced to it, or asked for it: see `unasked`
 
 A `Plan` has passed every check that Kafka makes; `Admin.create_topic` carries it out.
-Left out: racks, which Kafka also spreads replicas over.
+Left out: racks. Kafka spreads a partition's replicas over as many as it can where every broker has
+one (KIP-36); here brokers that have one are placed as if they had none.
 """
 
 from collections.abc import Mapping
@@ -22,9 +23,7 @@ DEFAULT = -1
 
 class Plan(NamedTuple):
     name: str
-    assignment: Mapping[
-        int, list[int]
-    ]  # the replicas of each partition, the preferred leader first
+    assignment: Mapping[int, list[int]]  # each partition's replicas, the preferred leader first
     overrides: Mapping[str, str]
     config: TopicConfig  # all that holds for it, overridden or not
 

@@ -8,9 +8,11 @@ is told so in the oldest form, and asks again.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from engine.broker.broker import Broker, Call
+from engine.broker.broker import Broker, Call, clock
+from engine.broker.events import broker_of
 from engine.broker.handlers import (
     configs,
+    elections,
     fetch,
     log_dirs,
     metadata,
@@ -18,6 +20,7 @@ from engine.broker.handlers import (
     produce,
     producers,
     records,
+    roles,
     topics,
     versions,
 )
@@ -34,6 +37,10 @@ HANDLERS: dict[Api, Handler] = {
     Api.FETCH: fetch.handle,
     Api.LIST_OFFSETS: offsets.list_offsets,
     Api.METADATA: metadata.handle,
+    Api.LEADER_AND_ISR: roles.leader_and_isr,
+    Api.STOP_REPLICA: roles.stop_replica,
+    Api.UPDATE_METADATA: roles.update_metadata,
+    Api.CONTROLLED_SHUTDOWN: roles.controlled_shutdown,
     Api.API_VERSIONS: versions.handle,
     Api.CREATE_TOPICS: topics.create,
     Api.DELETE_TOPICS: topics.delete,
@@ -44,7 +51,10 @@ HANDLERS: dict[Api, Handler] = {
     Api.ALTER_CONFIGS: configs.alter,
     Api.DESCRIBE_LOG_DIRS: log_dirs.handle,
     Api.CREATE_PARTITIONS: topics.create_partitions,
+    Api.ELECT_LEADERS: elections.elect,
     Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
+    Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
+    Api.LIST_PARTITION_REASSIGNMENTS: elections.list_reassignments,
     Api.DESCRIBE_CLUSTER: metadata.describe_cluster,
     Api.DESCRIBE_PRODUCERS: producers.describe,
 }
@@ -62,6 +72,12 @@ class Dispatcher:
                 raise
             return encode_pieces(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
+        connection.peer_id = broker_of(request)
+        broker, began = self._broker, clock()
         call = Call(header, connection.peer)
-        response = await HANDLERS[APIS[header.api_key]](self._broker, call, request)
+        response = await HANDLERS[APIS[header.api_key]](broker, call, request)
+        if broker.events.tracing:
+            broker.events.request(
+                header, connection.peer, len(frame), request, response, began, clock()
+            )
         return None if response is None else encode_pieces(header, response)

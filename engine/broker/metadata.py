@@ -1,5 +1,7 @@
 """What a broker knows of the cluster: who is alive, who is controller, who leads what.
 
+    controller ── UpdateMetadata ──> every broker ── Metadata ──> clients
+
 Clients ask any broker and trust the answer until an error tells them to ask again. So this may
 be a moment behind ZooKeeper, but never of a mind of its own: only the controller's word changes it.
 """
@@ -12,8 +14,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.model import TopicPartition
+from engine.wire.messages.update_metadata import (
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 
 NO_BROKER = -1
+DELETED = -2  # a leader that is none: the partition is on its way out
 
 
 class Node(NamedTuple):
@@ -30,6 +37,7 @@ class PartitionInfo(NamedTuple):
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    offline: tuple[int, ...] = ()  # replicas on brokers or disks that are down
 
 
 @dataclass
@@ -47,9 +55,43 @@ class Metadata:
     topics: dict[str, TopicInfo] = field(default_factory=dict)
     _change: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def node(self, broker: int) -> Node | None:
+        """Where a broker listens, if it is alive."""
+        return self.brokers.get(broker)
+
     def partition(self, partition: TopicPartition) -> PartitionInfo | None:
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.partition) if topic else None
+
+    def update(self, request: UpdateMetadataRequest) -> None:
+        """What the controller says: all brokers that are alive, and the partitions that changed."""
+        self.controller = request.controller_id
+        self.brokers = {
+            broker.id: Node(
+                broker.id, broker.endpoints[0].host, broker.endpoints[0].port, broker.rack
+            )
+            for broker in request.live_brokers
+        }
+        for told in request.topic_states:
+            self._update_topic(told)
+        self.changed()
+
+    def _update_topic(self, told: UpdateMetadataTopicState) -> None:
+        """A topic created anew under an old name is another: it gets a `TopicInfo` of its own."""
+        name, known = told.topic_name, self.topics.get(told.topic_name)
+        if known is None or known.id != told.topic_id:
+            known = TopicInfo(name, told.topic_id)
+        for each in told.partition_states:
+            if each.leader == DELETED:
+                known.partitions.pop(each.partition_index, None)
+            else:
+                known.partitions[each.partition_index] = PartitionInfo(
+                    each.leader, each.leader_epoch, each.replicas, each.isr, each.offline_replicas
+                )
+        if known.partitions:
+            self.topics[name] = known
+        else:
+            self.topics.pop(name, None)
 
     def changed(self) -> None:
         """Whoever waits for something to become true looks again."""

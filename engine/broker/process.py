@@ -1,15 +1,15 @@
 """One broker, from start to stop.
 
     start   lock the log directories -> ZooKeeper -> the cluster's id -> are these directories ours?
-            -> load the logs, repairing what an unclean stop tore -> bind the port
-            -> /brokers/ids/N -> controller, leaders -> serve
-    stop    hang up -> flush, checkpoints, clean-shutdown marker -> end the session
+            -> load the logs, repairing what an unclean stop tore -> bind the port, serve
+            -> /brokers/ids/N -> the controller says what to lead and to follow -> ready
+    stop    hand over what we lead -> hang up -> flush, checkpoints, clean-shutdown marker
+            -> end the session
 
 Whatever refuses on the way says why and leaves nothing behind: a directory in use or of another
 broker or cluster, an id that is taken, a port that is taken, no ZooKeeper.
 
-DIR/broker.pid holds the process id. DIR/zookeeper.session holds the session id: a registration
-left by that session is our own from before a crash, and is replaced; any other is somebody else's.
+DIR/broker.pid holds the process id.
 """
 
 import asyncio
@@ -17,39 +17,48 @@ import logging
 import os
 import resource
 import signal
-from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import uuid4
 
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException, NodeExistsError
 
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, clock
 from engine.broker.cleaning import Cleaning
+from engine.broker.configuring import Configuring
+from engine.broker.control import Control, Standing
 from engine.broker.controlling import Controlling
 from engine.broker.dispatch import HANDLERS, Dispatcher
-from engine.broker.metadata import Metadata
+from engine.broker.events import Ring
+from engine.broker.fetching import Fetching
+from engine.broker.leaving import hand_over
+from engine.broker.links import Links
+from engine.broker.metadata import NO_BROKER, Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
-from engine.broker.replicas import Replicas
+from engine.broker.registration import Registration
 from engine.broker.server import Server
 from engine.broker.sessions import Sessions
+from engine.broker.syncing import Syncing
 from engine.broker.zookeeper import Session, State, ZookeeperClient
 from engine.config import BrokerConfig
 from engine.controller import znodes
+from engine.controller.controller import Controller
+from engine.controller.events import Rebalance, UncleanAllowed
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
+from engine.replication.replicas import Replicas
 from engine.storage.directory import LogDirectory, parse_name
 
 FORGET_MS = 600_000  # how often producers that have long been silent are forgotten
 FILES = 10_240  # the most that macOS gives
-EVENTS = 10_000  # kept in memory, the oldest forgotten first
+WAIT = 0.2  # seconds between two looks for a signal to stop, while waiting for the controller
 PID_FILE = "broker.pid"
-SESSION_FILE = "zookeeper.session"
 
 log = logging.getLogger(__name__)
 
@@ -59,13 +68,13 @@ class Process:
         self._config = config
         self._home = Path(config.log_dirs[0])
         self._port = config.listener.port
-        self._registered = False
-        self._controlling: Controlling | None = None
+        self._broker: Broker | None = None  # once it is built
         self._directories: list[LogDirectory] = []
-        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._events = Ring()
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: KafkaError | None = None
+        self._links = Links()
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Start, call `ready` with the port, serve until SIGTERM or SIGINT, stop in order."""
@@ -75,23 +84,27 @@ class Process:
         _allow_many_files()
         async with AsyncExitStack() as stack:
             try:
-                ready(await self._start(stack))
+                broker = await self._start(stack)
             except KazooException as error:
                 where = f"ZooKeeper at {self._config.zookeeper_connect}"
                 raise TimeoutError(f"{where} does not answer ({error!r}): is it well?") from error
+            if await self._known(broker):
+                ready(self._port)
             await self._stop.wait()
+            if self._failure is None:
+                await hand_over(broker)
         if self._failure is not None:
             raise self._failure
 
     # -- start ---------------------------------------------------------------------------
 
-    async def _start(self, stack: AsyncExitStack) -> int:
+    async def _start(self, stack: AsyncExitStack) -> Broker:
         self._lock_directories(stack)
         zookeeper = await self._connect(stack)
         cluster_id = await self._cluster_id(zookeeper)
         for directory in self._directories:
             directory.claim(self._config.broker_id, cluster_id)
-        broker = self._build(zookeeper, cluster_id)
+        broker = self._broker = self._build(zookeeper, cluster_id)
         await self._load(broker)
         stack.callback(broker.replicas.close)
         server = Server(
@@ -99,19 +112,21 @@ class Process:
             max_request_bytes=self._config.socket_request_max_bytes,
             max_connections=lambda: broker.admin.broker_config.max_connections,
             idle_ms=self._config.connections_max_idle_ms,
+            links=self._links,
         )
         stack.push_async_callback(self._cancel_tasks)
         stack.push_async_callback(server.close)
         self._port = await self._bind(server)
-        await self._register()
-        controlling = self._controlling = Controlling(broker, zookeeper)
-        await controlling.start()
-        self._spawn(controlling.run())
-        self._look_after(broker, server)
         await server.serve()
+        self._configuring = Configuring(broker.admin, zookeeper, clock, self._configured)
+        await self._configuring.reread()
+        self._work(broker, zookeeper)
+        self._look_after(broker, server)
+        await self._enter(broker)
+        await self._open_door(stack, broker, server)
         (self._home / PID_FILE).write_text(f"{os.getpid()}\n")
         stack.callback((self._home / PID_FILE).unlink, missing_ok=True)
-        return self._port
+        return broker
 
     def _lock_directories(self, stack: AsyncExitStack) -> None:
         for path in self._config.log_dirs:
@@ -122,7 +137,10 @@ class Process:
     async def _connect(self, stack: AsyncExitStack) -> ZookeeperClient:
         config = self._config
         zookeeper = ZookeeperClient(
-            config.zookeeper_connect, config.zookeeper_session_timeout_ms / 1000, self._session
+            config.zookeeper_connect,
+            config.zookeeper_session_timeout_ms / 1000,
+            self._session,
+            self._links.zookeeper,
         )
         timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
         await zookeeper.connect(timeout / 1000)
@@ -132,6 +150,7 @@ class Process:
         await _create_once(zookeeper, znodes.CONTROLLER_EPOCH, znodes.encode_epoch(0))
         await _create_once(zookeeper, znodes.FEATURES, znodes.Features().encode())
         self._zookeeper = zookeeper
+        self._registration = Registration(config, zookeeper)
         return zookeeper
 
     async def _cluster_id(self, zookeeper: ZookeeperClient) -> str:
@@ -144,15 +163,25 @@ class Process:
     def _build(self, zookeeper: ZookeeperClient, cluster_id: str) -> Broker:
         config, purgatory, metadata = self._config, Purgatory(), Metadata(cluster_id)
         slots = config.max_incremental_fetch_session_cache_slots
+        admin = Admin(config, zookeeper, metadata)
+        replicas = Replicas(config, self._directories, clock, self._emit, _duration)
+        replicas.changed.append(purgatory.wake)
+        replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
+        timeout = config.replica_socket_timeout_ms / 1000
+        controller = Controller(config.broker_id, config, clock, self._emit)
+        fetching = Fetching(replicas, metadata.node, self._links, timeout, self._spawn)
+        replicas.stirred.append(fetching.look)
         return Broker(
             config=config,
             metadata=metadata,
-            replicas=Replicas(config.broker_id, self._directories, purgatory, clock),
+            replicas=replicas,
             purgatory=purgatory,
             sessions=Sessions(slots, Random()),
-            admin=Admin(config, zookeeper, metadata),
+            admin=admin,
             producer_ids=ProducerIds(zookeeper, config.broker_id),
             apis=HANDLERS.keys(),
+            controlling=Controlling(controller, zookeeper, self._links, self._spawn),
+            links=self._links,
             events=self._events,
         )
 
@@ -160,8 +189,7 @@ class Process:
         """Open the logs, each with its topic's configuration as ZooKeeper has it."""
         names = [path.name for each in self._config.log_dirs for path in Path(each).iterdir()]
         topics = {found.topic for found in map(parse_name, names) if found}
-        for topic in sorted(topics):
-            await broker.admin.reload("topics", topic)
+        await broker.admin.reload_topics(sorted(topics))
         broker.replicas.load(broker.admin.topic_config)
 
     async def _bind(self, server: Server) -> int:
@@ -175,53 +203,90 @@ class Process:
                 "Is another broker running there? Choose another --port.",
             ) from error
 
-    # -- the registration, for as long as the session lasts ------------------------------
+    async def _open_door(self, stack: AsyncExitStack, broker: Broker, server: Server) -> None:
+        """For labs, which look in and set faults."""
+        controller = broker.controlling.controller
 
-    async def _register(self) -> None:
-        advertised = self._config.advertised or self._config.listener._replace(port=self._port)
-        endpoint = znodes.Endpoint("PLAINTEXT", advertised.host, advertised.port)
-        node = znodes.Broker((endpoint,), clock(), self._config.broker_rack)
-        path = znodes.broker_path(self._config.broker_id)
-        await self._clear_own(path)
-        await self._clear_own(znodes.CONTROLLER)
-        # Written first: should the connection break, nobody tells us whether the node was made.
-        (self._home / SESSION_FILE).write_text(f"{self._zookeeper.session_id}\n")
-        try:
-            await self._zookeeper.create(path, node.encode(), ephemeral=True)
-        except NodeExistsError as error:
-            raise KafkaError(
-                ErrorCode.duplicate_broker_registration,
-                f"Broker id {self._config.broker_id} is already registered at {path} by a broker "
-                "that is alive. Stop it, or choose another --id.",
-            ) from error
-        self._registered = True
+        def standing() -> Standing:
+            return Standing(
+                broker.replicas.broker_epoch,
+                self._zookeeper.session_id,
+                controller.leader_id,
+                controller.active,
+                controller.epoch,
+            )
 
-    async def _clear_own(self, path: str) -> None:
-        """Take away what our own session before the crash left; it would vanish anyway."""
-        file = self._home / SESSION_FILE
-        stat = await self._zookeeper.exists(path)
-        if stat is None or not file.exists():
-            return
-        if str(stat.ephemeralOwner) == file.read_text().strip():
-            try:
-                await self._zookeeper.delete(path)
-            except NoNodeError:
-                log.info("%s went with its session", path)
+        control = Control(
+            *(self._home, broker, server, self._links, self._events),
+            *(standing, controller.snapshot),
+        )
+        stack.push_async_callback(control.close)
+        await control.open()
+
+    async def _known(self, broker: Broker) -> bool:
+        """Wait until the controller has told us who is there; False if we are to stop instead."""
+        while broker.metadata.controller == NO_BROKER and not self._stop.is_set():
+            soon = asyncio.get_running_loop().time() + WAIT
+            await broker.metadata.until(
+                lambda: broker.metadata.controller != NO_BROKER or self._stop.is_set(), soon
+            )
+        return not self._stop.is_set()
+
+    # -- the session with ZooKeeper, and the registration for as long as it lasts --------
 
     def _session(self, session: Session) -> None:
-        """ZooKeeper's word about our session. After an expiry nobody knows us: begin again."""
         log.info("ZooKeeper session: %s", session.state.value)
-        if session.state is State.EXPIRED:
-            self._registered = False
-        elif session.state is State.CONNECTED and self._controlling is not None:
-            self._controlling.note(self._return)
+        if self._broker is None:
+            return
+        controlling = self._broker.controlling
+        match session.state:
+            case State.SUSPENDED:
+                controlling.suspended()
+            case State.EXPIRED:  # nobody knows us any more: begin again
+                self._registration.valid = False
+                controlling.expired()
+            case State.CONNECTED:
+                controlling.connected()
+                self._spawn(self._return(self._broker))
 
-    async def _return(self) -> None:
+    async def _enter(self, broker: Broker) -> None:
+        """Be one of the cluster."""
+        broker.replicas.broker_epoch = await self._registration.register(self._port, clock())
+        broker.controlling.began()
+
+    def _configured(self, kind: str, entity: str) -> None:
+        """Something was set: everybody who goes by it takes it over."""
+        broker = self._broker
+        assert broker is not None
+        config = broker.admin.broker_config
+        broker.replicas.reconfigure(broker.admin.topic_config, config)
+        controlling = broker.controlling
+        controlling.controller.configure(config)
+        if controlling.controller.active:
+            controlling.note(UncleanAllowed(entity if kind == "topics" else None))
+
+    async def _return(self, broker: Broker) -> None:
         """Back in touch: whatever happened meanwhile, no watch told us."""
-        assert self._controlling is not None
-        if not self._registered:
-            await self._register()
-        await self._controlling.start()
+        try:
+            await self._configuring.reread()
+            if not self._registration.valid:
+                await self._enter(broker)
+        except KazooException as error:
+            log.warning("ZooKeeper is away again (%r): waiting for it", error)
+
+    # -- work ----------------------------------------------------------------------------
+
+    def _work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
+        broker.controlling.connected()
+        self._spawn(broker.controlling.run())
+        self._spawn(Syncing(broker.replicas, zookeeper).run())
+        self._spawn(self._configuring.run())
+        if self._config.auto_leader_rebalance_enable:
+            self._every(
+                self._config.leader_imbalance_check_interval_seconds * 1000,
+                lambda: broker.controlling.note(Rebalance()),
+            )
+        self._every(max(1, self._config.replica_lag_time_max_ms // 2), broker.replicas.tick)
 
     # -- upkeep --------------------------------------------------------------------------
 
@@ -244,10 +309,11 @@ class Process:
 
         self._spawn(repeat())
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
@@ -269,6 +335,11 @@ class Process:
     def _fail(self, reason: str) -> None:
         self._failure = self._failure or KafkaError(ErrorCode.kafka_storage_error, reason)
         self._stop.set()
+
+
+def _duration(milliseconds: int) -> timedelta:
+    """As requests have it."""
+    return timedelta(milliseconds=milliseconds)
 
 
 async def _create_once(zookeeper: ZookeeperClient, path: str, data: bytes) -> None:

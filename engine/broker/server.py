@@ -12,6 +12,9 @@ done, then the connection is closed.
 
 Invariant: memory per connection is bounded by one request being served, those that arrived
 whole in one chunk behind it, one that is being received, and one answer being sent.
+
+An answer to another broker passes the link to it first (links.py); one to a client may be dropped
+by a lab that wants to see what the client makes of it.
 """
 
 import asyncio
@@ -23,6 +26,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import Any, cast
 
+from engine.broker.links import Links
 from engine.storage.segment import Slice
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
@@ -39,13 +43,14 @@ log = logging.getLogger(__name__)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client. Created by the event loop when it connects."""
+    """One client, or another broker. Created by the event loop when it connects."""
 
     def __init__(self, server: "Server") -> None:
         self.server = server
         self.peer = "?"
         self.last_used = 0.0  # the loop's time of the last bytes in
         self.client_id: str | None = None
+        self.peer_id: int | None = None  # which broker this is, once a request has told
         self._transport: asyncio.Transport | None = None
         self._frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
@@ -101,12 +106,17 @@ class Connection(asyncio.BufferedProtocol):
     # -- serving -------------------------------------------------------------------------
 
     async def _serve(self) -> None:
+        links = self.server.links
         try:
             while True:
                 frame = await self._next()
                 answer = await self.server.handle(self, frame)
-                if answer is not None:
-                    await self._send(answer)
+                if answer is None:
+                    continue
+                if links.answers_to_drop and self.peer_id is None and links.drops(_api_key(frame)):
+                    self.close("the answer is to be dropped")
+                    return
+                await self._send(answer)
         except Malformed as error:
             self.close(str(error))
         except (ConnectionError, RuntimeError) as error:
@@ -137,6 +147,8 @@ class Connection(asyncio.BufferedProtocol):
         assert transport is not None
         with ExitStack() as kept_open:
             pieces = [_sendable(piece, kept_open) for piece in pieces]
+            if self.peer_id is not None:
+                await self.server.links.passes(str(self.peer_id))
             copied: list[bytes | bytearray | memoryview] = []
             for piece in pieces:
                 if not isinstance(piece, Slice):
@@ -170,6 +182,10 @@ class Connection(asyncio.BufferedProtocol):
             self._task.cancel()
 
 
+def _api_key(frame: Frame) -> int:
+    return int.from_bytes(frame[:2], "big")
+
+
 def _sendable(piece: Any, kept_open: ExitStack) -> Any:
     """Bytes for a short slice; for a long one, a file of our own.
 
@@ -193,8 +209,10 @@ class Server:
         max_request_bytes: int,
         max_connections: Callable[[], int],  # may change while we run
         idle_ms: int,
+        links: Links | None = None,
     ) -> None:
         self.handle = handle
+        self.links = links or Links()
         self.max_request_bytes = max_request_bytes
         self.max_connections = max_connections
         self.connections: set[Connection] = set()

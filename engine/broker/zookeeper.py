@@ -8,8 +8,6 @@ and changes of the session, is handed to the loop in the order in which the serv
     the loop:         future 1   callback(/a)   future 2   listener(EXPIRED)
 
 Invariant: whoever watches /a hears of its change before an answer shows them the new /a.
-kazoo's usual handler, with a worker thread for watches and one for answers, cannot promise
-that; so ours has neither.
 
 The life of a session, as the listener is told:
 
@@ -19,17 +17,21 @@ The life of a session, as the listener is told:
 
 Only the server can end a session, so EXPIRED is learned after reconnecting, and followed by
 CONNECTED with another id: the broker has to register again. Every watch fires once, also when
-the connection is lost, then with type NONE: read again, and watch again.
+the connection is lost: read again, and watch again.
 
-kazoo's errors come through as they are (NoNodeError, NodeExistsError, BadVersionError; and
-ConnectionLoss, after which nobody knows whether the write was done). Left to itself kazoo would
-keep a question until the server is back, were it tomorrow. Here it is lost, too, when the server
-has been out of reach for as long as a session lasts.
+Invariant: what is asked in one session is never done in the next. After an expiry kazoo's thread
+refuses all questions, and goes on only when the listener has been told.
+
+What fails is raised: ConnectionLoss, after which nobody knows whether the writes were done, and
+SessionExpiredError, after which what was ephemeral is gone. Left to itself kazoo would keep a
+question until the server is back, were it tomorrow. Here it is lost, too, when the server has been
+out of reach for as long as a session lasts.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -40,10 +42,12 @@ from kazoo.exceptions import (
     RolledBackError,
     RuntimeInconsistency,
 )
-from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol.states import Callback, KazooState, WatchedEvent, ZnodeStat
+from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 
-from engine.controller.writes import Check, Create, Delete, Set, Write
+from engine.broker import zookeeper_packets
+from engine.broker.links import Link
+from engine.broker.zookeeper_link import LoopHandler
+from engine.controller.asks import Ask, Changed, Check, Create, Delete, Set, Write
 
 Watch = Callable[[WatchedEvent], None]
 
@@ -65,7 +69,11 @@ class ZookeeperClient:
     """One session after another, from `connect` to `close`."""
 
     def __init__(
-        self, hosts: str, session_timeout: float, listener: Callable[[Session], None] | None = None
+        self,
+        hosts: str,
+        session_timeout: float,
+        listener: Callable[[Session], None] | None = None,
+        link: Link | None = None,
     ) -> None:
         """Hosts as Kafka's zookeeper.connect has them: host:port,host:port/chroot."""
         self.hosts = hosts
@@ -75,12 +83,16 @@ class ZookeeperClient:
         self._suspended: float | None = None  # since when, in the loop's time
         self._loop = asyncio.get_running_loop()
         self._connected = self._loop.create_future()
+        self._batches: set[_Batch] = set()  # of questions that are not answered yet
+        self._give_up: asyncio.TimerHandle | None = None
+        handler = LoopHandler(self._loop, link or Link())
         self._kazoo = KazooClient(
             hosts,
             timeout=session_timeout,
-            handler=_LoopHandler(self._loop),
+            handler=handler,
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5},
         )
+        handler.asked = lambda: bool(self._kazoo._queue)
         self._kazoo.add_listener(self._session_changed)
 
     async def connect(self, timeout: float) -> None:
@@ -96,6 +108,8 @@ class ZookeeperClient:
     async def close(self) -> None:
         """Ends the session, so its ephemeral nodes go at once and not after the time-out."""
         self._kazoo.remove_listener(self._session_changed)
+        if self._give_up is not None:
+            self._give_up.cancel()
         await asyncio.to_thread(self._kazoo.stop)
         self._kazoo.close()
 
@@ -104,6 +118,30 @@ class ZookeeperClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def answer(
+        self, asks: Sequence[Ask], changed: Callable[[Changed], None] = lambda _: None
+    ) -> list[Any]:
+        """All questions are on their way at once. `changed` is called on the loop."""
+        if self._suspended is not None and self._loop.time() >= self._suspended + self._patience:
+            raise self._lost()  # and nothing is left with kazoo, to be done some day
+        if not asks:
+            return []
+        kazoo, root = self._kazoo, self._kazoo.chroot
+        batch = _Batch(self._loop, len(asks))
+        self._batches.add(batch)
+        try:
+            for place, ask in enumerate(asks):
+                for parent in zookeeper_packets.parents(ask):
+                    kazoo._call(zookeeper_packets.packet(parent, root, changed), _Reply(batch))
+                kazoo._call(zookeeper_packets.packet(ask, root, changed), _Reply(batch, place))
+            replies = await batch.future
+        finally:
+            self._batches.discard(batch)
+        return [
+            zookeeper_packets.answer(ask, reply, root)
+            for ask, reply in zip(asks, replies, strict=True)
+        ]
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]:
         data, stat = await self._answer(self._kazoo.get_async, path, watch)
@@ -208,14 +246,70 @@ class ZookeeperClient:
         }[state]
         session = Session(told, client_id[0] if client_id else None)
         self._loop.call_soon_threadsafe(self._tell, session)
+        if told is State.EXPIRED:
+            heard = threading.Event()
+            self._loop.call_soon_threadsafe(heard.set)
+            heard.wait()
 
     def _tell(self, session: Session) -> None:
         self.session_id = session.session_id
-        self._suspended = self._loop.time() if session.state is State.SUSPENDED else None
+        self._suspended = None
+        if self._give_up is not None:
+            self._give_up.cancel()
+        if session.state is State.SUSPENDED:
+            self._suspended = self._loop.time()
+            self._give_up = self._loop.call_later(self._patience, self._lose_all)
         if session.state is State.CONNECTED and not self._connected.done():
             self._connected.set_result(None)
         if self._listener is not None:
             self._listener(session)
+
+    def _lose_all(self) -> None:
+        for batch in self._batches:
+            batch.settle(self._lost())
+
+    def _lost(self) -> ConnectionLoss:
+        return ConnectionLoss(f"no answer from {self.hosts}")
+
+
+class _Batch:
+    """Replies to questions that were asked together, as kazoo's thread hears them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, size: int) -> None:
+        self.future: asyncio.Future[list[Any]] = loop.create_future()
+        self._loop = loop
+        self._replies: list[Any] = [None] * size
+        self._missing = size
+
+    def hear(self, place: int, reply: Any) -> None:
+        """The loop is told once, when all are there."""
+        self._replies[place] = reply
+        self._missing -= 1
+        if not self._missing:
+            self._loop.call_soon_threadsafe(self.settle, None)
+
+    def fail(self, error: Exception) -> None:
+        self._loop.call_soon_threadsafe(self.settle, error)
+
+    def settle(self, error: Exception | None) -> None:
+        _settle(self.future, error, self._replies)
+
+
+class _Reply(NamedTuple):
+    """What kazoo fills in: of its AsyncResult nothing else is needed, a lock least of all."""
+
+    batch: _Batch
+    place: int | None = None  # None: nobody asked for it
+
+    def set(self, value: Any) -> None:
+        if self.place is not None:
+            self.batch.hear(self.place, value)
+
+    def set_exception(self, error: Exception) -> None:
+        if isinstance(error, zookeeper_packets.REFUSALS):
+            self.set(error)
+        else:
+            self.batch.fail(error)
 
 
 def _settle(future: asyncio.Future[Any], error: BaseException | None, value: Any) -> None:
@@ -236,27 +330,3 @@ class _Pending(Protocol):
     def exception(self) -> BaseException | None: ...
 
     def rawlink(self, callback: Callable[["_Pending"], None]) -> None: ...
-
-
-class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's handler, its two worker threads replaced by the loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
-        self._loop = loop
-        self.completion_queue = self  # of which kazoo only needs `put`
-
-    def start(self) -> None:
-        self._running = True
-
-    def stop(self) -> None:
-        self._running = False
-
-    def put(self, completion: Callable[[], None]) -> None:
-        """An answer has come: at once, for all that ours do is to pass it to the loop."""
-        completion()
-
-    def dispatch_callback(self, callback: Callback) -> None:
-        """A watch has fired; those that fire because we close have nobody to tell."""
-        if self._running:
-            self._loop.call_soon_threadsafe(callback.func, *callback.args)

@@ -1,22 +1,26 @@
 """ZooKeeper and brokers 1, 2, 3 ..., until SIGINT or SIGTERM.
 
-When all is up it prints one line:
+When every broker serves and knows the controller it prints one line:
 
-    ready bootstrap=127.0.0.1:9092 zookeeper=127.0.0.1:40123 data=DIR
+    ready bootstrap=127.0.0.1:9092,127.0.0.1:9093 zookeeper=127.0.0.1:40123 data=DIR
 
-Started again on the same directory, it finds everything as it was left.
+Started again on the same directory, it finds everything as it was left. A broker that dies by
+itself is reported, and the others go on.
 """
 
 import signal
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.options import add_config
 
+GLANCE = 0.2  # seconds between two looks at the brokers' processes
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--brokers", type=int, default=1, metavar="N", help="how many; 1 for now")
+    parser.add_argument("--brokers", type=int, default=1, metavar="N", help="how many")
     parser.add_argument(
         "--port",
         type=int,
@@ -36,16 +40,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from engine.cluster.cluster import Cluster
 
-    signals = {signal.SIGINT, signal.SIGTERM}
     cluster = Cluster(
         options.brokers,
         port=options.port,
         data=options.data,
         zookeeper=options.zookeeper,
         config=dict(options.config),
-        report=lambda line: print(line, "...", file=sys.stderr, flush=True),
+        report=lambda line: _say(f"{line} ..."),
     )
-    for number in signals:
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
         with cluster:
@@ -54,20 +57,17 @@ def run(options: Namespace) -> int:
                 f"data={cluster.data}",
                 flush=True,
             )
-            signal.signal(signal.SIGCHLD, lambda number, frame: None)  # ends the pause
-            up = {broker: cluster.child(broker) for broker in cluster.brokers}
             while True:
-                signal.pause()
-                for broker in [broker for broker, child in up.items() if not child.alive]:
-                    code = up.pop(broker).exit_code
-                    print(
-                        f"broker {broker} is gone, exit code {code}; this brings it back:\n"
-                        f"  {cluster.command(broker)}",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                time.sleep(GLANCE)
+                for broker, reason in cluster.deaths():
+                    _say(f"broker {broker} is gone: {reason}; this brings it back:")
+                    _say(f"  {cluster.command(broker)}")
     except KeyboardInterrupt:
         return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _stop(number: int, frame: object) -> None:

@@ -76,6 +76,20 @@ COMMANDS = [
         "--describe --entity-type topics --entity-name orders --all",
     ),
     Command(
+        "reassign-partitions",
+        "engine.cli.reassign_partitions",
+        "Use it",
+        "move partitions to other brokers",
+        "--execute --reassignment-json-file moves.json",
+    ),
+    Command(
+        "leader-election",
+        "engine.cli.leader_election",
+        "Use it",
+        "have the leaders of partitions elected anew",
+        "--election-type preferred --all-topic-partitions",
+    ),
+    Command(
         "console-producer",
         "engine.cli.console_producer",
         "Use it",

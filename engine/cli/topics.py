@@ -2,6 +2,7 @@
 
     topics --create --topic orders --partitions 3 --replication-factor 2 --config retention.ms=1000
     topics --describe --topic orders        leader, replicas and in-sync replicas (Isr) of each
+    topics --describe --under-min-isr-partitions       only those to which acks=all can't write
     topics --alter --topic orders --partitions 6        there can only be more of them, never less
     topics --list
     topics --delete --topic orders
@@ -12,13 +13,16 @@ said about a new topic is left to the broker: num.partitions, default.replicatio
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.cli.options import add_bootstrap, add_config, connect
+from engine.model import TopicPartition
 
 if TYPE_CHECKING:
+    from engine.client.admin import Reassignment
     from engine.client.cluster import ClusterView
-    from engine.client.metadata import Metadata, Topic
+    from engine.client.metadata import Metadata, Partition, Topic
 
 Assignment = list[list[int]]  # for each partition its replicas, the preferred leader first
 
@@ -55,16 +59,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--exclude-internal", action="store_true", help="leave out __consumer_offsets and the like"
     )
-    parser.add_argument(
-        "--under-replicated-partitions",
-        action="store_true",
-        help="--describe: only partitions with replicas that are not in sync",
-    )
-    parser.add_argument(
-        "--unavailable-partitions",
-        action="store_true",
-        help="--describe: only partitions that nobody leads",
-    )
+    only = parser.add_mutually_exclusive_group()
+    for name, (_, help) in ONLY.items():
+        only.add_argument(
+            f"--{name}", dest="only", action="store_const", const=name, help=f"--describe: {help}"
+        )
 
 
 def run(options: Namespace) -> int:
@@ -74,6 +73,8 @@ def run(options: Namespace) -> int:
         raise UsageError(f"--{options.action} needs --topic")
     if options.action == "alter" and options.partitions is None:
         raise UsageError("--alter needs --partitions: how many there are to be")
+    if options.only and options.action != "describe":
+        raise UsageError(f"--{options.only} can't be used with --{options.action}")
     by_number = options.partitions is not None or options.replication_factor is not None
     if options.action == "create" and options.replica_assignment and by_number:
         raise UsageError("--replica-assignment says it all: leave the numbers out")
@@ -87,6 +88,50 @@ def run(options: Namespace) -> int:
         }
         actions[options.action](cluster, options)
     return 0
+
+
+class _Found(NamedTuple):
+    """A partition, and what else there is to know to describe it."""
+
+    partition: "Partition"
+    led: bool
+    min_isr: int
+    move: "Reassignment | None"
+
+    @property
+    def replication(self) -> int:
+        """While it moves, it has more replicas for a time; those that are new don't count yet."""
+        if self.move is None:
+            return len(self.partition.replicas)
+        return len(set(self.move.replicas).difference(self.move.adding))
+
+    def __str__(self) -> str:
+        columns = {
+            "Leader": str(self.partition.leader) if self.led else "none",
+            "Replicas": _comma(self.partition.replicas),
+            "Isr": _comma(self.partition.isr),
+        }
+        if self.move:
+            columns["Adding Replicas"] = _comma(self.move.adding)
+            columns["Removing Replicas"] = _comma(self.move.removing)
+        return "".join(f"\t{name}: {value}" for name, value in columns.items())
+
+
+ONLY: "dict[str, tuple[Callable[[_Found], bool], str]]" = {
+    "under-replicated-partitions": (
+        lambda it: len(it.partition.isr) < it.replication,
+        "only partitions with replicas that are not in sync",
+    ),
+    "unavailable-partitions": (lambda it: not it.led, "only partitions that nobody leads"),
+    "under-min-isr-partitions": (
+        lambda it: not it.led or len(it.partition.isr) < it.min_isr,
+        "only partitions with fewer replicas in sync than min.insync.replicas",
+    ),
+    "at-min-isr-partitions": (
+        lambda it: len(it.partition.isr) == it.min_isr,
+        "only partitions with just min.insync.replicas in sync",
+    ),
+}
 
 
 # -- one function an action ------------------------------------------------------------------
@@ -133,34 +178,45 @@ def _describe(cluster: "ClusterView", options: Namespace) -> None:
 
     metadata = cluster.describe(None)
     topics = _matching(metadata, options)
-    only_some = options.under_replicated_partitions or options.unavailable_partitions
+    moves = _moves(cluster)
     for topic in topics:
-        if not only_some:
+        entries = admin.describe_config(cluster, admin.Resource.TOPIC, topic.name)
+        found = {
+            number: _Found(
+                partition,
+                partition.leader in metadata.brokers,
+                next(int(each.value) for each in entries if each.name == "min.insync.replicas"),
+                moves.get(TopicPartition(topic.name, number)),
+            )
+            for number, partition in topic.partitions.items()
+        }
+        if not options.only:
             configs = ",".join(
                 f"{each.name}={each.value}"
-                for each in admin.describe_config(cluster, admin.Resource.TOPIC, topic.name)
+                for each in entries
                 if each.config_source != Source.DEFAULT
             )
-            first = topic.partitions.get(0)
             known_id = f"\tTopicId: {id_text(topic.id)}" if topic.id else ""
             print(
-                f"Topic: {topic.name}{known_id}\tPartitionCount: {len(topic.partitions)}"
-                f"\tReplicationFactor: {len(first.replicas) if first else 0}\tConfigs: {configs}"
+                f"Topic: {topic.name}{known_id}\tPartitionCount: {len(found)}"
+                f"\tReplicationFactor: {found[0].replication if found else 0}\tConfigs: {configs}"
             )
-        for number, partition in topic.partitions.items():
-            led = partition.leader in metadata.brokers
-            behind = len(partition.isr) < len(partition.replicas)
-            if (
-                not only_some
-                or (options.under_replicated_partitions and behind)
-                or (options.unavailable_partitions and not led)
-            ):
-                print(
-                    f"\tTopic: {topic.name}\tPartition: {number}"
-                    f"\tLeader: {partition.leader if led else 'none'}"
-                    f"\tReplicas: {','.join(map(str, partition.replicas))}"
-                    f"\tIsr: {','.join(map(str, partition.isr))}"
-                )
+        for number, each in found.items():
+            if not options.only or ONLY[options.only][0](each):
+                print(f"\tTopic: {topic.name}\tPartition: {number}{each}")
+
+
+def _moves(cluster: "ClusterView") -> "dict[TopicPartition, Reassignment]":
+    """What is under way, unless the brokers are so old that they can't tell."""
+    from engine.client import admin
+    from engine.errors import ErrorCode, KafkaError
+
+    try:
+        return admin.list_reassignments(cluster)
+    except KafkaError as error:
+        if error.code != ErrorCode.unsupported_version:
+            raise
+        return {}
 
 
 def _alter(cluster: "ClusterView", options: Namespace) -> None:
@@ -212,3 +268,7 @@ def _assignment(text: str) -> Assignment:
         return [[int(broker) for broker in part.split(":")] for part in text.split(",")]
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not of the form 1:2,2:3") from None
+
+
+def _comma(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))

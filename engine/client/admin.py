@@ -1,14 +1,20 @@
-"""Topics and configurations: the requests that change a cluster.
+"""Topics, configurations, elections and reassignments: the requests that change a cluster.
 
-Topics are the controller's business. A configuration can be asked of any broker, except that of
-a broker, which only that one can tell.
+Topics, and who leads them and keeps them, are the controller's business. A configuration can be
+asked of any broker, except that of a broker, which only that one can tell.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from enum import IntEnum
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from kio.schema.alter_partition_reassignments.v0.request import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kio.schema.create_partitions.v3.request import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -22,14 +28,21 @@ from kio.schema.create_topics.v7.request import (
 )
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
+from kio.schema.elect_leaders.v2.request import ElectLeadersRequest, TopicPartitions
 from kio.schema.incremental_alter_configs.v1.request import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kio.schema.list_partition_reassignments.v0.request import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
 
 from engine.client.cluster import ClusterView, check
 from engine.client.connection import Connection
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
 from engine.wire.apis import Api
 
 TIMEOUT = timedelta(seconds=25)  # for the controller; less than what a connection waits
@@ -45,6 +58,17 @@ class Resource(IntEnum):
 class Operation(IntEnum):
     SET = 0
     DELETE = 1
+
+
+class Reassignment(NamedTuple):
+    """A partition on its way from some brokers to others."""
+
+    replicas: tuple[int, ...]  # all that it has now, the others' too
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+Outcomes = dict[TopicPartition, KafkaError | None]  # None: done, or begun
 
 
 def create_topic(
@@ -148,3 +172,112 @@ def alter_config(
 
 def _who_knows(cluster: ClusterView, kind: Resource, name: str) -> Connection:
     return cluster.node(int(name)) if kind is Resource.BROKER and name else cluster.controller()
+
+
+# -- elections and reassignments -------------------------------------------------------------
+
+
+def elect_leaders(
+    cluster: ClusterView, partitions: Collection[TopicPartition] | None, unclean: bool = False
+) -> Outcomes:
+    """Let the first replica lead again, or any that lives where nobody leads; None: all of them.
+
+    Of all partitions, those are left out that need no election.
+    """
+    topics = None
+    if partitions is not None:
+        topics = tuple(
+            TopicPartitions(topic=topic, partitions=numbers)
+            for topic, numbers in _by_topic(partitions)
+        )
+    request = ElectLeadersRequest(
+        election_type=int(unclean), topic_partitions=topics, timeout=TIMEOUT
+    )
+
+    def attempt() -> Outcomes:
+        response = cluster.controller().ask(Api.ELECT_LEADERS, request)
+        check(response.error_code)
+        return _outcomes(
+            (TopicPartition(topic.topic, each.partition_id), each)
+            for topic in response.replica_election_results
+            for each in topic.partition_result
+        )
+
+    return cluster.retry(attempt)
+
+
+def alter_reassignments(
+    cluster: ClusterView, moves: Mapping[TopicPartition, Sequence[int] | None]
+) -> Outcomes:
+    """Begin to move partitions to these brokers; None calls off what is under way."""
+    topics = tuple(
+        ReassignableTopic(
+            name=topic,
+            partitions=tuple(
+                ReassignablePartition(
+                    partition_index=number, replicas=None if to is None else tuple(to)
+                )
+                for number in numbers
+                for to in [moves[TopicPartition(topic, number)]]
+            ),
+        )
+        for topic, numbers in _by_topic(moves)
+    )
+    request = AlterPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
+
+    def attempt() -> Outcomes:
+        response = cluster.controller().ask(Api.ALTER_PARTITION_REASSIGNMENTS, request)
+        check(response.error_code, response.error_message)
+        return _outcomes(
+            (TopicPartition(topic.name, each.partition_index), each)
+            for topic in response.responses
+            for each in topic.partitions
+        )
+
+    return cluster.retry(attempt)
+
+
+def list_reassignments(
+    cluster: ClusterView, partitions: Collection[TopicPartition] | None = None
+) -> dict[TopicPartition, Reassignment]:
+    """What is under way, of these partitions or of all."""
+    topics = None
+    if partitions is not None:
+        topics = tuple(
+            ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
+            for topic, numbers in _by_topic(partitions)
+        )
+    request = ListPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
+
+    def attempt() -> dict[TopicPartition, Reassignment]:
+        response = cluster.controller().ask(Api.LIST_PARTITION_REASSIGNMENTS, request)
+        check(response.error_code, response.error_message)
+        return {
+            TopicPartition(topic.name, each.partition_index): Reassignment(
+                each.replicas, each.adding_replicas, each.removing_replicas
+            )
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
+    return cluster.retry(attempt)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Iterable[tuple[str, tuple[int, ...]]]:
+    for topic, group in groupby(sorted(partitions), key=lambda each: each.topic):
+        yield topic, tuple(each.partition for each in group)
+
+
+def _outcomes(results: Iterable[tuple[TopicPartition, Any]]) -> Outcomes:
+    """Each partition's error. One who is not the controller says so of every partition: then it
+    is the request that has failed, and is to be sent to another."""
+    outcomes: Outcomes = {}
+    for partition, result in results:
+        try:
+            check(result.error_code, result.error_message)
+            outcomes[partition] = None
+        except KafkaError as error:
+            if error.code == ErrorCode.not_controller:
+                raise
+            outcomes[partition] = error
+    return outcomes

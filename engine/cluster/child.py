@@ -27,6 +27,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -109,11 +110,15 @@ class Child:
         self.paused = False
         self._send(signal.SIGCONT)
 
-    def terminate(self, timeout: float = 10.0) -> int:
-        """Ask it to shut down, and kill it if it has not done so in time."""
+    def ask_to_end(self) -> None:
+        """A paused one is woken, or it would not hear."""
         self._send(signal.SIGTERM)
         if self.paused:
             self.resume()
+
+    def terminate(self, timeout: float = 10.0) -> int:
+        """Ask it to shut down, and kill it if it has not done so in time."""
+        self.ask_to_end()
         try:
             return self.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -147,6 +152,18 @@ class Child:
             _running.discard(self)
             with self._lifeline, contextlib.suppress(ConnectionError):  # it may be dead as well
                 self._lifeline.sendall(b"released\n")
+
+
+def end_all(children: Sequence[Child], patience: float) -> None:
+    """Ask all at once to shut down; those that have not in so many seconds are killed."""
+    for child in children:
+        child.ask_to_end()
+    deadline = time.monotonic() + patience
+    for child in children:
+        try:
+            child.wait(max(deadline - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            child.kill()
 
 
 _running: weakref.WeakSet[Child] = weakref.WeakSet()

@@ -4,28 +4,41 @@
     DIR/broker-1/      a broker's log directory, its broker.pid and its broker.log
     DIR/broker-2/ ...
 
-    with Cluster(brokers=1) as cluster:
-        print(cluster.bootstrap)
+    with Cluster(brokers=3) as cluster:
+        cluster.kill(2)
+        cluster.state().partitions
+        cluster.restart(2)
 
 Everything listens on 127.0.0.1. Without a directory of its own a cluster lives in a temporary
-one, which goes with it. Nothing outlives the process that made the cluster (child.py).
+one, which goes with it. Nothing outlives the process that made the cluster (child.py, scratch.py).
+
+A fault is real, and so is its cure: kill is SIGKILL, pause is SIGSTOP, and a broker comes back by
+the command that started it, on the same port and directory. What is cut or slowed stays so, also
+for a broker that is down meanwhile, until `heal`.
 """
 
-import shlex
-import shutil
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from engine.cluster.child import Child
-from engine.cluster.zookeeper import HOST, Zookeeper
+from engine.broker.links import ZOOKEEPER
+from engine.cluster.child import Child, end_all
+from engine.cluster.faults import End, Faults
+from engine.cluster.node import Node
+from engine.cluster.observer import Observer
+from engine.cluster.recording import Recorder
+from engine.cluster.scratch import Scratch
+from engine.cluster.state import ClusterState, Status
+from engine.cluster.stream import Happened
+from engine.cluster.view import Member
+from engine.cluster.zookeeper import Zookeeper
 from engine.errors import ErrorCode, KafkaError
+from engine.wire.apis import Api
 
-START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
-READY = "ready broker="
+STOP_TIMEOUT = 30.0  # seconds for brokers to hand over what they lead, and to close their logs
+HASTE = 3.0  # the same, where nothing is worth keeping
+PAUSE = 0.02  # seconds between two looks
 
 
 class Cluster:
@@ -43,20 +56,22 @@ class Cluster:
 
         `report` is told what is being waited for.
         """
-        if brokers != 1:
-            raise KafkaError(
-                ErrorCode.invalid_config,
-                f"a cluster of {brokers} brokers needs replication, which is still being built; "
-                "start one with brokers=1",
-            )
-        self._temporary = data is None
-        self.data = Path(tempfile.mkdtemp(prefix="brokerlab-") if data is None else data).resolve()
-        self._config = dict(config or {})
-        self._server = None if zookeeper else Zookeeper(self.data / "zookeeper")
+        if brokers < 1:
+            raise KafkaError(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
+        self._scratch = Scratch() if data is None else None
+        self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
+        self._keep = [self._scratch.end] if self._scratch else []
+        self._server = None if zookeeper else Zookeeper(self.data / "zookeeper", keep=self._keep)
         self._zookeeper = zookeeper or ""
-        self._ports = {number + 1: port + number if port else 0 for number in range(brokers)}
-        self._children: dict[int, Child] = {}
+        self._config = dict(config or {})
         self._report = report
+        self._nodes: dict[int, Node] = {}
+        for number in range(brokers):
+            self._add(number + 1, port + number if port else 0)
+        self._faults = Faults()
+        self._observer = Observer(self.directory, self._members)
+        self._recorders: list[Recorder] = []
+        self._tracing = False
 
     @property
     def zookeeper(self) -> str:
@@ -66,36 +81,58 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """What clients want as bootstrap.servers."""
-        return ",".join(f"{HOST}:{port}" for port in self._ports.values())
+        return ",".join(node.address for node in self._nodes.values())
+
+    @property
+    def brokers(self) -> list[int]:
+        """Their numbers, of those that are down, too."""
+        return list(self._nodes)
 
     def directory(self, broker: int) -> Path:
         return self.data / f"broker-{broker}"
 
+    def child(self, broker: int) -> Child:
+        """The broker's process."""
+        return self._node(broker).child
+
+    def command(self, broker: int) -> str:
+        """What starts this broker by hand."""
+        return self._node(broker).command(self.zookeeper)
+
     # -- life ----------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Returns once every broker is registered and serves."""
+        """Returns once every broker is registered and serves, and knows the controller."""
         try:
             if self._server:
                 self._report("starting ZooKeeper")
                 self._server.start()
-            for broker in self._ports:
-                self._launch(broker)
-            for broker in self._ports:
-                self._report(f"starting broker {broker}")
-                self._await_ready(broker)
+            for node in self._nodes.values():
+                self._launch(node)
+            for node in self._nodes.values():
+                self._report(f"starting broker {node.number}")
+                node.await_ready()
+            for node in self._nodes.values():
+                node.await_cluster(set(self._nodes))
         except BaseException:
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
-        for child in self._children.values():
-            child.terminate()
+        for recorder in self._recorders:
+            recorder.stop()
+        for node in self._nodes.values():
+            node.expected = False
+        children = [node.child for node in self._nodes.values() if node.launched]
+        end_all(children, HASTE if self._scratch else STOP_TIMEOUT)
+        self._observer.close()
+        for node in self._nodes.values():
+            node.release()
         if self._server:
             self._server.stop()
-        if self._temporary:
-            shutil.rmtree(self.data, ignore_errors=True)
+        if self._scratch:
+            self._scratch.remove()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -103,72 +140,172 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # -- faults --------------------------------------------------------------------------
+    def add_broker(self) -> int:
+        """One more, with the next number and a free port; returns the number."""
+        number = max(self._nodes) + 1
+        node = self._add(number, 0)
+        self._launch(node)
+        self._await(node)
+        return number
+
+    # -- faults of brokers ---------------------------------------------------------------
 
     def kill(self, broker: int) -> None:
         """SIGKILL: as a crash of the machine, but for the page cache."""
-        self._children[broker].kill()
+        node = self._node(broker)
+        node.expected = False
+        if node.status is Status.UP:
+            self._observer.collect([broker])  # what happened in it is forgotten with it
+        node.child.kill()
+        self._is_down(node, "killed")
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: as a long garbage collection."""
-        self._children[broker].pause()
+        self._node(broker).child.pause()
+        self._observer.note("broker.paused", broker=broker)
 
     def resume(self, broker: int) -> None:
-        self._children[broker].resume()
+        self._node(broker).child.resume()
+        self._observer.note("broker.resumed", broker=broker)
 
-    def restart(self, broker: int) -> None:
-        """Start a broker that is down, on the same port and directory."""
-        self._children[broker].terminate()
-        self._launch(broker)
-        self._await_ready(broker)
+    def stop_broker(self, broker: int) -> int:
+        """SIGTERM: it hands over what it leads, and closes its logs. Returns its exit code."""
+        node = self._node(broker)
+        node.expected = False
+        node.child.ask_to_end()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while node.status is Status.UP and time.monotonic() < deadline:
+            self._observer.collect([broker])  # how it hands over
+            time.sleep(PAUSE)
+        code = node.child.terminate(0)
+        self._is_down(node, "stopped", code=code)
+        return code
 
-    # -- processes -----------------------------------------------------------------------
+    def restart(self, broker: int, *, wait: bool = True) -> None:
+        """Start a broker that is down; one that is up is stopped first."""
+        node = self._node(broker)
+        if node.status is not Status.DOWN:
+            self.stop_broker(broker)
+        self._launch(node)
+        if wait:
+            self._await(node)
 
-    @property
-    def brokers(self) -> list[int]:
-        return list(self._ports)
+    def _is_down(self, node: Node, how: str, **data: Any) -> None:
+        node.hold()
+        self._observer.note(f"broker.{how}", broker=node.number, **data)
 
-    def child(self, broker: int) -> Child:
-        return self._children[broker]
+    # -- faults of links -----------------------------------------------------------------
 
-    def command(self, broker: int) -> str:
-        """What starts this broker by hand."""
-        return shlex.join(["python", "-m", *self._arguments(broker)])
+    def cut(self, one: End, other: End, both: bool = True) -> None:
+        """Between two brokers, or a broker and "zookeeper": what is sent waits, and nobody knows.
 
-    def _arguments(self, broker: int) -> list[str]:
-        settings = [
-            part for key, value in self._config.items() for part in ("--config", f"{key}={value}")
-        ]
-        return [
-            *("engine", "broker", "--id", str(broker), "--port", str(self._ports[broker])),
-            *("--zookeeper", self.zookeeper, "--data", str(self.directory(broker)), *settings),
-        ]
+        `both=False`: only what the first sends no longer reaches the other.
+        """
+        self._check_ends(one, other)
+        kept_by = [self._faults.cut(one, other)]
+        if both:
+            kept_by.append(self._faults.cut(other, one))
+        self._tell(kept_by)
+        self._observer.note("link.cut", one=one, other=other, both=both)
 
-    def _launch(self, broker: int) -> None:
-        directory = self.directory(broker)
-        directory.mkdir(parents=True, exist_ok=True)
-        self._children[broker] = Child(
-            [sys.executable, "-m", *self._arguments(broker)], directory / "broker.log"
-        )
+    def slow(self, one: End, other: End, ms: int) -> None:
+        """Every message between the two, in either direction, takes so much longer."""
+        self._check_ends(one, other)
+        self._tell(self._faults.slow(one, other, ms))
+        self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
-    def _await_ready(self, broker: int) -> None:
-        """A broker prints its port when it serves; it says why if it does not come so far."""
-        child, deadline = self._children[broker], time.monotonic() + START_TIMEOUT
-        while True:
-            output = child.output()
-            if READY in output:
-                line = next(line for line in output.splitlines() if line.startswith(READY))
-                self._ports[broker] = int(line.rpartition("port=")[2])
-                return
-            lines = output.strip().splitlines()
-            if not child.alive:
-                reason = lines[-1] if lines else f"exit code {child.exit_code}"
-                raise KafkaError(
-                    ErrorCode.broker_not_available, f"broker {broker} did not start: {reason}"
-                )
-            if time.monotonic() > deadline:
-                raise KafkaError(
-                    ErrorCode.broker_not_available,
-                    f"broker {broker} is not ready after {START_TIMEOUT:.0f} s, see {child.log}",
-                )
-            time.sleep(0.01)
+    def heal(self) -> None:
+        """Every link is whole and quick again."""
+        self._tell(self._faults.heal(), heal=True)
+        self._observer.note("link.healed")
+
+    def drop_next_answer(self, broker: int, api: Api | None = None) -> None:
+        """The next answer to a client: all is done, but the connection breaks before it hears.
+
+        With `api`, the next one to such a request, and not to whatever is asked first.
+        """
+        request = {"ask": "drop", "answers": 1, "api": None if api is None else int(api)}
+        self._observer.tell(broker, request)
+        self._observer.note("answer.dropped", broker=broker)
+
+    def _check_ends(self, one: End, other: End) -> None:
+        if one == other or not {one, other} <= {*self._nodes, ZOOKEEPER}:
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                f"there is no link between {one} and {other}: it has a broker of this cluster at "
+                f'one end, and another one or "{ZOOKEEPER}" at the other',
+            )
+
+    def _tell(self, brokers: Iterable[int], heal: bool = False) -> None:
+        """A broker that is paused will hear when it goes on, one that is down when it starts."""
+        for broker in sorted(set(brokers)):
+            status = self._node(broker).status
+            if status is not Status.DOWN:
+                request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
+                self._observer.tell(broker, request, wait=status is Status.UP)
+
+    # -- what is going on ----------------------------------------------------------------
+
+    def state(self) -> ClusterState:
+        """What every broker tells of itself now; see state.py."""
+        self.deaths()
+        return self._observer.state(self._faults.states())
+
+    def events(self, after: int = 0) -> list[Happened]:
+        """What happened, in order, after an event of that number; 0 comes before the first."""
+        self.deaths()
+        return self._observer.events(after)
+
+    def trace(self, on: bool = True) -> None:
+        """Have every broker tell each request that it serves, as an event."""
+        self._tracing = on
+        for node in self._nodes.values():
+            self._trace(node)
+
+    def _trace(self, node: Node) -> None:
+        if node.status is not Status.DOWN:
+            wait = node.status is Status.UP
+            self._observer.tell(node.number, {"ask": "trace", "on": self._tracing}, wait=wait)
+
+    def record(self, path: Path | str) -> Recorder:
+        """Write states and events to a file, from now on; see recording.py."""
+        recorder = Recorder(Path(path), self.state, self.events)
+        self._recorders.append(recorder)
+        return recorder
+
+    def _members(self) -> dict[int, Member]:
+        return {number: node.member for number, node in self._nodes.items()}
+
+    def deaths(self) -> list[tuple[int, str]]:
+        """Brokers that have ended by themselves since this was noticed last, and why."""
+        found = []
+        for node in self._nodes.values():
+            if node.expected and node.launched and node.status is Status.DOWN:
+                node.expected = False
+                found.append((node.number, node.last_words()))
+                self._is_down(node, "died", reason=found[-1][1])
+        return found
+
+    # -- brokers -------------------------------------------------------------------------
+
+    def _add(self, number: int, port: int) -> Node:
+        node = self._nodes[number] = Node(number, port, self.directory(number), self._config)
+        return node
+
+    def _node(self, broker: int) -> Node:
+        if broker not in self._nodes:
+            raise KafkaError(
+                ErrorCode.broker_not_available,
+                f"there is no broker {broker} in this cluster, only {self.brokers}",
+            )
+        return self._nodes[broker]
+
+    def _launch(self, node: Node) -> None:
+        node.launch(self.zookeeper, self._faults.environment(node.number), self._keep)
+        self._observer.note("broker.started", broker=node.number, pid=node.child.pid)
+
+    def _await(self, node: Node) -> None:
+        node.await_ready()
+        node.await_cluster({node.number})
+        if self._tracing:
+            self._trace(node)

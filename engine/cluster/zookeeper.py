@@ -21,6 +21,7 @@ import importlib.util
 import os
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -77,11 +78,14 @@ class PortTaken(StartError):
 class Zookeeper:
     """One server, as a context manager: up at the beginning of the block, gone at its end."""
 
-    def __init__(self, data_dir: Path, port: int = 0, tick_time: int = 200) -> None:
+    def __init__(
+        self, data_dir: Path, port: int = 0, tick_time: int = 200, keep: Sequence[int] = ()
+    ) -> None:
         self.data_dir = data_dir.resolve()
         self.port = port  # 0 until the start has found a free one
         self.tick_time = tick_time  # ms; sessions last two ticks at least, and end on a tick
         self._any_port = port == 0
+        self._keep = keep  # file descriptors that its process inherits
         self._lock: int | None = None
         self._child: Child | None = None
 
@@ -142,7 +146,7 @@ class Zookeeper:
             self.data_dir / "zookeeper.log",
             cwd=self.data_dir,  # so zoo.cfg holds no path, which it could not in every alphabet
             env={"LC_ALL": "C.UTF-8"},
-            keep=[self._lock],
+            keep=[self._lock, *self._keep],
         )
         deadline = time.monotonic() + START_TIMEOUT
         while not self._answers():

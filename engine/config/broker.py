@@ -14,10 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from engine.config.key import Type, at_least, between, invalid, key, not_empty, required
 from engine.config.logs import MINUTE_MS, LogsConfig
-from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX
+from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
 from engine.errors import ErrorCode, KafkaError
 
 SHORT_MAX = 2**15 - 1
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 _ENDPOINT = re.compile(r"([A-Z]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 
@@ -42,6 +43,20 @@ def _endpoint(name: str, value: Any) -> None:
         raise invalid(name, value, "this broker has one listener")
     if name.startswith("advertised") and "0.0.0.0" in value[0]:
         raise invalid(name, value, "cannot use the nonroutable meta-address 0.0.0.0")
+
+
+def _selector(name: str, value: Any) -> None:
+    if value not in ("", RACK_AWARE):
+        raise invalid(name, value, f"there is one selector, {RACK_AWARE}")
+
+
+def _protocol(name: str, value: Any) -> None:
+    if value not in ("2.8", "0.10.2"):
+        raise invalid(
+            name,
+            value,
+            "brokers speak 2.8 with each other, or 0.10.2 to show how replicas were truncated then",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +185,32 @@ class BrokerConfig(LogsConfig):
     )
     replica_socket_timeout_ms: int = key(
         Type.INT, 30_000, "How long a follower waits for the leader's answer.", at_least(1)
+    )
+    leader_replication_throttled_rate: int = key(
+        Type.LONG,
+        LONG_MAX,
+        "Bytes a second that are sent to replicas out of sync, of those that topics list.",
+        at_least(0),
+        dynamic=True,
+    )
+    follower_replication_throttled_rate: int = key(
+        Type.LONG,
+        LONG_MAX,
+        "Bytes a second that replicas out of sync fetch, of those that topics list.",
+        at_least(0),
+        dynamic=True,
+    )
+    replica_selector_class: str | None = key(
+        Type.STRING,
+        None,
+        "How a leader chooses a replica for a consumer to read from; if not set, itself.",
+        _selector,
+    )
+    inter_broker_protocol_version: str = key(
+        Type.STRING,
+        "2.8",
+        "0.10.2 for a follower that truncates to its high watermark, as before leader epochs.",
+        _protocol,
     )
     replica_high_watermark_checkpoint_interval_ms: int = key(
         Type.LONG, 5000, "How often high watermarks are written to the disk.", at_least(1)

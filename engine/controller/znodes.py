@@ -80,6 +80,10 @@ def topic_path(topic: str) -> str:
     return f"{TOPICS}/{topic}"
 
 
+def partitions_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}/partitions"
+
+
 def partition_path(partition: TopicPartition) -> str:
     return f"{TOPICS}/{partition.topic}/partitions/{partition.partition}"
 

@@ -3,7 +3,7 @@
 A client learns from ApiVersions what it may ask, and guesses the broker's release from it:
 Fetch up to 12 and Produce up to 9 say "2.8". So the newest versions are those of that release
 and no other. The oldest are where the published schemas (kio) start today; 2.8 itself went down
-to 0. Not here are the APIs that only brokers use among themselves, or with the controller.
+to 0. Four that only brokers use, among themselves, are gone from kio: `messages` declares them.
 
 Which of these a broker advertises is its own choice: those that it has handlers for.
 """
@@ -35,6 +35,10 @@ class Api(IntEnum):
     FETCH = 1, 4, 12, 12
     LIST_OFFSETS = 2, 1, 6, 6
     METADATA = 3, 0, 11, 9
+    LEADER_AND_ISR = 4, 2, 5, 4
+    STOP_REPLICA = 5, 3, 3, 2
+    UPDATE_METADATA = 6, 5, 7, 6
+    CONTROLLED_SHUTDOWN = 7, 1, 3, 3
     OFFSET_COMMIT = 8, 2, 8, 8
     OFFSET_FETCH = 9, 1, 7, 6
     FIND_COORDINATOR = 10, 0, 3, 3
@@ -98,8 +102,15 @@ class Api(IntEnum):
         """
         return 1 if version >= self.flexible and self is not Api.API_VERSIONS else 0
 
+    @property
+    def between_brokers(self) -> bool:
+        """Whether only brokers use it, among themselves; these are declared in `messages`."""
+        return Api.LEADER_AND_ISR <= self <= Api.CONTROLLED_SHUTDOWN
+
     def schema(self, version: int, kind: str) -> str:
         """Where its request or response is declared: `kio.schema.fetch.v12.request`, say."""
+        if self.between_brokers:
+            return f"engine.wire.messages.{self.name.lower()}"
         return f"kio.schema.{self.name.lower()}.v{version}.{kind}"
 
 

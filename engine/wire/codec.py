@@ -18,6 +18,7 @@ from engine.wire import reading, writing
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
 from engine.wire.frame import SIZE, Frame
+from engine.wire.messages.versions import at
 from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, Slice
 
 _REQUEST = Struct(">hhi")
@@ -111,7 +112,7 @@ def _draft_response(header: RequestHeader, response: Any) -> Draft:
 
 
 def _decode(frame: Frame, position: int, kind: str, api: Api, version: int) -> Any:
-    newest = message(api, api.newest, kind)
+    newest = _declared(api, api.newest, kind)
     body, end = reading.message_reader(message(api, version, kind), newest)(frame, position)
     # Kafka lets bytes that are left over in a request pass, and librdkafka relies on it: when it
     # asks for the metadata of all topics, three more come behind it.
@@ -122,7 +123,14 @@ def _decode(frame: Frame, position: int, kind: str, api: Api, version: int) -> A
 
 @cache
 def message(api: Api, version: int, kind: str) -> type:
-    """The dataclass that declares a request or a response."""
+    """The dataclass that declares one version of a request or a response."""
+    declared = _declared(api, version, kind)
+    return at(declared, version, version >= api.flexible) if api.between_brokers else declared
+
+
+@cache
+def _declared(api: Api, version: int, kind: str) -> type:
+    """kio declares each version by itself; our own declarations hold all of them."""
     name = api.name.title().replace("_", "") + kind.title()
     declared: type = getattr(import_module(api.schema(version, kind)), name)
     return declared

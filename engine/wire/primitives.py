@@ -71,8 +71,9 @@ def _duration(milliseconds: int) -> timedelta:
     return timedelta(milliseconds=milliseconds)
 
 
-def _milliseconds(duration: timedelta) -> int:
-    return duration // _MILLISECOND
+def _milliseconds(duration: timedelta | int) -> int:
+    """What decides has no clock and counts time in milliseconds, so these will do as well."""
+    return duration if isinstance(duration, int) else duration // _MILLISECOND
 
 
 def _time(milliseconds: int) -> datetime | None:

@@ -1,7 +1,8 @@
 """The declaration of a message, as its bytes have it.
 
 kio declares each message of the protocol as a dataclass per version. The order of its fields is
-their order on the wire; each field's type and metadata say which primitive it is:
+their order on the wire; each field's type and metadata say which primitive it is. Our own
+(`messages`) say it in the type alone, `Annotated`.
 
     a nested message           its fields, one after the other
     tagged fields (KIP-482)    count, then tag, size and value of each that is not its default;
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from functools import cache
 from struct import Struct
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from engine.wire.primitives import COMPACT, FIXED, LONG, SHORT, Fixed, Length
 
@@ -52,11 +53,14 @@ def fields(message: type) -> tuple[Field, ...]:
 
 def _field(field: "dataclasses.Field[Any]") -> Field:
     declared: Any = field.type
+    primitive = field.metadata.get("kafka_type")
+    if get_origin(declared) is Annotated:
+        declared, primitive = get_args(declared)
     nullable = isinstance(declared, UnionType)
     if nullable:
         (declared,) = (part for part in get_args(declared) if part is not NoneType)
     is_array = get_origin(declared) is tuple
-    kind = field.metadata.get("kafka_type") or (get_args(declared)[0] if is_array else declared)
+    kind = primitive or (get_args(declared)[0] if is_array else declared)
     assert isinstance(kind, str) or is_array or not nullable, "no nullable struct before Kafka 3"
     default = field.default
     if default is dataclasses.MISSING:

@@ -1,18 +1,41 @@
 """kazoo on an asyncio loop, against the real ZooKeeper, as a broker has them."""
 
 import asyncio
+import contextlib
 import sys
+import time
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionLoss,
+    NodeExistsError,
+    NoNodeError,
+    SessionExpiredError,
+)
 from kazoo.protocol.states import EventType
 
 from engine.broker.zookeeper import Session, State, ZookeeperClient
 from engine.cluster import zookeeper
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import Zookeeper
-from engine.controller.writes import Check, Create, Delete, Set
+from engine.controller.asks import (
+    Changed,
+    Check,
+    Children,
+    Create,
+    Created,
+    Delete,
+    Exists,
+    Get,
+    Multi,
+    Node,
+    Reason,
+    Refused,
+    Set,
+    Stat,
+)
 
 CLIENT = """
 import sys
@@ -233,6 +256,76 @@ def test_a_change_is_heard_of_before_it_is_seen(server):
     on_loop(server, story)
 
 
+# Questions and answers; what ZooKeeper says to which is compared in test_zookeeper_model.py
+
+
+def test_all_questions_of_a_list_are_answered_in_order(server):
+    async def story(client, events):
+        answers = await client.answer(
+            [
+                Create("/a/b", b"1", parents=True),
+                Get("/a/b"),
+                Set("/a/b", b"2", 7),
+                Multi((Check("/a/b", 0), Set("/a/b", b"2"))),
+                Multi((Create("/a/c"), Check("/a/b", 0))),
+                Children("/a"),
+                Exists("/a/c"),
+            ]
+        )
+        (_, czxid), _, *rest = answers
+        assert answers[:2] == [Created("/a/b", czxid), Node(b"1", Stat(0, czxid))]
+        bad = Refused(Reason.BAD_VERSION, "/a/b")
+        assert rest == [bad, (True, 1), bad, ("b",), None]
+        assert await client.answer([]) == []
+
+    on_loop(server, story)
+
+
+def test_a_thousand_transactions_are_on_their_way_at_once(server):
+    """What kazoo had to send without an answer to what it sent before."""
+
+    async def story(client, events):
+        await client.answer([Create("/epoch"), *(Create(f"/{n}") for n in range(1000))])
+        asks = [Multi((Check("/epoch", 0), Set(f"/{n}", b"x", 0))) for n in range(1000)]
+        answer = asyncio.ensure_future(client.answer(asks))
+        unanswered = 0
+        while not answer.done():
+            unanswered = max(unanswered, len(client._kazoo._pending))
+            await asyncio.sleep(0)
+        assert await answer == [(True, 1)] * 1000
+        assert unanswered > 10
+
+    on_loop(server, story)
+
+
+def test_a_path_is_told_once_however_often_it_is_watched(server):
+    async def story(client, events):
+        heard: list[Changed] = []
+        await client.answer([Create("/a"), Create("/b")])
+        for _ in range(20):
+            asks = [Get("/a", watch=True), Children("/a", watch=True), Exists("/b", watch=True)]
+            await client.answer(asks, heard.append)
+        assert len(client._kazoo._data_watchers["/a"]) == 1
+        await client.answer([Set("/b", b""), Delete("/a"), Create("/a"), Delete("/b")])
+        assert heard == [Changed("/b"), Changed("/a")]
+
+    on_loop(server, story)
+
+
+def test_what_is_asked_before_the_end_of_the_session_was_heard_is_refused(server):
+    async def story(client, events):
+        await client.answer([Create("/mine", ephemeral=True)])
+        expire(server, client)  # and the loop stands still meanwhile
+        time.sleep(0.5)  # in which kazoo would find a new session, if it were let
+        with pytest.raises(SessionExpiredError):
+            await client.answer([Create("/theirs")])
+        states = [(await events.get()).state for _ in range(3)]
+        assert states == [State.SUSPENDED, State.EXPIRED, State.CONNECTED]
+        assert await client.answer([Exists("/mine"), Exists("/theirs")]) == [None, None]
+
+    on_loop(server, story)
+
+
 def expire(server, client):
     """End a session as its time-out would: whoever closes a copy of it ends it for all."""
     copy = KazooClient(server.address, client_id=client._kazoo.client_id)
@@ -268,18 +361,25 @@ def test_a_lost_connection_keeps_the_session_and_fires_the_watches(tmp_path):
         async def story(client, events):
             session = client.session_id
             fired = asyncio.get_running_loop().create_future()
+            heard: list[Changed] = []
             await client.create("/mine", ephemeral=True)
             await client.get("/mine", fired.set_result)
+            watched = [Get("/mine", watch=True), Children("/mine", watch=True)]
+            await client.answer(watched, heard.append)
             await asyncio.to_thread(server.child.kill)
+            asked = asyncio.ensure_future(client.answer([Exists("/mine")]))
             assert (await events.get()).state is State.SUSPENDED
             assert client.session_id is None
             assert (await fired).type == EventType.NONE
+            assert heard == [Changed("/mine")]  # though both data and children were watched
             again = Zookeeper(server.data_dir, server.port)
             await asyncio.to_thread(server.stop)
             try:
                 await asyncio.to_thread(again.start)
                 assert await events.get() == Session(State.CONNECTED, session)
                 assert await client.exists("/mine") is not None
+                with contextlib.suppress(ConnectionLoss):  # it was asked as the server died
+                    assert await asked != [None]
             finally:
                 await asyncio.to_thread(again.stop)
 

@@ -5,102 +5,160 @@ is at the end waits: until `min_bytes` are there for it, or `max_wait` has passe
 
     max_bytes            of the whole answer; the first batch is sent even if it is larger,
     partition_max_bytes  of one partition;    or a reader would be stuck before it
-    isolation_level      1 (read committed) ends at the last stable offset
+    replica_id           a follower copies all there is; a consumer (-1) sees what is committed,
+    isolation_level      1 (read committed) up to the last stable offset
+    rack_id              from version 11 on a follower, too, may be read: the one in this rack
 
-Incremental fetch sessions: see sessions.py. Left out: reads by followers, from followers, and the
-list of aborted transactions, which come with replication and with transactions.
+A high watermark that has moved does not end a follower's wait: it goes along with the next records,
+or when the wait is over, as in Kafka 2.8.
+
+Incremental fetch sessions: see sessions.py. Left out: the list of aborted transactions, which
+comes with transactions.
 """
 
 import asyncio
+from itertools import chain
 from typing import Any
 
 from engine.broker.broker import Broker, Call
-from engine.broker.replicas import READ_COMMITTED, Read
 from engine.broker.sessions import NO_SESSION, Session
 from engine.errors import KafkaError
 from engine.model import TopicPartition
-from engine.wire.fetch import Partition, Response, Topic
+from engine.replication.reading import NO_REPLICA, READ_COMMITTED, Read, Wanted
+from engine.wire.fetch import EpochEndOffset, Partition, Response, Topic
+
+FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
 Outcome = Read | KafkaError
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> Response:
     try:
-        session = broker.sessions.begin(request, broker.now())
+        session = broker.sessions.begin(request, broker.replicas, broker.now())
     except KafkaError as error:
         return Response([], call.refused("a session", error).code, NO_SESSION)
-    max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
-    committed = request.isolation_level == READ_COMMITTED
+    reading = Reading(broker, call, session, request)
     until = asyncio.get_running_loop().time() + request.max_wait.total_seconds()
-    while True:
-        outcomes = _read(broker, call, session, max_bytes, committed)
-        if _is_enough(session, outcomes, request.min_bytes):
-            break
-        if not await broker.purgatory.wait(session.partitions, until):
-            outcomes = _read(broker, call, session, max_bytes, committed)
-            break
-    return _response(session, outcomes)
+    try:
+        reading.look()
+        while not reading.is_enough and await session.news(until):
+            reading.look()
+        return reading.response()
+    finally:
+        if session.id == NO_SESSION:
+            session.end()
 
 
-def _read(
-    broker: Broker, call: Call, session: Session, max_bytes: int, committed: bool
-) -> dict[TopicPartition, Outcome]:
-    outcomes: dict[TopicPartition, Outcome] = {}
-    left, nothing_yet = max_bytes, True
-    for partition, wanted in session.partitions.items():
-        try:
-            outcome = broker.replicas.read(
-                partition,
-                wanted.offset,
-                min(wanted.max_bytes, max(left, 0)),
-                wanted.leader_epoch,
-                at_least_one=nothing_yet,
-                committed=committed,
-            )
-            left -= outcome.records.size
-            nothing_yet = nothing_yet and not outcome.records.size
-            outcomes[partition] = outcome
-        except KafkaError as error:
-            outcomes[partition] = call.refused(partition, error)
-    return outcomes
+class Reading:
+    """One request: what was found for it so far."""
 
+    def __init__(self, broker: Broker, call: Call, session: Session, request: Any) -> None:
+        self._broker = broker
+        self._call = call
+        self._session = session
+        self._request = request
+        self._left = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self._outcomes: dict[TopicPartition, Outcome] = {}
+        self._size = 0
+        self._looks = 0
+        self._urgent = False  # there is something to say that cannot wait
 
-def _is_enough(session: Session, outcomes: dict[TopicPartition, Outcome], min_bytes: int) -> bool:
-    """Whether to answer now: enough bytes, an error to tell, or nothing to wait for."""
-    if not outcomes:
-        return True
-    if any(isinstance(outcome, KafkaError) or outcome.sealed for outcome in outcomes.values()):
-        return True
-    return _size(outcomes) >= min_bytes
+    @property
+    def is_enough(self) -> bool:
+        nothing_to_wait_for = not self._session.partitions
+        return nothing_to_wait_for or self._urgent or self._size >= self._request.min_bytes
 
-
-def _size(outcomes: dict[TopicPartition, Outcome]) -> int:
-    return sum(outcome.records.size for outcome in outcomes.values() if isinstance(outcome, Read))
-
-
-def _response(session: Session, outcomes: dict[TopicPartition, Outcome]) -> Response:
-    topics: dict[str, list[Partition]] = {}
-    for partition, outcome in outcomes.items():
-        if isinstance(outcome, KafkaError):
-            session.told.pop(partition, None)
-        else:
-            news = session.is_news(partition, outcome.high_watermark, outcome.log_start)
-            if outcome.records.size:
-                session.served(partition)
-            elif not news:
+    def look(self) -> None:
+        """Read what is due, again if it was read before."""
+        session = self._session
+        due, session.due = session.due, {}
+        self._looks += 1
+        for partition in due:
+            wanted, before = session.partitions.get(partition), self._outcomes.pop(partition, None)
+            if isinstance(before, Read):
+                self._take(-before.records.size)
+            if wanted is None:
                 continue
-        topics.setdefault(partition.topic, []).append(_answer(partition.partition, outcome))
-    rows = [Topic(topic, answers) for topic, answers in topics.items()]
-    return Response(rows, session_id=session.id)
+            try:
+                outcome: Outcome = self._read(partition, wanted)
+            except KafkaError as error:
+                outcome = self._call.refused(partition, error)
+            self._outcomes[partition] = outcome
+            if isinstance(outcome, Read):
+                self._take(outcome.records.size)
+                self._urgent |= outcome.sealed or _points_elsewhere(outcome)
+            else:
+                self._urgent = True
+
+    def _take(self, size: int) -> None:
+        self._size += size
+        self._left -= size
+
+    def _read(self, partition: TopicPartition, wanted: Wanted) -> Read:
+        replicas, request = self._broker.replicas, self._request
+        max_bytes, nothing_yet = min(wanted.max_bytes, max(self._left, 0)), not self._size
+        if request.replica_id >= 0:
+            return replicas.read_for_follower(
+                partition,
+                request.replica_id,
+                wanted,
+                max_bytes,
+                at_least_one=nothing_yet,
+                reader=self._session if self._session.id != NO_SESSION else None,
+                again=self._looks > 1,
+            )
+        racks = self._broker.metadata.brokers if request.rack_id else {}
+        return replicas.read(
+            partition,
+            wanted,
+            max_bytes,
+            at_least_one=nothing_yet,
+            committed=request.isolation_level == READ_COMMITTED,
+            leads=self._call.version < FOLLOWERS_SINCE,
+            rack=request.rack_id,
+            racks={number: node.rack for number, node in racks.items()},
+        )
+
+    def response(self) -> Response:
+        session, topics = self._session, dict[str, list[Partition]]()
+        first: list[TopicPartition] = []  # to be looked at by the next request, if nothing changes
+        last: list[TopicPartition] = []
+        for partition, outcome in self._outcomes.items():
+            if isinstance(outcome, KafkaError):
+                session.told.pop(partition, None)
+                first.append(partition)
+            else:
+                news = session.is_news(partition, outcome.high_watermark, outcome.log_start)
+                if outcome.records.size:
+                    last.append(partition)
+                    if session.replica_id >= 0:
+                        self._broker.replicas.note_sent(partition, outcome.records.size)
+                elif not outcome.at_end:
+                    first.append(partition)
+                if not (outcome.records.size or news or _points_elsewhere(outcome)):
+                    continue
+            topics.setdefault(partition.topic, []).append(_answer(partition.partition, outcome))
+        session.due = dict.fromkeys(chain(first, session.due, last))
+        rows = [Topic(topic, answers) for topic, answers in topics.items()]
+        return Response(rows, session_id=session.id)
+
+
+def _points_elsewhere(read: Read) -> bool:
+    return read.preferred != NO_REPLICA or read.diverging is not None
 
 
 def _answer(number: int, outcome: Outcome) -> Partition:
     if isinstance(outcome, KafkaError):
         return Partition(number, outcome.code)
-    return Partition(
+    answer = Partition(
         number,
         high_watermark=outcome.high_watermark,
         last_stable_offset=outcome.last_stable,
         log_start_offset=outcome.log_start,
+        preferred_read_replica=outcome.preferred,
         records=outcome.records,
     )
+    if outcome.diverging is not None:
+        epoch, end = outcome.diverging
+        answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+    return answer

@@ -5,6 +5,10 @@
                    last stable offset with isolation_level 1 (read committed)
               >=0  the first record that is not older: time index, offset index, short scan
 
+A follower (replica_id >= 0) hears of all that the leader has, committed or not. A consumer that
+asks for the end just after an election may be told to ask again: until the followers have fetched,
+the new leader does not know yet how much of what it has is committed.
+
 OffsetForLeaderEpoch says where a leader's records ended: a client or follower that has more of
 that epoch has seen records that were lost.
 """
@@ -24,16 +28,16 @@ from kio.schema.offset_for_leader_epoch.v4.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.outcome import NO_THROTTLE
-from engine.broker.replicas import READ_COMMITTED, last_stable
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.replication.reading import READ_COMMITTED, last_stable
 
 LATEST, EARLIEST = -1, -2
+NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
 NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
 
 async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsResponse:
-    committed = request.isolation_level == READ_COMMITTED
     return ListOffsetsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
@@ -41,7 +45,11 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
                 name=topic.name,
                 partitions=tuple(
                     _offset(
-                        broker, TopicPartition(topic.name, each.partition_index), each, committed
+                        broker,
+                        call,
+                        TopicPartition(topic.name, each.partition_index),
+                        each,
+                        request,
                     )
                     for each in topic.partitions
                 ),
@@ -52,13 +60,15 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
 
 
 def _offset(
-    broker: Broker, partition: TopicPartition, asked: Any, committed: bool
+    broker: Broker, call: Call, partition: TopicPartition, asked: Any, request: Any
 ) -> ListOffsetsPartitionResponse:
     code = ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(broker, partition, asked, committed)
+        offset, timestamp, epoch = _find(broker, partition, asked, request)
     except KafkaError as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
+        if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
+            code = ErrorCode.leader_not_available
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition,
         error_code=code,
@@ -69,16 +79,25 @@ def _offset(
 
 
 def _find(
-    broker: Broker, partition: TopicPartition, asked: Any, committed: bool
+    broker: Broker, partition: TopicPartition, asked: Any, request: Any
 ) -> tuple[int, int, int]:
     role, log = broker.replicas.find(partition, asked.current_leader_epoch)
+    follows, committed = request.replica_id >= 0, request.isolation_level == READ_COMMITTED
     end = last_stable(log, role) if committed else role.high_watermark
-    if asked.timestamp == LATEST:
-        return end, -1, role.leader_epoch
+    if follows:
+        end = log.end_offset
     if asked.timestamp == EARLIEST:
         return log.start_offset, -1, log.epochs.at(log.start_offset)
-    found = log.offset_for_time(asked.timestamp)
-    return found if found and found[0] < end else NOT_FOUND
+    if asked.timestamp != LATEST:
+        found = log.offset_for_time(asked.timestamp)
+        if found and found[0] < end:
+            return found
+    if not follows and role.high_watermark < role.epoch_start:
+        raise KafkaError(
+            ErrorCode.offset_not_available,
+            f"{partition} is committed up to {role.high_watermark} as far as is known yet",
+        )
+    return (end, -1, role.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
 
 
 async def for_leader_epoch(

@@ -2,7 +2,9 @@
 
     acks  0   no answer at all; after an error the connection is closed, so that the client notices
           1   the answer comes when the leader has it
-         -1   when all in-sync replicas have it, or after `timeout` with REQUEST_TIMED_OUT
+         -1   when all in-sync replicas have it, or after `timeout` with REQUEST_TIMED_OUT; refused
+              with fewer of them than min.insync.replicas, before the append (NOT_ENOUGH_REPLICAS)
+              or after it (NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 Every partition is answered for itself. The batch is checked by its header and CRC and stored as
 it came; see storage/validation.py.
@@ -49,9 +51,13 @@ async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | 
         return None
     if request.acks == -1:
         until = asyncio.get_running_loop().time() + request.timeout.total_seconds()
-        for partition, outcome in outcomes.items():
-            if isinstance(outcome, Appended):
-                outcomes[partition] = await _replicated(broker, partition, outcome, until)
+        appended = {
+            partition: (outcome, broker.replicas.partitions[partition].reign)
+            for partition, outcome in outcomes.items()
+            if isinstance(outcome, Appended)
+        }
+        for partition, (stored, reign) in appended.items():
+            outcomes[partition] = await _replicated(broker, partition, stored, reign, until)
     return _response(broker, outcomes)
 
 
@@ -78,11 +84,11 @@ def _append(
 
 
 async def _replicated(
-    broker: Broker, partition: TopicPartition, stored: Appended, until: float
+    broker: Broker, partition: TopicPartition, stored: Appended, reign: int, until: float
 ) -> Outcome:
     """Wait until the in-sync replicas have it; the leader may change meanwhile."""
     try:
-        while broker.replicas.find(partition)[0].high_watermark <= stored.last_offset:
+        while not broker.replicas.is_committed(partition, stored.last_offset, reign):
             if not await broker.purgatory.wait([partition], until):
                 raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")
     except KafkaError as error:

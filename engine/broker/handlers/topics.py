@@ -8,7 +8,7 @@ it in the metadata. Each topic is answered for itself. With `validate_only` it e
 checks. When the controller takes longer than `timeout`, the answer is REQUEST_TIMED_OUT, and
 it goes on all the same.
 
-Left out: racks, creation policies, quotas.
+Left out: racks (see `creation`), creation policies, quotas.
 """
 
 from collections import Counter
@@ -256,7 +256,7 @@ async def _grow(
 
 
 def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
-    """The replicas of the new partitions, spread on as those of the first ones were."""
+    """The replicas of the new partitions, in the ring that starts at partition 0's leader."""
     count, live = len(topic.partitions), sorted(broker.metadata.brokers)
     if wanted.count < count:
         raise KafkaError(

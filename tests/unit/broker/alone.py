@@ -7,11 +7,12 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, Call
+from engine.broker.links import Links
 from engine.broker.metadata import Metadata, Node, PartitionInfo, TopicInfo
 from engine.broker.purgatory import Purgatory
-from engine.broker.replicas import Replicas
 from engine.config import BrokerConfig
-from engine.controller.writes import Create
+from engine.controller import asks
+from engine.replication.replicas import Replicas
 from engine.wire.errors import RequestHeader
 
 
@@ -39,9 +40,13 @@ class Znodes:
             raise NoNodeError
         self.nodes[path] = data
 
+    async def answer(self, questions):
+        found = [self.nodes.get(each.path) for each in questions]
+        return [data if data is None else asks.Node(data, asks.Stat(0, 1)) for data in found]
+
     async def multi(self, *writes):
         for write in writes:
-            if isinstance(write, Create):
+            if isinstance(write, asks.Create):
                 await self.create(write.path, write.data)
             else:
                 await self.set(write.path, write.data)
@@ -64,12 +69,14 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **setting
     return Broker(
         config=config,
         metadata=metadata,
-        replicas=Replicas(1, list(directories), purgatory, lambda: 0),
+        replicas=Replicas(config, list(directories), lambda: 0),
         purgatory=purgatory,
         sessions=None,
         admin=Admin(config, Znodes(), metadata),
         producer_ids=None,
         apis=(),
+        controlling=None,
+        links=Links(),
     )
 
 

@@ -1,0 +1,78 @@
+"""Controlled shutdown: a broker that is about to stop hands over what it leads.
+
+    stopping broker ── ControlledShutdown ──> controller ── LeaderAndIsr ──> the new leaders
+                    <── what it still leads ──
+
+So clients lose the time of an election, and not that of a session that times out. It is asked
+again up to `controlled.shutdown.max.retries` times, but only while somebody could take over: a
+partition whose other replicas are down or behind stays, and is offline until one is back.
+"""
+
+import asyncio
+import logging
+
+from engine.broker.broker import Broker
+from engine.broker.metadata import NO_BROKER
+from engine.broker.peer import Peer
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.wire.apis import Api
+from engine.wire.messages.controlled_shutdown import ControlledShutdownRequest
+
+log = logging.getLogger(__name__)
+
+
+async def hand_over(broker: Broker) -> None:
+    config, metadata = broker.config, broker.metadata
+    if not config.controlled_shutdown_enable or not broker.controlling.is_connected:
+        return  # without ZooKeeper, nobody can decide who takes over
+    loop = asyncio.get_running_loop()
+    for _ in range(config.controlled_shutdown_max_retries):
+        controller = metadata.controller
+        left = await _ask(broker)
+        if left is not None and not any(_can_move(broker, partition) for partition in left):
+            log.info("handed over, but for %d partitions that nobody can lead", len(left))
+            return
+        until = loop.time() + config.controlled_shutdown_retry_backoff_ms / 1000
+        await metadata.until(
+            lambda known=controller, rest=left: (  # type: ignore[misc]
+                metadata.controller != known
+                or (rest is not None and not any(_can_move(broker, each) for each in rest))
+            ),
+            until,
+        )
+    log.warning("stopping without having handed over everything")
+
+
+async def _ask(broker: Broker) -> list[TopicPartition] | None:
+    """What we still lead; None if the controller could not tell."""
+    node = broker.metadata.brokers.get(broker.metadata.controller)
+    if broker.metadata.controller == NO_BROKER or node is None:
+        return None
+    timeout = broker.config.replica_socket_timeout_ms / 1000
+    peer = Peer(node.host, node.port, node.id, broker.links, str(broker.id), timeout)
+    request = ControlledShutdownRequest(
+        broker_id=broker.id, broker_epoch=broker.replicas.broker_epoch
+    )
+    try:
+        response = await peer.ask(Api.CONTROLLED_SHUTDOWN, request)
+    except OSError as error:
+        log.info("no controlled shutdown: %s", error)
+        return None
+    finally:
+        peer.close()
+    if response.error_code != ErrorCode.none:
+        log.info("no controlled shutdown: %s", response.error_code.name)
+        return None
+    return [
+        TopicPartition(each.topic_name, each.partition_index)
+        for each in response.remaining_partitions
+    ]
+
+
+def _can_move(broker: Broker, partition: TopicPartition) -> bool:
+    """Whether another broker could lead it."""
+    info = broker.metadata.partition(partition)
+    return info is not None and any(
+        replica != broker.id and replica in broker.metadata.brokers for replica in info.isr
+    )

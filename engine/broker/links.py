@@ -1,0 +1,98 @@
+"""The broker's own firewall: links that a lab cuts, slows and heals, without being root.
+
+    broker 1 ──── out ────> broker 3        whatever 1 sends to 3 passes 1's link "3" first
+    broker 1 <──── out ──── broker 3        and what 3 sends to 1 passes 3's link "1"
+    broker 1 <── in, out ── ZooKeeper       both directions are kept here, ZooKeeper has no firewall
+
+A cut link behaves as a cable that was pulled: no connection breaks, nothing is lost and nothing
+arrives; when it is healed the bytes come through, if both ends still have the patience. So a
+link of two brokers is cut in one direction at its sender, and in both at both.
+
+A broker that is started with faults has them from its first word on: they are in its environment.
+
+Invariant: with no fault set nothing waits here, and nothing is copied.
+"""
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from typing import Self
+
+ZOOKEEPER = "zookeeper"
+VARIABLE = "BROKERLAB_LINKS"  # {"3": {"out_cut": true}, "zookeeper": {"delay": 0.2}}
+
+
+@dataclass(slots=True)
+class Link:
+    out_cut: bool = False
+    in_cut: bool = False  # heeded on the way from ZooKeeper only: brokers cut at the sender
+    delay: float = 0.0  # seconds that each message waits before it is sent
+
+
+class Links:
+    """All links of one broker, by the name of the other end: "1", "2", "zookeeper"."""
+
+    def __init__(self) -> None:
+        self.zookeeper = Link()  # kazoo's thread looks at it before it reads or writes
+        self.answers_to_drop = 0  # to clients: done, but the connection breaks before they hear
+        self.dropped_api: int | None = None  # only answers of this kind; None: of any
+        self._links: dict[str, Link] = {ZOOKEEPER: self.zookeeper}
+        self._changed = asyncio.Event()
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        links = cls()
+        for name, faults in json.loads(os.environ.get(VARIABLE, "{}")).items():
+            links.change(name, **faults)
+        return links
+
+    def change(
+        self,
+        name: str,
+        *,
+        out_cut: bool | None = None,
+        in_cut: bool | None = None,
+        delay: float | None = None,
+    ) -> None:
+        link = self._links.setdefault(name, Link())
+        if out_cut is not None:
+            link.out_cut = out_cut
+        if in_cut is not None:
+            link.in_cut = in_cut
+        if delay is not None:
+            link.delay = delay
+        self._wake()
+
+    def heal(self) -> None:
+        """Every link is whole and quick again."""
+        for link in self._links.values():
+            link.out_cut = link.in_cut = False
+            link.delay = 0.0
+        self.answers_to_drop = 0
+        self._wake()
+
+    def drops(self, api: int) -> bool:
+        """Whether the answer to a client that is ready now is one of those to be dropped."""
+        if not self.answers_to_drop or self.dropped_api not in (None, api):
+            return False
+        self.answers_to_drop -= 1
+        return True
+
+    def faults(self) -> dict[str, Link]:
+        """The links that are not as they should be."""
+        return {name: link for name, link in self._links.items() if link != Link()}
+
+    async def passes(self, name: str) -> None:
+        """Wait until a message to that end may leave; at once, unless a fault is set."""
+        link = self._links.get(name)
+        if link is None:
+            return
+        if link.delay:
+            await asyncio.sleep(link.delay)
+        while link.out_cut:
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

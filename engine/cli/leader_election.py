@@ -1,0 +1,89 @@
+"""Have leaders elected anew, as kafka-leader-election.sh does.
+
+    leader-election --election-type preferred --all-topic-partitions
+    leader-election --election-type preferred --path-to-json-file partitions.json
+    leader-election --election-type unclean --topic orders --partition 0
+
+    partitions.json     {"partitions": [{"topic": "orders", "partition": 0}]}
+
+preferred   the first replica leads again, if it is in sync: after a broker was away, what it led
+            is with others, and stays there until somebody or auto.leader.rebalance.enable asks
+unclean     where nobody leads, a replica that is not in sync may: what it lacks is lost for good
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+
+from engine.cli.options import add_bootstrap, connect
+from engine.cli.reassign_partitions import failure, listed, twice
+from engine.model import TopicPartition
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_bootstrap(parser)
+    parser.add_argument(
+        "--election-type",
+        required=True,
+        type=str.lower,
+        choices=["preferred", "unclean"],
+        help="which kind",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--topic", metavar="T", help="one partition: of this topic")
+    which.add_argument("--path-to-json-file", metavar="F", help="the partitions of this file")
+    which.add_argument(
+        "--all-topic-partitions", action="store_true", help="all that need such an election"
+    )
+    parser.add_argument("--partition", type=int, metavar="N", help="with --topic: its number")
+
+
+def run(options: Namespace) -> int:
+    from engine.cli.main import UsageError
+    from engine.client import admin
+    from engine.errors import ErrorCode, KafkaError
+
+    if (options.topic is None) != (options.partition is None):
+        raise UsageError("--topic and --partition go together")
+    kind = options.election_type.upper()
+    partitions = _partitions(options)
+    with connect(options.bootstrap_server) as cluster:
+        outcomes = admin.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
+    needless = {
+        partition
+        for partition, error in outcomes.items()
+        if error and error.code == ErrorCode.election_not_needed
+    }
+    failed = {
+        partition: error
+        for partition, error in sorted(outcomes.items())
+        if error and partition not in needless
+    }
+    if done := outcomes.keys() - needless - failed.keys():
+        print(f"Successfully completed leader election ({kind}) for partitions {_comma(done)}")
+    if needless:
+        print(f"Valid replica already elected for partitions {_comma(needless)}")
+    for partition, error in failed.items():
+        print(
+            f"Error completing leader election ({kind}) for partition: {partition}: {error.message}"
+        )
+    if failed:
+        code = next(iter(failed.values())).code
+        raise KafkaError(code, f"{len(failed)} replica(s) could not be elected")
+    return 0
+
+
+def _partitions(options: Namespace) -> list[TopicPartition] | None:
+    """None: all of them."""
+    if options.topic is not None:
+        return [TopicPartition(options.topic, options.partition)]
+    if options.path_to_json_file is None:
+        return None
+    entries = listed(options.path_to_json_file, "partitions", partition=int)
+    partitions = [TopicPartition(each["topic"], each["partition"]) for each in entries]
+    if again := twice(partitions):
+        raise failure(f"Replica election data contains duplicate partitions: {again}")
+    return partitions
+
+
+def _comma(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(map(str, sorted(partitions)))

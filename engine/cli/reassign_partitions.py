@@ -1,0 +1,381 @@
+"""Move partitions to other brokers while all runs, as kafka-reassign-partitions.sh does.
+
+    reassign-partitions --generate --topics-to-move-json-file topics.json --broker-list 1,2,3
+    reassign-partitions --execute --reassignment-json-file moves.json --throttle 1000000
+    reassign-partitions --list
+    reassign-partitions --verify --reassignment-json-file moves.json
+    reassign-partitions --cancel --reassignment-json-file moves.json
+
+    topics.json     {"version": 1, "topics": [{"topic": "orders"}]}
+    moves.json      {"version": 1, "partitions":
+                        [{"topic": "orders", "partition": 0, "replicas": [2, 3]}]}
+
+--generate proposes a moves.json and changes nothing. --execute begins the moves: the new replicas
+copy the log while the old ones serve, and only when all of them are in sync do the old ones go.
+--throttle holds that copying back, in bytes per second of each broker; --verify tells how far it
+all is, and takes the throttle off once nothing is under way any more.
+
+Left out: racks, and moves from one directory of a broker to another ("log_dirs" other than "any").
+The throttle of a broker that is down stays as it is: only the broker itself can change it.
+"""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from engine.cli.options import add_bootstrap, connect
+from engine.model import TopicPartition
+
+if TYPE_CHECKING:
+    from engine.client.admin import Outcomes, Reassignment
+    from engine.client.cluster import ClusterView
+    from engine.errors import KafkaError
+
+T = TypeVar("T", bound=Hashable)
+Placement = dict[TopicPartition, Sequence[int]]  # the replicas of each partition
+
+VERSION = 1  # of both files
+BROKER_THROTTLES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+TOPIC_THROTTLES = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+
+
+class Action(NamedTuple):
+    run: "Callable[[ClusterView, Namespace], None]"
+    help: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_bootstrap(parser)
+    actions = parser.add_mutually_exclusive_group(required=True)
+    for name, action in ACTIONS.items():
+        actions.add_argument(
+            f"--{name}", dest="action", action="store_const", const=name, help=action.help
+        )
+    parser.add_argument("--topics-to-move-json-file", metavar="F", help="--generate: which topics")
+    parser.add_argument(
+        "--broker-list", type=_brokers, metavar="1,2,3", help="--generate: where they may be"
+    )
+    parser.add_argument(
+        "--reassignment-json-file", metavar="F", help="which partitions, and where they go"
+    )
+    parser.add_argument(
+        "--throttle", type=int, metavar="N", help="--execute: bytes per second, 1000 or more"
+    )
+    for name, help in (
+        ("additional", "--execute: while others are under way, or with another throttle for them"),
+        ("preserve-throttles", "--verify, --cancel: leave all throttles as they are"),
+    ):
+        parser.add_argument(f"--{name}", action="store_const", const=True, help=help)
+
+
+def run(options: Namespace) -> int:
+    from engine.cli.main import UsageError
+
+    action = ACTIONS[options.action]
+    every = {name for each in ACTIONS.values() for name in (*each.needs, *each.takes)}
+    given = {name for name in every if getattr(options, name.replace("-", "_")) is not None}
+    for name in action.needs:
+        if name not in given:
+            raise UsageError(f"--{options.action} needs --{name}")
+    for name in sorted(given.difference(action.needs, action.takes)):
+        raise UsageError(f"--{name} can't be used with --{options.action}")
+    with connect(options.bootstrap_server) as cluster:
+        action.run(cluster, options)
+    return 0
+
+
+# -- one function an action ------------------------------------------------------------------
+
+
+def _generate(cluster: "ClusterView", options: Namespace) -> None:
+    from random import randrange
+
+    from engine.controller.topics import spread
+
+    if again := twice(options.broker_list):
+        raise failure(f"Broker list contains duplicate entries: {again}")
+    topics = [each["topic"] for each in listed(options.topics_to_move_json_file, "topics")]
+    if again := twice(topics):
+        raise failure(f"List of topics to reassign contains duplicate entries: {again}")
+    current, proposed = _current(cluster, topics), dict[TopicPartition, Sequence[int]]()
+    alive = sorted(cluster.metadata.brokers.keys() & options.broker_list)
+    for topic in topics:
+        at = [replicas for partition, replicas in current.items() if partition.topic == topic]
+        start, shift = randrange(1000), randrange(1000)
+        for number, to in spread(len(at), len(at[0]), alive, start=start, shift=shift).items():
+            proposed[TopicPartition(topic, number)] = to
+    print(f"Current partition replica assignment\n{_json(current)}\n")
+    print(f"Proposed partition reassignment configuration\n{_json(proposed)}")
+
+
+def _execute(cluster: "ClusterView", options: Namespace) -> None:
+    from engine.client import admin
+
+    target = _target(options)
+    under_way = admin.list_reassignments(cluster)
+    if under_way and not options.additional:
+        raise failure(
+            "Cannot execute because there is an existing partition assignment.  Use --additional "
+            "to override this and create a new partition assignment in addition to the existing "
+            "one. The --additional flag can also be used to change the throttle by resubmitting "
+            "the current reassignment."
+        )
+    unknown = {broker for to in target.values() for broker in to} - cluster.metadata.brokers.keys()
+    if unknown:
+        raise failure(f"Unknown broker id {min(unknown)}")
+    known = _current(cluster, {partition.topic for partition in target})
+    current = {partition: at for partition, at in known.items() if partition in target}
+    print(f"Current partition replica assignment\n\n{_json(current)}\n")
+    print("Save this to use as the --reassignment-json-file option during rollback")
+    if options.throttle is not None and options.throttle >= 0:
+        print(
+            "Warning: You must run --verify periodically, until the reassignment completes, to "
+            "ensure the throttle is removed."
+        )
+        _throttle(cluster, options.throttle, _copies(under_way, target, current))
+    _check("Error reassigning partition(s)", admin.alter_reassignments(cluster, target))
+    print(f"Successfully started partition reassignment{_s(target)} for {_comma(sorted(target))}")
+
+
+def _verify(cluster: "ClusterView", options: Namespace) -> None:
+    from engine.client import admin
+
+    target = _target(options)
+    under_way = admin.list_reassignments(cluster)
+    topics = cluster.describe(None).topics
+    print("Status of partition reassignment:")
+    for partition, to in sorted(target.items()):
+        topic = topics.get(partition.topic)
+        found = topic.partitions.get(partition.partition) if topic else None
+        at = found.replicas if found else ()
+        if partition in under_way:
+            print(f"Reassignment of partition {partition} is still in progress.")
+        elif list(at) == list(to):
+            print(f"Reassignment of partition {partition} is complete.")
+        else:
+            print(
+                f"There is no active reassignment of partition {partition}, but replica set is "
+                f"{_comma(at)} rather than {_comma(to)}."
+            )
+    print()  # here Kafka tells of moves between directories
+    if not under_way and not options.preserve_throttles:
+        _clear_throttles(cluster, target)
+
+
+def _cancel(cluster: "ClusterView", options: Namespace) -> None:
+    from engine.client import admin
+
+    target = _target(options)
+    active = admin.list_reassignments(cluster, target)
+    if active:
+        outcomes = admin.alter_reassignments(cluster, dict.fromkeys(active))
+        _check(f"Error cancelling partition reassignment{_s(active)} for", outcomes)
+        done = _comma(sorted(active))
+        print(f"Successfully cancelled partition reassignment{_s(active)} for: {done}")
+    else:
+        print("None of the specified partition reassignments are active.")
+    print("None of the specified partition moves are active.")  # between directories, again
+    if not options.preserve_throttles:
+        _clear_throttles(cluster, target)
+
+
+def _list(cluster: "ClusterView", options: Namespace) -> None:
+    from engine.client import admin
+
+    under_way = sorted(admin.list_reassignments(cluster).items())
+    print("Current partition reassignments:" if under_way else "No partition reassignments found.")
+    for partition, (replicas, adding, removing) in under_way:
+        print(
+            f"{partition}: replicas: {_comma(replicas)}."
+            + (f" adding: {_comma(adding)}." if adding else "")
+            + (f" removing: {_comma(removing)}." if removing else "")
+        )
+
+
+_FILE = ("reassignment-json-file",)
+_KEEP = ("preserve-throttles",)
+ACTIONS = {
+    "generate": Action(
+        _generate,
+        "propose how the partitions of some topics could be spread, and change nothing",
+        ("topics-to-move-json-file", "broker-list"),
+    ),
+    "execute": Action(_execute, "begin the moves", _FILE, ("throttle", "additional")),
+    "verify": Action(_verify, "tell how far they are; end throttles after them", _FILE, _KEEP),
+    "cancel": Action(_cancel, "call them off, and end throttles", _FILE, _KEEP),
+    "list": Action(_list, "print what is under way"),
+}
+
+
+# -- throttles -------------------------------------------------------------------------------
+
+
+class Copies(NamedTuple):
+    """Who may be read from when a partition moves, and who reads."""
+
+    sources: frozenset[int]
+    destinations: frozenset[int]
+
+
+def _copies(
+    under_way: "Mapping[TopicPartition, Reassignment]", target: Placement, current: Placement
+) -> dict[TopicPartition, Copies]:
+    """Of moves that are under way, too: a topic has one throttle for all of its partitions."""
+    copies = {
+        partition: Copies(frozenset(each.replicas) - {*each.adding}, frozenset(each.adding))
+        for partition, each in under_way.items()
+    }
+    for partition, to in target.items():
+        known = copies.get(partition)
+        sources = known.sources if known else frozenset(current.get(partition, ()))
+        copies[partition] = Copies(sources, frozenset(to) - sources)
+    return copies
+
+
+def _throttle(cluster: "ClusterView", rate: int, copies: Mapping[TopicPartition, Copies]) -> None:
+    """Sources are held back as leaders, destinations as followers; other replicas are not."""
+    from engine.client.admin import Resource, alter_config
+
+    for topic in sorted({partition.topic for partition in copies}):
+        held = [
+            sorted(
+                f"{partition.partition}:{broker}"
+                for partition, sides in copies.items()
+                if partition.topic == topic
+                for broker in sides[side]
+            )
+            for side in range(len(TOPIC_THROTTLES))
+        ]
+        changes = dict(zip(TOPIC_THROTTLES, map(_comma, held), strict=True))
+        alter_config(cluster, Resource.TOPIC, topic, changes)
+    brokers = {broker for sides in copies.values() for side in sides for broker in side}
+    for broker in sorted(brokers & cluster.metadata.brokers.keys()):
+        rates = dict.fromkeys(BROKER_THROTTLES, str(rate))
+        alter_config(cluster, Resource.BROKER, str(broker), rates)
+    print(f"The inter-broker throttle limit was set to {rate} B/s")
+
+
+def _clear_throttles(cluster: "ClusterView", target: Placement) -> None:
+    """On all brokers: who was a source is not known any more."""
+    from engine.client.admin import Resource, alter_config
+
+    brokers = sorted(cluster.metadata.brokers)
+    print(f"Clearing broker-level throttles on broker{_s(brokers)} {_comma(brokers)}")
+    for broker in brokers:
+        alter_config(cluster, Resource.BROKER, str(broker), dict.fromkeys(BROKER_THROTTLES))
+    topics = sorted({partition.topic for partition in target})
+    print(f"Clearing topic-level throttles on topic{_s(topics)} {_comma(topics)}")
+    for topic in topics:
+        alter_config(cluster, Resource.TOPIC, topic, dict.fromkeys(TOPIC_THROTTLES))
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+def listed(path: str, key: str, **fields: type) -> list[dict[str, Any]]:
+    """What a JSON file lists under a key: objects with a topic, and with these fields."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except ValueError as error:
+        raise failure(f"{path} is not valid JSON: {error}") from error
+    entries = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise failure(f'{path} is missing the list "{key}"')
+    if (version := document.get("version", VERSION)) != VERSION:
+        raise failure(f"{path}: Not supported version field value {version}")
+    for entry in entries:
+        for name, kind in {"topic": str, **fields}.items():
+            if not isinstance(entry, dict) or not isinstance(entry.get(name), kind):
+                raise failure(f'{path}: no good "{name}" in {json.dumps(entry)}')
+    return entries
+
+
+def twice(values: Iterable[T]) -> str:
+    """Those that come more than once."""
+    return _comma(value for value, count in Counter(values).items() if count > 1)
+
+
+def failure(message: str) -> "KafkaError":
+    from engine.errors import ErrorCode, KafkaError
+
+    return KafkaError(ErrorCode.invalid_request, message)
+
+
+def _target(options: Namespace) -> Placement:
+    """Where --reassignment-json-file wants each partition."""
+    path = options.reassignment_json_file
+    entries = listed(path, "partitions", partition=int, replicas=list)
+    target: Placement = {}
+    for entry in entries:
+        partition, to = TopicPartition(entry["topic"], entry["partition"]), entry["replicas"]
+        directories = entry.get("log_dirs", ["any"] * len(to))
+        if not all(isinstance(broker, int) for broker in to):
+            raise failure(f"{path}: the replicas of {partition} are not all numbers of brokers")
+        if not to:
+            raise failure("Partition replica list cannot be empty")
+        if again := twice(to):
+            raise failure(
+                "Partition replica lists may not contain duplicate entries: "
+                f"{partition} contains multiple entries for {again}"
+            )
+        if directories != ["any"] * len(to):
+            raise failure(f'{path}: log_dirs of {partition} is not {len(to)} times "any"')
+        target[partition] = to
+    if not target:
+        raise failure("Partition reassignment list cannot be empty")
+    if again := twice(TopicPartition(each["topic"], each["partition"]) for each in entries):
+        raise failure(f"Partition reassignment contains duplicate topic partitions: {again}")
+    return target
+
+
+def _json(placement: Placement) -> str:
+    """What --reassignment-json-file takes."""
+    listed = [
+        {**partition._asdict(), "replicas": list(at), "log_dirs": ["any"] * len(at)}
+        for partition, at in sorted(placement.items())
+    ]
+    return json.dumps({"version": VERSION, "partitions": listed}, separators=(",", ":"))
+
+
+def _current(cluster: "ClusterView", topics: Iterable[str]) -> Placement:
+    from engine.client.cluster import unknown_topic
+
+    known, placement = cluster.describe(None).topics, dict[TopicPartition, Sequence[int]]()
+    for name in topics:
+        if name not in known:
+            raise unknown_topic(name, known)
+        for number, partition in known[name].partitions.items():
+            placement[TopicPartition(name, number)] = partition.replicas
+    return placement
+
+
+def _check(what: str, outcomes: "Outcomes") -> None:
+    from engine.errors import KafkaError
+
+    failed = [(partition, error) for partition, error in sorted(outcomes.items()) if error]
+    if failed:
+        told = "; ".join(f"{partition}: {error.message}" for partition, error in failed)
+        raise KafkaError(failed[0][1].code, f"{what}: {told}")
+
+
+def _brokers(text: str) -> list[int]:
+    try:
+        return [int(broker) for broker in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not of the form 1,2,3") from None
+
+
+def _comma(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _s(values: Sized) -> str:
+    return "" if len(values) == 1 else "s"

@@ -1,0 +1,67 @@
+"""What is wrong with the network, as a lab wants it: remembered here, kept by the brokers.
+
+    cut(1, 3)                 broker 1's link "3" and broker 3's link "1" let nothing out
+    cut(1, 3, both=False)     broker 1's link "3" only: what 1 sends no longer reaches 3
+    cut(1, "zookeeper")       broker 1's link "zookeeper": nothing out, nothing in
+
+A broker that is down or starting is given its faults when it starts (engine.broker.links).
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from engine.broker.links import VARIABLE, ZOOKEEPER, Link
+from engine.cluster.state import LinkState
+
+End = int | str  # a broker's number, or "zookeeper"
+
+
+class Faults:
+    def __init__(self) -> None:
+        self._links: defaultdict[int, dict[str, Link]] = defaultdict(dict)
+
+    def cut(self, source: End, target: End) -> int:
+        """What one sends no longer reaches the other. Returns the broker that keeps the link."""
+        broker, link = self._kept_for(source, target)
+        if source == ZOOKEEPER:
+            link.in_cut = True
+        else:
+            link.out_cut = True
+        return broker
+
+    def slow(self, one: End, other: End, ms: int) -> set[int]:
+        """In both directions; to and from ZooKeeper they are one link. Returns who keeps them."""
+        kept = [self._kept_for(one, other), self._kept_for(other, one)]
+        for _, link in kept:
+            link.delay = ms / 1000
+        return {broker for broker, _ in kept}
+
+    def heal(self) -> list[int]:
+        """Whole and quick again; returns the brokers that have to hear of it."""
+        brokers = [*self._links]
+        self._links.clear()
+        return brokers
+
+    def of(self, broker: int) -> dict[str, dict[str, Any]]:
+        """What a broker has to be told of its links."""
+        return {name: asdict(link) for name, link in self._links.get(broker, {}).items()}
+
+    def environment(self, broker: int) -> dict[str, str]:
+        return {VARIABLE: json.dumps(self.of(broker))}
+
+    def states(self) -> Iterator[LinkState]:
+        for broker, links in sorted(self._links.items()):
+            for name, link in links.items():
+                delay = round(link.delay * 1000)
+                if link.out_cut or delay:
+                    yield LinkState(str(broker), name, link.out_cut, delay)
+                if link.in_cut:
+                    yield LinkState(name, str(broker), True)
+
+    def _kept_for(self, source: End, target: End) -> tuple[int, Link]:
+        broker, other = (target, source) if source == ZOOKEEPER else (source, target)
+        assert isinstance(broker, int)
+        return broker, self._links[broker].setdefault(str(other), Link())

@@ -1,0 +1,228 @@
+"""A run in a file: what the states were and what happened, to be looked at again later.
+
+    {"t": 1700000000000, "controller": 1, "brokers": {"1": [...], ...}, "partitions": {...}, ...}
+    {"t": 1700000000104, "partitions": {"orders-0": [...]}}          only what has changed
+    {"t": 1700000000311, "events": [["broker.killed", ...], ...]}
+    {"t": 1700000060000}                                             the end
+
+One JSON value a line, compressed if the file's name ends in .gz. Nothing is written while nothing
+changes, and so the clocks of the brokers are not: in a recording they stand at the time of the
+last change. A file that ends in the middle of a line (its writer was killed) is read up to there.
+"""
+
+import gzip
+import json
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import IO, Any, Self
+
+from engine.cluster.state import (
+    BrokerState,
+    ClusterState,
+    FollowerState,
+    LinkState,
+    PartitionState,
+    ReplicaState,
+    Status,
+)
+from engine.cluster.stream import Happened
+from engine.model import TopicPartition
+
+INTERVAL = 0.1  # seconds
+FLUSH = 10  # intervals
+
+
+class Recorder:
+    """Writes from a thread of its own, until `stop`, or to the end of a with block."""
+
+    def __init__(
+        self,
+        path: Path,
+        state: Callable[[], ClusterState],
+        events: Callable[[int], list[Happened]],
+    ) -> None:
+        self.path = path
+        self._state = state
+        self._events = events
+        self._last: ClusterState | None = None
+        self._number = 0  # of the last event that is written
+        self._file = _open(path, "wt")
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"recording {path}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is there now, and close the file. An error of the disk is raised here."""
+        self._stopping.set()
+        self._thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            with self._file:
+                rounds, last = 0, False
+                while not last:
+                    last = self._stopping.wait(INTERVAL)
+                    self._write_what_is_new(last)
+                    rounds += 1
+                    if rounds % FLUSH == 0:
+                        self._file.flush()
+        except BaseException as error:
+            self._failure = error
+
+    def _write_what_is_new(self, last: bool) -> None:
+        state, events = self._state(), self._events(self._number)
+        line = _changes(self._last, state)
+        if events:
+            self._number = events[-1].number
+            line["events"] = events
+        if line or last:
+            self._file.write(json.dumps({"t": state.at, **line}, separators=(",", ":")) + "\n")
+        self._last = state
+
+
+class Recording:
+    """The states of a run in the order of time, and its events."""
+
+    def __init__(self, states: list[ClusterState], events: list[Happened]) -> None:
+        self._states = states
+        self._events = events
+        self._times = [state.at for state in states]
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        states: list[ClusterState] = []
+        events: list[Happened] = []
+        state = ClusterState(0, -1, {}, {})
+        for line in _lines(Path(path)):
+            state = _applied(state, line)
+            states.append(state)
+            events += [Happened(*each) for each in line.get("events", ())]
+        return cls(states, events)
+
+    @property
+    def start(self) -> int:
+        """ms since 1970"""
+        return self._times[0]
+
+    @property
+    def end(self) -> int:
+        return self._times[-1]
+
+    def at(self, time: int) -> ClusterState:
+        """The state as it was then; before the beginning, the first."""
+        return self._states[max(bisect_right(self._times, time) - 1, 0)]
+
+    def events(self, after: int = 0) -> list[Happened]:
+        return [event for event in self._events if event.number > after]
+
+    def __iter__(self) -> Iterator[ClusterState]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+
+def _open(path: Path, mode: str) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, mode, encoding="utf-8")  # type: ignore[return-value]
+    return path.open(mode, encoding="utf-8")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with _open(path, "rt") as file, suppress(EOFError, json.JSONDecodeError):
+        for line in file:
+            yield json.loads(line)
+
+
+# -- what has changed ------------------------------------------------------------------------
+
+
+def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
+    old = old or ClusterState(0, 0, {}, {})
+    changes: dict[str, Any] = {}
+    if new.controller != old.controller:
+        changes["controller"] = new.controller
+    if new.links != old.links:
+        changes["links"] = [astuple(link) for link in new.links]
+    brokers = {
+        number: _broker_row(broker)
+        for number, broker in new.brokers.items()
+        if number not in old.brokers or _timeless(broker) != _timeless(old.brokers[number])
+    }
+    partitions: dict[str, Any] = {
+        str(partition): _partition_row(state)
+        for partition, state in new.partitions.items()
+        if old.partitions.get(partition) is not state
+    }
+    partitions |= {str(partition): None for partition in old.partitions.keys() - new.partitions}
+    return (
+        changes
+        | ({"brokers": brokers} if brokers else {})
+        | ({"partitions": partitions} if partitions else {})
+    )
+
+
+def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
+    brokers, partitions = dict(state.brokers), dict(state.partitions)
+    for number, row in line.get("brokers", {}).items():
+        brokers[int(number)] = _parse_broker(row)
+    for name, row in line.get("partitions", {}).items():
+        topic, _, partition = name.rpartition("-")
+        if row is None:
+            del partitions[TopicPartition(topic, int(partition))]
+        else:
+            partitions[TopicPartition(topic, int(partition))] = _parse_partition(row)
+    links = state.links
+    if "links" in line:
+        links = tuple(LinkState(*each) for each in line["links"])
+    controller = line.get("controller", state.controller)
+    return ClusterState(line["t"], controller, brokers, partitions, links)
+
+
+def _timeless(broker: BrokerState) -> BrokerState:
+    return replace(broker, at=0)
+
+
+def _broker_row(broker: BrokerState) -> list[Any]:
+    status, *others = astuple(broker)
+    return [status.value, *others]
+
+
+def _parse_broker(row: list[Any]) -> BrokerState:
+    status, *others = row
+    broker = BrokerState(Status(status), *others)
+    return replace(broker, brokers=tuple(broker.brokers))
+
+
+def _partition_row(state: PartitionState) -> list[Any]:
+    return [
+        *(state.leader, state.leader_epoch, state.isr, state.assignment),
+        {number: astuple(replica) for number, replica in state.replicas.items()},
+        {number: astuple(follower) for number, follower in state.followers.items()},
+    ]
+
+
+def _parse_partition(row: list[Any]) -> PartitionState:
+    leader, epoch, isr, assignment, replicas, followers = row
+    return PartitionState(
+        leader,
+        epoch,
+        tuple(isr),
+        tuple(assignment),
+        {int(number): ReplicaState(*each) for number, each in replicas.items()},
+        {int(number): FollowerState(*each) for number, each in followers.items()},
+    )

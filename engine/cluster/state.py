@@ -1,0 +1,117 @@
+"""A snapshot of a cluster: who is alive, who leads, who is in sync, what is committed.
+
+    ClusterState ── brokers ──── BrokerState     its process, its session, its own clock
+                 ├─ partitions ─ PartitionState ── replicas ── ReplicaState    as each has it
+                 │                              └─ followers ─ FollowerState   as the leader sees it
+                 └─ links ────── LinkState       only those that are not as they should be
+
+Each broker tells of itself, so the parts may be some milliseconds apart, and two brokers may be
+of two minds about a partition: then the higher leader epoch is right, and in it the leader. Of a
+broker that does not answer (killed, paused, hanging) the last that was known is shown, and marked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Self
+
+from engine.model import TopicPartition
+
+NOBODY = -1
+
+
+class Status(Enum):
+    """Of a broker's process."""
+
+    UP = "up"
+    PAUSED = "paused"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    status: Status
+    answers: bool  # what is told of it is of now; otherwise it is the last that was known
+    pid: int
+    port: int
+    at: int = 0  # its own clock when it answered, ms since 1970
+    epoch: int = NOBODY  # the broker epoch: another one with each registration
+    session: int | None = None  # with ZooKeeper; None: no connection
+    controller: int = NOBODY  # who it believes is controller
+    controller_epoch: int = 0  # the highest that it has heard of
+    active: bool = False  # it believes to be controller itself
+    brokers: tuple[int, ...] = ()  # whom it believes alive
+    connections: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    role: str  # leader, follower, none (never told), offline (its disk)
+    leader_epoch: int
+    log_start: int
+    high_watermark: int
+    log_end: int
+    size: int  # bytes
+    segments: int
+    answers: bool  # its broker does
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerState:
+    log_end: int  # by its fetches
+    behind_since: int  # when it last had all, by the leader's clock (0: never); -1: it has all now
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    leader: int  # -1: nobody
+    leader_epoch: int
+    isr: tuple[int, ...]
+    assignment: tuple[int, ...]  # the preferred leader first
+    replicas: Mapping[int, ReplicaState]
+    followers: Mapping[int, FollowerState]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """What one end sends to the other: a broker's number, or "zookeeper"."""
+
+    source: str
+    target: str
+    cut: bool
+    delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    at: int  # when it was asked for, ms since 1970
+    controller: int  # -1: nobody
+    brokers: Mapping[int, BrokerState]
+    partitions: Mapping[TopicPartition, PartitionState]
+    links: tuple[LinkState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one broker tells of one of its replicas; the order is that of the control door."""
+
+    role: str
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    assignment: tuple[int, ...]
+    replica: ReplicaState
+    followers: Mapping[int, FollowerState] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, told: list[Any]) -> Self:
+        role, leader, epoch, isr, assignment, start, committed, end, size, segments, others = told
+        return cls(
+            role,
+            leader,
+            epoch,
+            tuple(isr),
+            tuple(assignment),
+            ReplicaState(role, epoch, start, committed, end, size, segments, True),
+            {each: FollowerState(known, since) for each, known, since in others},
+        )

@@ -1,0 +1,122 @@
+"""Elections that are not forced: back to the preferred leader, unclean by order, before a stop.
+
+    ElectLeaders                            a client asks, partition by partition
+    /admin/preferred_replica_election       the same, the old way
+    Rebalance                               by itself, where a broker leads too little of its own
+    ControlledShutdown                      a broker wants to stop: let others lead first
+
+The preferred leader is the first replica. Leaders drift away from it with every failure, and
+without a way back a broker that was down would lead nothing any more.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from engine.controller import znodes
+from engine.controller.asks import Exists, Get, Work
+from engine.controller.context import Replica
+from engine.controller.election import Rule
+from engine.controller.partitions import Partitions
+from engine.controller.replicas import Replicas, State
+from engine.controller.term import Term, readable
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+
+Outcomes = dict[TopicPartition, KafkaError | None]
+
+
+class Leaders:
+    def __init__(self, term: Term, partitions: Partitions, replicas: Replicas) -> None:
+        self._term = term
+        self._context = term.context
+        self._partitions = partitions
+        self._replicas = replicas
+
+    def elect(self, partitions: Iterable[TopicPartition] | None, unclean: bool) -> Work[Outcomes]:
+        asked = sorted(self._context.assignments if partitions is None else partitions)
+        outcomes: Outcomes = {each: self._fault(each, unclean) for each in asked}
+        wanted = [each for each, fault in outcomes.items() if fault is None]
+        rule, code = (
+            (Rule.OFFLINE, ErrorCode.eligible_leaders_not_available)
+            if unclean
+            else (Rule.PREFERRED, ErrorCode.preferred_leader_not_available)
+        )
+        elected = yield from self._partitions.bring_online(wanted, rule, unclean=unclean)
+        for each in wanted:
+            if each not in elected:
+                why = f"Failed to elect leader for partition {each} under strategy {rule.name}"
+                outcomes[each] = KafkaError(code, why)
+        return outcomes
+
+    def _fault(self, partition: TopicPartition, unclean: bool) -> KafkaError | None:
+        """Why there is nothing to elect."""
+        code, text = ErrorCode.unknown_topic_or_partition, "The partition does not exist."
+        if partition in self._context.assignments:
+            good = self._context.live if unclean else self._context.replicas(partition)[:1]
+            if self._context.deleted(partition):
+                code, text = ErrorCode.invalid_topic_exception, "The topic is being deleted"
+            elif self._context.leader(partition) in good:
+                code = ErrorCode.election_not_needed
+                text = "Leader election not needed for topic partition."
+            else:
+                return None
+        return KafkaError(code, text)
+
+    def look(self) -> Work[None]:
+        """/admin/preferred_replica_election. Done or not, the request is taken away."""
+        path = znodes.PREFERRED_ELECTION
+        _, node = yield [Exists(path, watch=True), Get(path)]
+        if node is not None:
+            yield from self.elect(readable(znodes.decode_partitions, node) or (), unclean=False)
+            yield from self._term.delete([path])
+
+    def rebalance(self) -> Work[None]:
+        """Where too much of what a broker should lead is led elsewhere, it gets all of it back."""
+        if self._context.moving:
+            return
+        own: dict[int, int] = defaultdict(int)  # how many partitions a broker should lead
+        elsewhere: dict[int, list[TopicPartition]] = defaultdict(list)
+        for partition, known in self._context.led():
+            preferred = self._context.replicas(partition)[0]
+            own[preferred] += 1
+            if known.state.leader != preferred:
+                elsewhere[preferred].append(partition)
+        limit = self._term.config.leader_imbalance_per_broker_percentage
+        wanted = [
+            partition
+            for broker, partitions in sorted(elsewhere.items())
+            if 100 * len(partitions) > limit * own[broker]
+            for partition in partitions
+            if self._may_lead(broker, partition)
+        ]
+        yield from self._partitions.bring_online(wanted, Rule.PREFERRED)
+
+    def _may_lead(self, broker: int, partition: TopicPartition) -> bool:
+        in_sync = broker in self._context.leadership[partition].state.isr
+        return in_sync and self._context.online(broker, partition)
+
+    def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | KafkaError]:
+        """Returns what it still leads, as there is nobody else to do it."""
+        alive = self._context.brokers.get(broker)
+        if alive is None:
+            return KafkaError(ErrorCode.broker_not_available, f"Broker id {broker} does not exist.")
+        if broker_epoch < alive.epoch:
+            return KafkaError(
+                ErrorCode.stale_broker_epoch,
+                f"Received controlled shutdown request from an old broker epoch {broker_epoch} "
+                f"for broker {broker}. Current broker epoch is {alive.epoch}.",
+            )
+        self._context.shutting_down.add(broker)
+        held = [
+            partition
+            for partition, _ in self._context.led()
+            if broker in (replicas := self._context.replicas(partition)) and len(replicas) > 1
+        ]
+        leads = [each for each in held if self._context.leader(each) == broker]
+        follows = [each for each in held if self._context.leader(each) != broker]
+        yield from self._partitions.bring_online(leads, Rule.SHUTDOWN)
+        for partition in follows:  # before it leaves the ISR: else it would be let in again
+            self._term.batch.stop(broker, partition, delete=False)
+        self._term.batch.send()
+        yield from self._replicas.move([Replica(each, broker) for each in follows], State.OFFLINE)
+        return {each for each in held if self._context.leader(each) == broker}

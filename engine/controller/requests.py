@@ -1,0 +1,202 @@
+"""What the brokers must be told after a step, gathered, and sent as few requests.
+
+    LeaderAndIsr      to each replica: lead, or follow that leader, in this epoch
+    UpdateMetadata    to every live broker: who leads what, and who is alive
+    StopReplica       to a replica that is to stop, and perhaps to delete its log
+
+In this order: a new leader leads before a client can hear of it, and a replica that has to go is
+let go of last. What stands in a request is what the controller knows when it is sent.
+
+A broker hears only what was meant for its present life: the broker epoch in each request says so.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from engine.controller.context import Context, LiveBroker
+from engine.model import TopicPartition
+from engine.wire.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from engine.wire.messages.stop_replica import (
+    EPOCH_DURING_DELETE,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+)
+from engine.wire.messages.update_metadata import (
+    LEADER_DURING_DELETE,
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+NO_EPOCH = -1
+PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Request(NamedTuple):
+    broker: int
+    broker_epoch: int  # of the life it is meant for; it is dropped when that life is over
+    message: Message
+
+
+class Batch:
+    def __init__(
+        self, context: Context, controller_id: int, controller_epoch: int, outbox: list[Request]
+    ) -> None:
+        self._context = context
+        self._sender = {"controller_id": controller_id, "controller_epoch": controller_epoch}
+        self._outbox = outbox
+        self._roles: dict[int, dict[TopicPartition, bool]] = defaultdict(dict)  # is it new?
+        self._stops: dict[int, dict[TopicPartition, bool]] = defaultdict(dict)  # delete it?
+        self._told: set[int] = set()
+        self._news: dict[TopicPartition, None] = {}  # in the order in which they came up
+
+    # -- what is to be said --------------------------------------------------------------
+
+    def role(self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False) -> None:
+        """Lead or follow; and everybody is to hear who leads."""
+        for broker in brokers:
+            roles = self._roles[broker]
+            roles[partition] = new or roles.get(partition, False)
+        self.metadata(self._context.brokers, (partition,))
+
+    def stop(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
+        stops = self._stops[broker]
+        stops[partition] = delete or stops.get(partition, False)
+
+    def metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
+        """With or without partitions, these brokers hear who is alive."""
+        self._told.update(brokers)
+        self._news.update(dict.fromkeys(partitions))
+
+    # -- saying it -----------------------------------------------------------------------
+
+    def send(self) -> None:
+        self._send_roles()
+        self._send_news()
+        self._send_stops()
+        for gathered in (self._roles, self._stops, self._told, self._news):
+            gathered.clear()
+
+    def _post(self, broker: int, kind: Callable[..., Message], **fields: Any) -> None:
+        epoch = self._context.brokers[broker].epoch
+        message = kind(**self._sender, broker_epoch=epoch, **fields)
+        self._outbox.append(Request(broker, epoch, message))
+
+    def _send_roles(self) -> None:
+        known: dict[tuple[TopicPartition, bool], LeaderAndIsrPartitionState] = {}
+        for broker, roles in self._alive(self._roles):
+            for each in roles.items() - known.keys():
+                known[each] = self._role_state(*each)
+            states = {each[0]: known[each] for each in roles.items()}
+            leaders = {state.leader for state in states.values()} & self._context.brokers.keys()
+            self._post(
+                broker,
+                LeaderAndIsrRequest,
+                topic_states=self._topics(LeaderAndIsrTopicState, states),
+                live_leaders=tuple(map(self._address, sorted(leaders))),
+            )
+
+    def _role_state(self, partition: TopicPartition, new: bool) -> LeaderAndIsrPartitionState:
+        state, version = self._context.leadership[partition]
+        assigned = self._context.assignments[partition]
+        return LeaderAndIsrPartitionState(
+            partition_index=partition.partition,
+            **state._asdict(),
+            zk_version=version,
+            replicas=assigned.replicas,
+            adding_replicas=assigned.adding,
+            removing_replicas=assigned.removing,
+            is_new=new,
+        )
+
+    def _address(self, broker: int) -> LeaderAndIsrLiveLeader:
+        endpoint = self._context.brokers[broker].registration.endpoints[0]
+        return LeaderAndIsrLiveLeader(broker_id=broker, host_name=endpoint.host, port=endpoint.port)
+
+    def _send_news(self) -> None:
+        context = self._context
+        known = [each for each in self._news if each in context.leadership]
+        states = {each: self._news_state(each) for each in known}
+        topics = self._topics(UpdateMetadataTopicState, states)
+        live = tuple(_describe(*item) for item in sorted(context.brokers.items()))
+        for broker in sorted(self._told & context.brokers.keys()):
+            self._post(broker, UpdateMetadataRequest, topic_states=topics, live_brokers=live)
+
+    def _news_state(self, partition: TopicPartition) -> UpdateMetadataPartitionState:
+        state, version = self._context.leadership[partition]
+        if self._context.deleted(partition):
+            state, version = state._replace(leader=LEADER_DURING_DELETE, leader_epoch=0), 0
+        replicas = self._context.replicas(partition)
+        offline = tuple(each for each in replicas if not self._context.online(each, partition))
+        return UpdateMetadataPartitionState(
+            partition_index=partition.partition,
+            **state._asdict(),
+            zk_version=version,
+            replicas=replicas,
+            offline_replicas=offline,
+        )
+
+    def _send_stops(self) -> None:
+        for broker, stops in self._alive(self._stops):
+            states = {
+                partition: StopReplicaPartitionState(
+                    partition_index=partition.partition,
+                    leader_epoch=self._stop_epoch(partition),
+                    delete_partition=delete,
+                )
+                for partition, delete in stops.items()
+            }
+            topics = tuple(
+                StopReplicaTopicState(topic_name=topic, partition_states=listed)
+                for topic, listed in _by_topic(states)
+            )
+            self._post(broker, StopReplicaRequest, topic_states=topics)
+
+    def _stop_epoch(self, partition: TopicPartition) -> int:
+        if self._context.deleted(partition):
+            return EPOCH_DURING_DELETE
+        known = self._context.leadership.get(partition)
+        return known.state.leader_epoch if known else NO_EPOCH
+
+    def _alive(self, gathered: Mapping[int, S]) -> list[tuple[int, S]]:
+        """A broker that is gone needs not be told: it will hear everything when it is back."""
+        return [item for item in sorted(gathered.items()) if item[0] in self._context.brokers]
+
+    def _topics(
+        self, kind: Callable[..., T], states: Mapping[TopicPartition, Any]
+    ) -> tuple[T, ...]:
+        ids = self._context.topic_ids
+        return tuple(
+            kind(topic_name=topic, topic_id=ids[topic], partition_states=listed)
+            for topic, listed in _by_topic(states)
+        )
+
+
+def _describe(broker: int, alive: LiveBroker) -> UpdateMetadataBroker:
+    endpoints = tuple(
+        UpdateMetadataEndpoint(
+            port=port, host=host, listener=listener, security_protocol=PROTOCOLS[protocol]
+        )
+        for listener, host, port, protocol in alive.registration.endpoints
+    )
+    return UpdateMetadataBroker(id=broker, endpoints=endpoints, rack=alive.registration.rack)
+
+
+def _by_topic(states: Mapping[TopicPartition, S]) -> list[tuple[str, tuple[S, ...]]]:
+    topics: dict[str, list[S]] = defaultdict(list)
+    for partition, state in states.items():
+        topics[partition.topic].append(state)
+    return [(topic, tuple(listed)) for topic, listed in topics.items()]

@@ -1,0 +1,255 @@
+"""A producer and a consumer of the simulated cluster, in as few words as possible.
+
+    send ──> Locate, of any broker ──> Produce, to the leader ──> Delivery
+              ^                            │
+              └─── after 100 ms, anew ─────┘  an error that may pass, while there is patience
+
+One batch holds one record, and of a partition one is on its way at a time, so nothing comes out of
+order. An idempotent producer numbers its records: what is sent twice is stored once. Once it has
+given up on one it cannot know whether the cluster has it, and begins anew under another id.
+
+Left out: what a client must do to find a broker that answers. The world names one.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.broker.metadata import PartitionInfo
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.replication.reading import ANY_EPOCH
+from engine.sim.node import machine
+from engine.sim.process import Line, Process
+from engine.sim.serving import ALL, Consume, Consumed, Locate, Produce, Produced
+from engine.storage import records
+from engine.storage.batch import scan
+from engine.storage.records import Record
+
+BACKOFF = 100  # ms, retry.backoff.ms
+TIMEOUT = 30_000  # ms, request.timeout.ms
+FINAL = frozenset(  # all other errors may pass
+    {
+        ErrorCode.invalid_record,
+        ErrorCode.message_too_large,
+        ErrorCode.out_of_order_sequence_number,
+        ErrorCode.invalid_producer_epoch,
+    }
+)
+
+
+class Delivery:
+    """One record, from its sending until it is known what became of it."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        value: str,
+        acks: int,
+        idempotent: bool,
+        until: int,
+        to: int | None,
+    ) -> None:
+        self.partition = partition
+        self.value = value
+        self.acks = acks
+        self.idempotent = idempotent
+        self.until = until  # when patience ends
+        self.to = to  # this broker, whoever leads
+        self.batch = b""  # as it is sent, again and again
+        self.tries = 0
+        self.done_at: int | None = None
+        self.code = ErrorCode.none  # the last one that was heard
+        self.offset = -1  # -1: nobody said
+
+    @property
+    def done(self) -> bool:
+        return self.done_at is not None
+
+
+class Row(NamedTuple):
+    """What a consumer sees."""
+
+    offset: int
+    value: str
+    leader_epoch: int
+
+
+class Seen(NamedTuple):
+    code: ErrorCode
+    rows: list[Row]
+    high_watermark: int = -1
+    preferred: int = -1
+
+
+class Client:
+    def __init__(
+        self,
+        process: Process,
+        brokers: Callable[[], list[int]],  # whom to ask for metadata, in this order
+        new_id: Callable[[], int],
+        timeout: int = TIMEOUT,
+    ) -> None:
+        self._process = process
+        self._brokers = brokers
+        self._new_id = new_id
+        self._timeout = timeout
+        self._lines: dict[int, deque[Line]] = {}  # that are free, by broker
+        self._waiting: dict[TopicPartition, deque[Delivery]] = {}
+        self._leaders: dict[TopicPartition, int] = {}
+        self._sequences: dict[TopicPartition, tuple[int, int]] = {}  # (producer id, next number)
+
+    # -- producing -----------------------------------------------------------------------
+
+    def send(
+        self,
+        partition: TopicPartition,
+        value: str,
+        *,
+        acks: int = ALL,
+        idempotent: bool = True,
+        patience: int = 120_000,  # ms, delivery.timeout.ms
+        to: int | None = None,
+    ) -> Delivery:
+        until = self._process.clock.now + patience
+        delivery = Delivery(partition, value, acks, idempotent and acks == ALL, until, to)
+        waiting = self._waiting.setdefault(partition, deque())
+        waiting.append(delivery)
+        if len(waiting) == 1:
+            self._process.after(0, self._next, partition)
+        return delivery
+
+    def _batch(self, delivery: Delivery) -> bytes:
+        now, partition = self._process.clock.now, delivery.partition
+        record = [Record(0, now, None, delivery.value.encode())]
+        if not delivery.idempotent:
+            return records.encode(record)
+        producer, number = self._sequences.get(partition) or (self._new_id(), 0)
+        self._sequences[partition] = producer, number + 1
+        return records.encode(record, producer_id=producer, producer_epoch=0, base_sequence=number)
+
+    def _next(self, partition: TopicPartition) -> None:
+        """The first that waits; if it is to go to the leader, who is that?"""
+        if not self._waiting[partition]:
+            return
+        delivery = self._waiting[partition][0]
+        delivery.batch = delivery.batch or self._batch(delivery)
+        if delivery.to is not None:
+            self._send(delivery, delivery.to)
+        elif partition in self._leaders:
+            self._send(delivery, self._leaders[partition])
+        else:
+            self.locate(partition, lambda info: self._found(delivery, info))
+
+    def _found(self, delivery: Delivery, info: PartitionInfo | None) -> None:
+        if info is not None and info.leader >= 0:
+            self._leaders[delivery.partition] = info.leader
+            self._send(delivery, info.leader)
+        else:
+            code = ErrorCode.unknown_topic_or_partition if info is None else None
+            self._failed(delivery, code or ErrorCode.leader_not_available)
+
+    def _send(self, delivery: Delivery, broker: int) -> None:
+        request = Produce(delivery.partition, delivery.batch, delivery.acks, self._timeout)
+        delivery.tries += 1
+        if delivery.acks == 0:  # nobody will say what became of it
+            line = Line(self._process, machine(broker), self._timeout)
+            line.ask(request, lambda answer: None)
+            line.close()
+            self._process.after(0, self._settle, delivery)
+        else:
+            self._ask(broker, request, lambda answer: self._answered(delivery, answer))
+
+    def _answered(self, delivery: Delivery, answer: Produced | None) -> None:
+        if answer is None:
+            self._failed(delivery, ErrorCode.network_exception)
+        elif answer.code != ErrorCode.none:
+            self._failed(delivery, answer.code)
+        else:
+            delivery.code, delivery.offset = ErrorCode.none, answer.offset
+            self._settle(delivery)
+
+    def _failed(self, delivery: Delivery, code: ErrorCode) -> None:
+        delivery.code = code
+        self._leaders.pop(delivery.partition, None)
+        if code in FINAL or self._process.clock.now + BACKOFF > delivery.until:
+            self._sequences.pop(delivery.partition, None)
+            self._settle(delivery)
+        else:
+            self._process.after(BACKOFF, self._next, delivery.partition)
+
+    def _settle(self, delivery: Delivery) -> None:
+        delivery.done_at = self._process.clock.now
+        self._waiting[delivery.partition].popleft()
+        self._next(delivery.partition)
+
+    # -- asking --------------------------------------------------------------------------
+
+    def locate(
+        self, partition: TopicPartition, done: Callable[[PartitionInfo | None], object]
+    ) -> None:
+        """Who leads, as the first broker says that says anything."""
+        self._locate(partition, self._brokers(), done)
+
+    def _locate(
+        self,
+        partition: TopicPartition,
+        brokers: list[int],
+        done: Callable[[PartitionInfo | None], object],
+    ) -> None:
+        if not brokers:
+            done(None)
+            return
+
+        def heard(info: PartitionInfo | None) -> None:
+            if info is None:
+                self._locate(partition, brokers[1:], done)
+            else:
+                done(info)
+
+        self._ask(brokers[0], Locate(partition), heard)
+
+    def consume(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        broker: int,
+        done: Callable[[Seen], object],
+        *,
+        leader_epoch: int = ANY_EPOCH,
+        anywhere: bool = False,
+        rack: str = "",
+    ) -> None:
+        """What one broker lets a consumer see."""
+
+        def heard(answer: Consumed | None) -> None:
+            if answer is None or answer.read is None:
+                done(Seen(answer.code if answer else ErrorCode.network_exception, []))
+                return
+            rows = rows_of(answer.read.records.read(), offset)
+            done(Seen(answer.code, rows, answer.read.high_watermark, answer.read.preferred))
+
+        self._ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), heard)
+
+    def _ask(self, broker: int, question: object, done: Callable[[Any], object]) -> None:
+        line = self._line(broker)
+
+        def heard(answer: Any) -> None:
+            self._lines[broker].append(line)
+            done(answer)
+
+        line.ask(question, heard)
+
+    def _line(self, broker: int) -> Line:
+        free = self._lines.setdefault(broker, deque())
+        return free.popleft() if free else Line(self._process, machine(broker), self._timeout)
+
+
+def rows_of(data: bytes, offset: int = 0) -> list[Row]:
+    """The records in some batches, from an offset on."""
+    return [
+        Row(record.offset, (record.value or b"").decode(), header.leader_epoch)
+        for position, header in scan(data)
+        for record in records.decode(data[position : position + header.size])
+        if record.offset >= offset
+    ]

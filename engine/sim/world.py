@@ -1,0 +1,299 @@
+"""A whole cluster in one process, on a clock that runs as fast as it can.
+
+    world = World(seed=7, brokers=3)
+    world.create("orders", [[1, 2, 3]], **{"min.insync.replicas": "2"})
+    world.until(lambda: world.leader(ORDERS) == 1)
+    world.client.send(ORDERS, "a")
+    world.kill(1)
+    world.run(20_000)                      # 20 seconds, in a moment
+
+            client ──┐
+       broker-1 ─────┤
+       broker-2 ─────┼── Network ── zookeeper          Clock, Random
+       broker-3 ─────┘
+
+Everything that decides is the engine's own code; what is simulated is time, the network, ZooKeeper
+and the disks. All chance comes from one seeded source, so the same seed and the same steps make
+the same history to the last event. To go back in time, or to see what would have happened if, is
+to begin again with the same seed and stop earlier.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from random import Random
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from engine.broker.metadata import PartitionInfo
+from engine.config import BrokerConfig, TopicConfig
+from engine.controller import znodes
+from engine.controller.asks import Ask, Create, Delete, Get, Multi, Node, Reason, Refused, Set
+from engine.controller.events import AlterReassignments, ElectLeaders
+from engine.controller.events import Event as Wish
+from engine.controller.znodes import PartitionState
+from engine.model import Event, TopicPartition
+from engine.sim import node as nodes
+from engine.sim.client import Client, Seen
+from engine.sim.clock import Clock
+from engine.sim.keeper import Ensemble
+from engine.sim.network import Network
+from engine.sim.node import machine, overrides_of
+from engine.sim.process import Process
+
+START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
+FOREVER = 2**40  # ms: the administrator's session
+NOBODY = 0  # as whom ZooKeeper's own events are told
+
+
+FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
+
+
+class Happened(NamedTuple):
+    at: int  # ms since the world began
+    broker: int  # who tells it; 0: ZooKeeper
+    event: Event
+
+
+class World:
+    def __init__(
+        self,
+        seed: int = 0,
+        brokers: int | Sequence[int] = 3,
+        *,
+        delay: tuple[int, int] = (1, 1),
+        config: Mapping[str, str] | None = None,
+        each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
+    ) -> None:
+        self.random = Random(seed)
+        self.clock = Clock(START)
+        self.network = Network(self.clock, self.random, delay)
+        self.ensemble = Ensemble(self.clock, self.network)
+        self.zookeeper = self.ensemble.model
+        self.events: list[Happened] = []
+        self.nodes: dict[int, nodes.Node] = {}
+        self._config = dict(config or {})
+        self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
+        self._configs: dict[tuple[int, str, bytes], TopicConfig] = {}
+        self.ensemble.answered.append(self._note_fencing)
+        ids = count(1000)
+        process = Process(self.clock, self.network, "client")
+        self.client = Client(process, self._answering, lambda: next(ids))
+        for broker in range(1, brokers + 1) if isinstance(brokers, int) else brokers:
+            self.add(broker, **(each or {}).get(broker, {}))
+
+    # -- time ----------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the world began."""
+        return self.clock.now - START
+
+    def run(self, milliseconds: int) -> None:
+        self.clock.run_until(self.clock.now + milliseconds)
+
+    def until(self, condition: Callable[[], bool], limit: int = 60_000) -> bool:
+        """Go on until something is true; False if it is not within so many milliseconds."""
+        end = self.clock.now + limit
+        while not condition():
+            due = self.clock.due()
+            if due is None or due > end:
+                self.clock.run_until(end)
+                return condition()
+            self.clock.step()
+        return True
+
+    # -- brokers -------------------------------------------------------------------------
+
+    def add(self, broker: int, **settings: str) -> None:
+        """A new machine, with an empty disk, and the broker on it started."""
+        given = {**self._config, **{name.replace("_", "."): it for name, it in settings.items()}}
+        self.nodes[broker] = nodes.Node(
+            broker,
+            self.clock,
+            self.network,
+            self.random,
+            self._config_of,
+            self._note,
+            **given,
+        )
+        self.start(broker)
+
+    def __getitem__(self, broker: int) -> nodes.Node:
+        return self.nodes[broker]
+
+    def start(self, broker: int) -> None:
+        self.nodes[broker].start()
+
+    def kill(self, broker: int) -> None:
+        self.nodes[broker].kill()
+
+    def power_cut(self, broker: int) -> None:
+        self.nodes[broker].power_cut()
+
+    def stop(self, broker: int) -> None:
+        """In order, which takes a while."""
+        self.nodes[broker].stop()
+
+    def pause(self, broker: int) -> None:
+        self.nodes[broker].pause()
+
+    def resume(self, broker: int) -> None:
+        self.nodes[broker].resume()
+
+    def expire(self, broker: int) -> None:
+        """ZooKeeper ends a broker's session, whatever the reason."""
+        self.ensemble.session(self.nodes[broker].running.keeper.session).expire()
+
+    @property
+    def controller(self) -> int | None:
+        """Who is it, as /controller says?"""
+        data = self.get(znodes.CONTROLLER)
+        return znodes.Controller.decode(data).broker_id if data else None
+
+    # -- the network ---------------------------------------------------------------------
+
+    def cut(self, one: int | str, other: int | str, *, both: bool = True) -> None:
+        self.network.cut(_name(one), _name(other), both=both)
+
+    def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
+        """Cut links are whole again, slow ones quick, and nothing is lost any more."""
+        pair = [None if each is None else _name(each) for each in (one, other)]
+        self.network.heal(*pair)
+
+    def slow(self, one: int | str, other: int | str, delay: int, *, both: bool = True) -> None:
+        """Each message takes so many milliseconds."""
+        self.network.way(_name(one), _name(other)).delay = (delay, delay)
+        if both:
+            self.slow(other, one, delay, both=False)
+
+    def lose(self, one: int | str, other: int | str, share: float, *, both: bool = True) -> None:
+        """So many of the messages are lost."""
+        self.network.way(_name(one), _name(other)).loss = share
+        if both:
+            self.lose(other, one, share, both=False)
+
+    # -- administration ------------------------------------------------------------------
+
+    def ask(self, ask: Ask) -> Any:
+        """Put a question to ZooKeeper, as an administrator with a shell of its own."""
+        return self.zookeeper.answer(self._admin, ask)
+
+    def get(self, path: str) -> bytes | None:
+        found: Node | None = self.ask(Get(path))
+        return found.data if found else None
+
+    def create(self, topic: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
+        """The wish for a topic; its leaders come in a moment."""
+        partitions = {n: znodes.Replicas(tuple(ids)) for n, ids in enumerate(replicas)}
+        node = znodes.Topic(UUID(int=self.random.getrandbits(128), version=4), partitions)
+        overrides = {name.replace("_", "."): value for name, value in config.items()}
+        self._must(
+            Multi(
+                (
+                    Create(znodes.config_path("topics", topic), znodes.encode_config(overrides)),
+                    Create(znodes.topic_path(topic), node.encode()),
+                )
+            )
+        )
+
+    def delete(self, topic: str) -> None:
+        self._must(Create(znodes.deleted_topic_path(topic)))
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Change a topic's configuration. All brokers know it at once."""
+        path = znodes.config_path("topics", topic)
+        changed = {name.replace("_", "."): value for name, value in config.items()}
+        self._must(Set(path, znodes.encode_config({**overrides_of(self.get(path)), **changed})))
+        for node in self.nodes.values():
+            if node.life is not None:
+                node.life.process.do(node.life.configured, topic)
+
+    def remove(self, path: str) -> None:
+        self._must(Delete(path))
+
+    def elect(
+        self, partition: TopicPartition, done: Callable[[Any], object], *, unclean: bool = False
+    ) -> None:
+        self._tell_controller(ElectLeaders(frozenset({partition}), unclean), done)
+
+    def reassign(
+        self,
+        moves: Mapping[TopicPartition, tuple[int, ...] | None],
+        done: Callable[[Any], object],
+    ) -> None:
+        self._tell_controller(AlterReassignments(moves), done)
+
+    def _tell_controller(self, wish: Wish, done: Callable[[Any], object]) -> None:
+        assert self.controller is not None, "there is no controller"
+        life = self.nodes[self.controller].running
+        life.process.do(life.controlling.ask, wish, done)
+
+    def _must(self, ask: Ask) -> None:
+        answer = self.ask(ask)
+        assert not isinstance(answer, Refused), answer
+
+    # -- what is there -------------------------------------------------------------------
+
+    def state(self, partition: TopicPartition) -> PartitionState | None:
+        data = self.get(znodes.state_path(partition))
+        return PartitionState.decode(data) if data else None
+
+    def leader(self, partition: TopicPartition) -> int:
+        """As ZooKeeper says; -1: nobody."""
+        state = self.state(partition)
+        return state.leader if state else -1
+
+    def isr(self, partition: TopicPartition) -> tuple[int, ...]:
+        state = self.state(partition)
+        return state.isr if state else ()
+
+    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
+        data = self.get(znodes.topic_path(partition.topic))
+        return znodes.Topic.decode(data).partitions[partition.partition].replicas if data else ()
+
+    def consume(
+        self, partition: TopicPartition, offset: int, broker: int, **how: Any
+    ) -> Seen | None:
+        """What a broker shows a consumer, as soon as it has answered."""
+        seen: list[Seen] = []
+        self.client.consume(partition, offset, broker, seen.append, **how)
+        self.until(lambda: bool(seen))
+        return seen[0] if seen else None
+
+    def locate(self, partition: TopicPartition) -> PartitionInfo | None:
+        found: list[PartitionInfo | None] = []
+        self.client.locate(partition, found.append)
+        self.until(lambda: bool(found))
+        return found[0] if found else None
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _answering(self) -> list[int]:
+        """The brokers that would answer a client: it finds them without trying the others."""
+        up = [each for each in self.nodes.values() if each.life is not None]
+        return [each.id for each in up if not each.running.process.paused]
+
+    def _config_of(self, broker: BrokerConfig, topic: str) -> TopicConfig:
+        data = self.get(znodes.config_path("topics", topic)) or b""
+        key = broker.broker_id, topic, data
+        if key not in self._configs:
+            self._configs[key] = TopicConfig.parse(overrides_of(data), base=broker.topic_defaults())
+        return self._configs[key]
+
+    def _note(self, broker: int, event: Event) -> None:
+        self.events.append(Happened(self.now, broker, event))
+
+    def _note_fencing(self, session: int, ask: Ask, answer: Any) -> None:
+        """ZooKeeper has refused what a controller wanted to write after its time."""
+        if answer == FENCED:
+            owner = [
+                each.id
+                for each in self.nodes.values()
+                if each.life is not None and each.life.keeper.session == session
+            ]
+            facts = {"path": FENCED.path, "reason": FENCED.reason.value, "of": owner}
+            self._note(NOBODY, Event("write.refused", self.clock.now, facts))
+
+
+def _name(end: int | str) -> str:
+    return machine(end) if isinstance(end, int) else end

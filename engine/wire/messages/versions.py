@@ -1,0 +1,65 @@
+"""One declaration for all versions of a message.
+
+    class Topic:                                version 4             version 5
+        name: String                            | name |              | name |
+        topic_id: Uuid = field(since(5))                              | id   |
+        states: tuple[State, ...]               | states ... |        | states ... |
+
+A field's type says which primitive it is on the wire. The versions that have the field stand
+beside it, where they are not all. `at` picks the fields of one version, in the form in which kio
+declares the versions of its messages; schema.py reads both.
+"""
+
+import dataclasses
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin
+from uuid import UUID
+
+from engine.errors import ErrorCode
+
+Int8 = Annotated[int, "int8"]
+Int16 = Annotated[int, "int16"]
+Int32 = Annotated[int, "int32"]
+Int64 = Annotated[int, "int64"]
+Bool = Annotated[bool, "bool"]
+String = Annotated[str, "string"]
+NullableString = Annotated[str | None, "string"]
+Uuid = Annotated[UUID | None, "uuid"]  # None is sixteen zeroes
+Error = Annotated[ErrorCode, "error_code"]
+Brokers = Annotated[tuple[int, ...], "int32"]  # ids
+
+_LAST = 2**15 - 1
+
+
+def since(version: int) -> dict[str, int]:
+    """Metadata of a field that older versions lack."""
+    return {"since": version}
+
+
+def until(version: int) -> dict[str, int]:
+    """Metadata of a field that newer versions lack."""
+    return {"until": version}
+
+
+@cache
+def at(message: type, version: int, flexible: bool) -> type:
+    """One version of a message, nested ones included."""
+    declared = [
+        _declare(each, version, flexible)
+        for each in dataclasses.fields(message)
+        if each.metadata.get("since", 0) <= version <= each.metadata.get("until", _LAST)
+    ]
+    form = {"__flexible__": flexible, "__version__": version}
+    return dataclasses.make_dataclass(
+        message.__name__, declared, frozen=True, slots=True, kw_only=True, namespace=form
+    )
+
+
+def _declare(each: "dataclasses.Field[Any]", version: int, flexible: bool) -> tuple[str, Any, Any]:
+    if get_origin(each.type) is Annotated:
+        kind, primitive = get_args(each.type)
+        metadata = {"kafka_type": primitive}
+    else:
+        nested, _ = get_args(each.type)  # tuple[Nested, ...]
+        kind, metadata = tuple[at(nested, version, flexible), ...], {}  # type: ignore[misc]
+    return each.name, kind, dataclasses.field(default=each.default, metadata=metadata)

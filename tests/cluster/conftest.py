@@ -1,0 +1,125 @@
+"""Three brokers for the tests of a module, a topic on all of them, and clients at work on it.
+
+After each test every fault is taken back, and no broker may have met a bug of ours meanwhile.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from kafka.net.inet import KafkaNetSocket
+
+from engine.cluster.cluster import Cluster
+from tests.cluster.probe import Probe
+from tests.cluster.reading import create
+from tests.cluster.truth import Truth
+from tests.cluster.workload import Workload
+from tests.interop.watch import until
+
+PARTITIONS = 3
+CONFIG = {
+    "zookeeper.session.timeout.ms": "2000",
+    "replica.lag.time.max.ms": "2000",
+    "replica.fetch.wait.max.ms": "200",
+    "min.insync.replicas": "2",
+    "offsets.topic.num.partitions": "1",
+    "log.segment.bytes": "400000",  # some segments in a short run, and borders to be unlike
+    "log.index.interval.bytes": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "200",
+}
+Start = Callable[..., Workload]
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A module says in BROKERS and CONFIG what is different about its own."""
+    brokers = getattr(request.module, "BROKERS", 3)
+    with Cluster(brokers, config=CONFIG | getattr(request.module, "CONFIG", {})) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def truth(cluster: Cluster) -> Iterator[Truth]:
+    with Truth(cluster.zookeeper) as truth:
+        yield truth
+
+
+@pytest.fixture(autouse=True)
+def healed(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "cluster" in request.fixturenames:
+        cluster: Cluster = request.getfixturevalue("cluster")
+        heal(cluster)
+        for broker in cluster.brokers:
+            log = cluster.directory(broker) / "broker.log"
+            assert "Traceback" not in log.read_text(), f"broker {broker} met a bug: {log}"
+
+
+def heal(cluster: Cluster) -> None:
+    """Nobody is cut off, paused or dead."""
+    cluster.heal()
+    for broker in cluster.brokers:
+        child = cluster.child(broker)
+        if not child.alive:
+            cluster.restart(broker)
+        elif child.paused:
+            cluster.resume(broker)
+
+
+def new_topic(cluster: Cluster, truth: Truth, *, whole: bool = True, **config: str) -> str:
+    """On every broker; broker 1 is the preferred leader of partition 0, 2 of 1, 3 of 2."""
+    name, brokers = f"topic-{next(_numbers)}", list(cluster.brokers)
+    turns = [brokers[n % len(brokers) :] + brokers[: n % len(brokers)] for n in range(PARTITIONS)]
+    wanted = NewTopic(name, PARTITIONS, replica_assignment=turns, config=config)
+    create(cluster.bootstrap, wanted)
+    if whole:
+        truth.await_whole(name)
+        for broker in cluster.brokers:
+            with Probe(cluster, broker) as probe:
+                until(lambda probe=probe: probe.knows(name, PARTITIONS))
+    return name
+
+
+@pytest.fixture
+def topic(cluster: Cluster, truth: Truth) -> str:
+    return new_topic(cluster, truth)
+
+
+@pytest.fixture
+def careless(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """kafka-python leaves open what it tried to connect with in vain: that is closed here."""
+    opened, create = [], KafkaNetSocket.socket
+
+    def remembered(*words: Any) -> Any:
+        opened.append(create(*words))
+        return opened[-1]
+
+    monkeypatch.setattr(KafkaNetSocket, "socket", remembered)
+    yield
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def start(cluster: Cluster, truth: Truth, topic: str, careless: None) -> Iterator[Start]:
+    """Clients go to work on the topic; who judges them waits until all replicas are in sync."""
+    with ExitStack() as stack:
+
+        def started(**settings: Any) -> Workload:
+            whole = partial(truth.await_whole, topic)
+            return stack.enter_context(Workload(cluster, topic, whole, **settings))
+
+        yield started
+
+
+@pytest.fixture
+def work(start: Start) -> Workload:
+    work = start()
+    work.advance()
+    return work

@@ -1,0 +1,304 @@
+"""What did a cluster do to the messages? From what clients saw, and from the files themselves.
+
+    lost        acknowledged, and nowhere in its partition
+    moved       acknowledged at one offset, and now at another
+    doubled     one value at two offsets
+    phantom     a value that nobody sent, or not to that partition
+    reordered   behind a later one of the same writer; or before one that had been acknowledged
+                when it was not even sent
+    hole        an offset without a record: nothing here compacts, aborts or deletes
+    unstable    a reader saw something, and now that offset has something else, or came twice
+    unlike      below the high watermark two replicas' files differ, or one is damaged
+    error       an application heard of trouble that its client should have ridden through
+    blind       nothing was acknowledged: there was nothing to judge
+
+`compare` and `unlike` are pure: a history and a list of reads, or directories, are enough.
+`judge` asks a running cluster, by a stock client, what there is in the end.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.cluster.cluster import Cluster
+from engine.storage.batch import Header, crc_ok, scan
+from tests.cluster.history import History, Outcome, Read, Sent
+from tests.cluster.reading import PATIENCE, placement, read_all
+
+TOLD = 20  # findings that a verdict shows
+
+
+class Kind(Enum):
+    LOST = "lost"
+    MOVED = "moved"
+    DOUBLED = "doubled"
+    PHANTOM = "phantom"
+    REORDERED = "reordered"
+    HOLE = "hole"
+    UNSTABLE = "unstable"
+    UNLIKE = "unlike"
+    ERROR = "error"
+    BLIND = "blind"
+
+
+class Finding(NamedTuple):
+    kind: Kind
+    text: str
+    partition: int = -1
+    offset: int = -1
+    writer: str = ""
+    number: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.text}"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    findings: tuple[Finding, ...]
+    evidence: str  # how much there was to judge by
+
+    @property
+    def good(self) -> bool:
+        return not self.findings
+
+    @property
+    def kinds(self) -> set[Kind]:
+        return {finding.kind for finding in self.findings}
+
+    def __repr__(self) -> str:
+        if self.good:
+            return f"nothing wrong: {self.evidence}"
+        counts = Counter(finding.kind.value for finding in self.findings)
+        summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        lines = [f"{summary}: {self.evidence}", *map(str, self.findings[:TOLD])]
+        return "\n  ".join(lines + ["..."] * (len(self.findings) > TOLD))
+
+
+def judge(history: History, cluster: Cluster, patience: float = PATIENCE) -> Verdict:
+    """Of a cluster that is whole again: every replica there, every follower in sync."""
+    found = read_all(cluster.bootstrap, history.topic, history.ends(), patience)
+    verdict = compare(history, found)
+    alike = files_alike(cluster, history.topic, ends(found, history.partitions))
+    return Verdict(verdict.findings + tuple(alike), verdict.evidence)
+
+
+def ends(found: Sequence[Read], partitions: int) -> dict[int, int]:
+    last = dict.fromkeys(range(partitions), 0)
+    return last | {read.partition: read.offset + 1 for read in found}
+
+
+# -- what clients saw ------------------------------------------------------------------------
+
+
+def compare(history: History, found: Sequence[Read]) -> Verdict:
+    """`found` is what there is in the end, partition by partition from the first offset on."""
+    findings = [
+        *_acknowledged(history, found),
+        *_stored(history, found),
+        *_in_order(history, found),
+        *_steady("the last reader", found),
+        *_readers(history, found),
+        *_told(history),
+    ]
+    outcomes = Counter(sent.outcome for sent in history.sent.values())
+    seen = sum(map(len, history.seen.values()))
+    told = ", ".join(f"{outcomes[outcome]} {outcome.value}" for outcome in Outcome)
+    evidence = f"{len(history.sent)} sent ({told}), {len(found)} stored, {seen} read on the way"
+    if not outcomes[Outcome.ACKNOWLEDGED]:
+        findings.append(Finding(Kind.BLIND, "nothing was acknowledged"))
+    return Verdict(tuple(findings), evidence)
+
+
+def _about(kind: Kind, sent: Sent, offset: int, text: str) -> Finding:
+    return Finding(kind, f"{sent} {text}", sent.partition, offset, sent.writer, sent.number)
+
+
+def _acknowledged(history: History, found: Sequence[Read]) -> Iterator[Finding]:
+    """What was acknowledged is where it was said to be."""
+    stored = {(read.partition, read.offset): read.value for read in found}
+    places = _places(found)
+    for value, sent in history.sent.items():
+        if sent.outcome is not Outcome.ACKNOWLEDGED:
+            continue
+        at = [offset for partition, offset in places[value] if partition == sent.partition]
+        said = f"was acknowledged at offset {sent.offset}"
+        if not at:
+            there = _named(history, stored.get((sent.partition, sent.offset)))
+            yield _about(Kind.LOST, sent, sent.offset, f"{said}, where now is {there}")
+        elif sent.offset >= 0 and sent.offset not in at:
+            yield _about(Kind.MOVED, sent, sent.offset, f"{said}, and is at {at[0]}")
+
+
+def _stored(history: History, found: Sequence[Read]) -> Iterator[Finding]:
+    """What is there was sent, to that partition, and is there once."""
+    for value, places in _places(found).items():
+        sent = history.sent.get(value)
+        for partition, offset in places:
+            if sent is None or partition != sent.partition:
+                text = f"{_named(history, value)} at offset {offset} of partition {partition}"
+                yield Finding(Kind.PHANTOM, f"{text} was never sent there", partition, offset)
+        if sent is not None and len(places) > 1:
+            offsets = ", ".join(str(offset) for _, offset in places)
+            yield _about(Kind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
+
+
+def _in_order(history: History, found: Sequence[Read]) -> Iterator[Finding]:
+    """From the end to the beginning: nothing there may come after what follows it."""
+    for _, reads in groupby(found, lambda read: read.partition):
+        following: dict[str, Sent] = {}
+        earliest: Sent | None = None  # of those that follow, the first to be acknowledged
+        for read in reversed(list(reads)):
+            sent = history.sent.get(read.value)
+            if sent is None or sent.partition != read.partition:
+                continue
+            behind = following.get(sent.writer)
+            if behind is not None and behind.number < sent.number:
+                text = f"at offset {read.offset} stands before #{behind.number}"
+                yield _about(Kind.REORDERED, sent, read.offset, text)
+            elif earliest is not None and earliest.answered < sent.at:
+                text = f"at offset {read.offset} stands before {earliest}, acknowledged earlier"
+                yield _about(Kind.REORDERED, sent, read.offset, text)
+            following[sent.writer] = sent
+            if sent.outcome is Outcome.ACKNOWLEDGED and sent.answered < (
+                earliest.answered if earliest else math.inf
+            ):
+                earliest = sent
+
+
+def _readers(history: History, found: Sequence[Read]) -> Iterator[Finding]:
+    """What a reader saw on the way is still there."""
+    stored = {(read.partition, read.offset): read.value for read in found}
+    for name, seen in history.seen.items():
+        yield from _steady(name, seen)
+        for partition, offset, value in seen:
+            if (now := stored.get((partition, offset))) != value:
+                where = f"{_named(history, value)} at offset {offset} of partition {partition}"
+                text = f"{name} saw {where}, now it is {_named(history, now)}"
+                sent = history.sent.get(value)
+                who = (sent.writer, sent.number) if sent else ("", -1)
+                yield Finding(Kind.UNSTABLE, text, partition, offset, *who)
+
+
+def _steady(name: str, seen: Sequence[Read]) -> Iterator[Finding]:
+    """A reader gets each offset of a partition once, from 0 on."""
+    expected: defaultdict[int, int] = defaultdict(int)
+    for partition, offset, _ in seen:
+        where = f"{name} was at offset {expected[partition]} of partition {partition}, and then"
+        if offset > expected[partition]:
+            text = f"{where} came {offset}"
+            yield Finding(Kind.HOLE, text, partition, expected[partition])
+        elif offset < expected[partition]:
+            yield Finding(Kind.UNSTABLE, f"{where} came {offset} again", partition, offset)
+        expected[partition] = offset + 1
+
+
+def _told(history: History) -> Iterator[Finding]:
+    for error in history.errors:
+        yield Finding(Kind.ERROR, error)
+    for sent in history.sent.values():
+        if sent.outcome is Outcome.FAILED:
+            yield _about(Kind.ERROR, sent, sent.offset, f"failed: {sent.error}")
+
+
+def _places(found: Sequence[Read]) -> defaultdict[bytes, list[tuple[int, int]]]:
+    places: defaultdict[bytes, list[tuple[int, int]]] = defaultdict(list)
+    for partition, offset, value in found:
+        places[value].append((partition, offset))
+    return places
+
+
+def _named(history: History, value: bytes | None) -> str:
+    if value is None:
+        return "nothing"
+    return str(history.sent.get(value, value[:40]))
+
+
+# -- what the files hold ---------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    path: Path
+    position: int
+    header: Header
+    data: bytes
+
+    def __str__(self) -> str:
+        header = self.header
+        what = f"offsets {header.base_offset} to {header.last_offset}, epoch {header.leader_epoch}"
+        return f"{'/'.join(self.path.parts[-3:])} at byte {self.position}: {what}"
+
+
+def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[Finding]:
+    """Every replica that the cluster says there is, compared in its files."""
+    return [
+        finding
+        for partition, replicas in placement(cluster.bootstrap, topic).items()
+        for finding in unlike(
+            partition,
+            {each: cluster.directory(each) / f"{topic}-{partition}" for each in replicas},
+            below[partition],
+        )
+    ]
+
+
+def unlike(partition: int, replicas: Mapping[int, Path], below: int) -> list[Finding]:
+    """The first difference of each replica from the first one, wherever segments begin."""
+    whole = {broker: list(batches(path, below)) for broker, path in replicas.items()}
+    alone = [
+        finding
+        for broker, path in replicas.items()
+        if (finding := _unsound(partition, broker, path, whole[broker], below))
+    ]
+    (first, model), *others = whole.items()
+    return alone + [
+        finding
+        for broker, mine in others
+        if (finding := _difference(partition, (first, model), (broker, mine)))
+    ]
+
+
+def batches(directory: Path, below: int) -> Iterator[Batch]:
+    for path in sorted(directory.glob("*.log")):
+        data = path.read_bytes()
+        for position, header in scan(data):
+            if header.base_offset >= below:
+                return
+            yield Batch(path, position, header, data[position : position + header.size])
+
+
+def _unsound(
+    partition: int, broker: int, path: Path, found: Sequence[Batch], below: int
+) -> Finding | None:
+    """A replica has every offset from 0 up to the high watermark, and each batch is intact."""
+    expected = 0
+    for batch in found:
+        if batch.header.base_offset != expected:
+            text = f"broker {broker} has no batch at offset {expected}, but {batch}"
+            return Finding(Kind.UNLIKE, text, partition, expected)
+        if not crc_ok(batch.data, 0, batch.header):
+            return Finding(Kind.UNLIKE, f"damaged: {batch}", partition, expected)
+        expected = batch.header.next_offset
+    if expected < below:
+        text = f"broker {broker} has nothing from offset {expected} up to {below} in {path.name}"
+        return Finding(Kind.UNLIKE, text, partition, expected)
+    return None
+
+
+def _difference(
+    partition: int, one: tuple[int, list[Batch]], other: tuple[int, list[Batch]]
+) -> Finding | None:
+    for mine, theirs in zip_longest(one[1], other[1]):
+        if mine is None or theirs is None:
+            return None  # one of them ends too early, as is told already
+        if mine.data != theirs.data:
+            pairs = zip_longest(mine.data, theirs.data)
+            at = next(n for n, (a, b) in enumerate(pairs) if a != b)
+            text = f"from byte {at} of a batch on, {mine}; but {theirs}"
+            return Finding(Kind.UNLIKE, text, partition, mine.header.base_offset)
+    return None

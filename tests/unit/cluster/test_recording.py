@@ -1,0 +1,116 @@
+"""A run is written as it changes, and read again as it was."""
+
+import gzip
+import json
+import threading
+
+import pytest
+
+from engine.cluster.recording import Recorder, Recording
+from engine.cluster.state import LinkState, Status
+from engine.cluster.stream import Happened
+from engine.cluster.view import Member, View
+from engine.model import TopicPartition
+from tests.unit.cluster.told import row, state
+
+
+class Story:
+    """A cluster that goes one step on each time that it is looked at, until it stands still."""
+
+    def __init__(self):
+        self.states, self.happened = [], [Happened("broker.started", 0, None, {"broker": 1}, 1)]
+        self.told = threading.Event()
+        view, up = View(), Member(Status.UP, 101, 9001)
+        for step in range(30):
+            if step == 10:
+                view.told(1, 1, state(gone=[["orders", 0]], at=step))
+            elif step == 20:
+                up = Member(Status.DOWN, 101, 9001)
+            if step < 10:
+                others = [(2, step, -1)]
+                rows = [row(0, "leader", 1, end=step, others=others)]
+                if step == 0:
+                    rows.append(row(1, "follower", 2))
+                view.told(1, 1, state(*rows, at=step))
+            elif step < 20:
+                view.told(1, 1, state(at=step, active=step > 15))
+            links = [LinkState("1", "zookeeper", True)] if step > 25 else []
+            self.states.append(view.snapshot(100 + step, {1: up}, links))
+        self._next = iter(self.states)
+
+    def state(self):
+        found = next(self._next, None)
+        if found is None:
+            self.told.set()
+        return found or self.states[-1]
+
+    def events(self, after):
+        return [each for each in self.happened if each.number > after]
+
+
+def record(path, monkeypatch):
+    story = Story()
+    monkeypatch.setattr("engine.cluster.recording.INTERVAL", 0.001)
+    with Recorder(path, story.state, story.events):
+        assert story.told.wait(20)
+        story.happened.append(Happened("broker.killed", 107, None, {"broker": 1}, 2))
+    return story
+
+
+def without_clocks(seen):
+    brokers = {n: (b.status, b.answers, b.active, b.epoch) for n, b in seen.brokers.items()}
+    return seen.controller, brokers, dict(seen.partitions), seen.links
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_every_state_is_as_it_was(tmp_path, monkeypatch, name):
+    story = record(tmp_path / name, monkeypatch)
+    recording = Recording.load(tmp_path / name)
+    for wanted in story.states:
+        assert without_clocks(recording.at(wanted.at)) == without_clocks(wanted), wanted.at
+    assert (recording.start, recording.end) == (100, 129)
+    assert recording.at(0) == recording.at(100)
+    assert recording.at(9999) == list(recording)[-1]
+    orders = TopicPartition("orders", 0)
+    ends = [each.partitions[orders].replicas[1].log_end for each in recording if each.at < 110]
+    assert ends == list(range(10))
+
+
+def test_events_are_there_once(tmp_path, monkeypatch):
+    story = record(tmp_path / "run", monkeypatch)
+    recording = Recording.load(tmp_path / "run")
+    assert recording.events() == story.happened
+    assert recording.events(after=1) == story.happened[1:]
+
+
+def test_nothing_is_written_while_nothing_changes(tmp_path, monkeypatch):
+    record(tmp_path / "run", monkeypatch)
+    lines = [json.loads(line) for line in (tmp_path / "run").read_text().splitlines()]
+    times = [line["t"] for line in lines]
+    assert [*range(100, 111), 116, 120, 126, 129] == times
+    told = [line["t"] for line in lines if "orders-1" in line.get("partitions", {})]
+    assert told == [100, 120]  # when it came, and when its broker went
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_a_file_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path, monkeypatch, name):
+    record(tmp_path / name, monkeypatch)
+    whole = (tmp_path / name).read_bytes()
+    cut = tmp_path / f"cut-{name}"
+    if name.endswith(".gz"):
+        cut.write_bytes(gzip.compress(gzip.decompress(whole)[:-10])[:-20])
+    else:
+        cut.write_bytes(whole[:-10])
+    recording = Recording.load(cut)
+    assert 0 < len(recording) < len(Recording.load(tmp_path / name))
+    assert recording.start == 100
+
+
+def test_an_error_on_the_way_is_told_at_the_end(tmp_path):
+    def broken(after):
+        raise OSError("no space left")
+
+    recorder = Recorder(tmp_path / "run", Story().state, broken)
+    with pytest.raises(OSError, match="no space left"):
+        recorder.stop()
+    recorder.stop()

@@ -1,0 +1,21 @@
+"""What brokers tell through their control doors, by hand."""
+
+
+def row(partition, role, leader, epoch=1, *, isr=(1, 2), end=10, committed=10, others=()):
+    assigned = [1, 2, 3]
+    more = [0, committed, end, 100 * end, 1, [list(each) for each in others]]
+    return ["orders", partition, role, leader, epoch, list(isr), assigned, *more]
+
+
+def state(*rows, at=0, gone=(), headless=(), **facts):
+    answer = {
+        "at": at,
+        "epoch": 5,
+        "session": 7,
+        "controller": 1,
+        "active": False,
+        "controller_epoch": 1,
+        "brokers": [1, 2],
+        "connections": 0,
+    }
+    return answer | facts | {"rows": rows, "gone": list(gone), "headless": list(headless)}

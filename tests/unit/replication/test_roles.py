@@ -1,0 +1,254 @@
+"""What the controller says, and what becomes of it."""
+
+import pytest
+
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.replication.following import Stage
+from engine.replication.partition import Role
+from tests.unit.replication.cluster import LAG_MS, ORDERS, code_of, order, state, stop
+
+OTHER = TopicPartition("other", 0)
+
+
+def answer(broker, request):
+    """The error of each partition in an answer to LeaderAndIsr, or the one of all."""
+    response = broker.replicas.leader_and_isr(request)
+    flat = [each.error_code for each in response.partition_errors]
+    assert flat == [each.error_code for topic in response.topics for each in topic.partition_errors]
+    return response.error_code, flat
+
+
+class TestOrders:
+    def test_an_old_controller_is_refused(self, cluster):
+        cluster.elect(1)
+        one = cluster[1]
+        row = state(2, 9, (1, 2), (1, 2))
+        assert answer(one, order({ORDERS: row}, controller_epoch=3)) == (0, [0])
+        stale = order({ORDERS: row}, controller_epoch=2)
+        assert answer(one, stale) == (11, [11])
+        late = stop(ORDERS, 99, delete=True, controller_epoch=2)
+        assert one.replicas.stop_replicas(late).error_code == ErrorCode.stale_controller_epoch
+        assert (one.role.leader, one.role.leader_epoch) == (2, 9)
+
+    def test_a_word_for_an_earlier_life_is_refused(self, cluster):
+        one = cluster[1]
+        one.replicas.broker_epoch = 50
+        row = {ORDERS: state(1, 0, (1,), (1,))}
+        assert answer(one, order(row, broker_epoch=49))[0] == ErrorCode.stale_broker_epoch
+        assert ORDERS not in one.replicas.partitions
+        assert one.replicas.controller_epoch == -1
+        assert answer(one, order(row, broker_epoch=51))[0] == 0  # we have yet to hear of it
+
+    def test_only_a_newer_epoch_of_the_partition_counts(self, cluster):
+        one = cluster[1]
+        for epoch, code in ((3, 0), (3, 11), (2, 11), (4, 0)):
+            row = state(1, epoch, (1, 2), (1, 2), zk_version=epoch)
+            assert answer(one, order({ORDERS: row})) == (0, [code])
+        assert (one.role.leader_epoch, one.role.version) == (4, 4)
+
+    def test_what_is_not_ours(self, cluster):
+        row = state(2, 0, (2,), (2, 3))
+        assert answer(cluster[1], order({ORDERS: row})) == (0, [3])
+        assert ORDERS not in cluster[1].replicas.partitions
+
+    def test_a_disk_that_failed(self, cluster):
+        cluster.elect(1)
+        cluster[1].directory.offline = "Input/output error"
+        row = state(1, 9, (1,), (1,))
+        assert answer(cluster[1], order({ORDERS: row, OTHER: row})) == (0, [56, 56])
+        (stopped,) = (
+            cluster[1].replicas.stop_replicas(stop(ORDERS, 9, delete=True)).partition_errors
+        )
+        assert stopped.error_code == ErrorCode.kafka_storage_error
+
+    def test_what_a_full_request_leaves_out_stays(self, cluster):
+        cluster.elect(1)
+        assert answer(cluster[1], order({OTHER: state(1, 0, (1,), (1,))}, type=1)) == (0, [0])
+        assert set(cluster[1].replicas.partitions) == {ORDERS, OTHER}
+
+    def test_nobody_leads(self, cluster):
+        cluster.elect(-1)
+        assert cluster[1].role.role is Role.FOLLOWER
+        assert cluster[1].replicas.fetchers == {}
+        assert code_of(cluster[1].replicas.find, ORDERS) == ErrorCode.not_leader_or_follower
+
+    def test_the_roles_are_told(self, cluster):
+        told = []
+        cluster[1].replicas.changed.append(told.append)
+        cluster.elect(1)
+        cluster.elect(2)
+        assert [event["role"] for event in cluster[1].has("replica.role")] == ["leader", "follower"]
+        assert told == [ORDERS, ORDERS]
+
+    def test_from_one_leader_to_the_next(self, cluster):
+        stirred = []
+        cluster[3].replicas.stirred.append(lambda: stirred.append(1))
+        cluster.elect(1)
+        assert set(cluster[3].replicas.fetchers) == {1}
+        cluster.elect(2)
+        assert set(cluster[3].replicas.fetchers) == {2}
+        cluster.elect(3)
+        assert cluster[3].replicas.fetchers == {}
+        assert len(stirred) == 3
+
+
+class TestStop:
+    @pytest.mark.parametrize(("epoch", "code"), [(-2, 0), (-1, 0), (1, 0), (0, 74), (-3, 74)])
+    def test_the_epoch_says_whether_it_counts(self, cluster, epoch, code):
+        cluster.elect(1)
+        request = stop(ORDERS, epoch, delete=True)
+        (error,) = cluster[1].replicas.stop_replicas(request).partition_errors
+        assert error.error_code == code
+        assert (ORDERS in cluster[1].directory.logs) == (code != 0)
+
+    def test_a_replica_that_is_only_stopped_keeps_its_log(self, cluster):
+        cluster.elect(1)
+        cluster.produce("a")
+        cluster.settle()
+        two = cluster[2]
+        two.replicas.stop_replicas(stop(ORDERS, 1, delete=False))
+        assert (two.role.role, two.replicas.fetchers, two.values) == (Role.NONE, {}, ["a"])
+        assert code_of(two.replicas.find, ORDERS, leads=False) == ErrorCode.not_leader_or_follower
+        cluster.elect(1)
+        assert two.role.role is Role.FOLLOWER
+
+    def test_a_log_without_a_role_can_be_deleted(self, cluster):
+        cluster.elect(1)
+        cluster.kill(2)
+        cluster[2].start()
+        assert ORDERS in cluster[2].directory.logs
+        gone = []
+        cluster[2].replicas.deleted.append(gone.append)
+        cluster[2].replicas.stop_replicas(stop(ORDERS, -2, delete=True))
+        assert (cluster[2].directory.logs, gone) == ({}, [ORDERS])
+
+
+class TestHighWatermark:
+    def test_it_comes_from_the_checkpoint_and_never_beyond_the_log(self, cluster):
+        cluster.elect(1)
+        cluster.produce("a", "b", "c")
+        cluster.settle()
+        cluster[1].replicas.checkpoint()
+        cluster.kill(1)
+        cluster[1].start()
+        cluster.elect(1)
+        assert cluster[1].role.high_watermark == 3
+        cluster.kill(1)
+        cluster[1].start()
+        cluster[1].log.truncate(1, cluster.now)  # torn off by the crash
+        cluster.elect(1)
+        assert cluster[1].role.high_watermark == 1
+
+    def test_a_checkpoint_before_the_controller_speaks_forgets_nothing(self, cluster):
+        cluster.elect(1)
+        cluster.produce("a")
+        cluster.settle()
+        cluster[1].replicas.checkpoint()
+        for _ in range(2):
+            cluster.kill(1)
+            cluster[1].start()
+            cluster[1].replicas.checkpoint()
+        cluster.tell(1)
+        assert cluster[1].role.high_watermark == 1
+
+
+class TestIsr:
+    def grown(self, cluster):
+        cluster.elect(1)
+        cluster.produce("a")
+        cluster.settle()
+
+    def lag(self, cluster):
+        """Nobody but 2 fetches any more."""
+        cluster.produce("b")
+        cluster.fetch(2)
+        cluster.now += LAG_MS
+        cluster.fetch(2)
+        cluster.now += 1
+        cluster[1].replicas.tick()
+
+    def test_shrink_and_grow(self, cluster):
+        self.grown(cluster)
+        self.lag(cluster)
+        assert [each.isr for each in cluster.write()] == [(1, 2)]
+        assert cluster[1].role.high_watermark == 2
+        cluster.fetch(3)
+        assert cluster.write() == []  # it got b, but has not said so
+        cluster.fetch(3)
+        assert [each.isr for each in cluster.write()] == [(1, 2, 3)]
+        assert [
+            (each["was"], each["isr"], each["version"]) for each in cluster[1].has("isr.changed")
+        ] == [((1, 2, 3), (1, 2), 1), ((1, 2), (1, 2, 3), 2)]
+
+    def test_a_refused_change_ends_all_proposals(self, cluster):
+        self.grown(cluster)
+        cluster.version += 1  # somebody else has written
+        self.lag(cluster)
+        cluster.write()
+        assert len(cluster[1].has("isr.refused")) == 1
+        assert cluster[1].role.isr == (1, 2, 3)
+        cluster[1].replicas.tick()
+        assert cluster.write() == []
+        cluster.elect(1, isr=(1, 2))
+        cluster.settle()
+        assert cluster.isr == (1, 2, 3)
+
+    def test_an_answer_that_comes_too_late(self, cluster):
+        self.grown(cluster)
+        self.lag(cluster)
+        (proposal,) = cluster[1].replicas.proposals
+        cluster.elect(1)
+        cluster[1].replicas.isr_answered(proposal, 7)
+        assert (cluster[1].role.isr, cluster[1].role.version) == ((1, 2, 3), cluster.version)
+        cluster.elect(2)
+        cluster[1].replicas.isr_answered(proposal, None)
+        assert cluster[1].has("isr.changed", "isr.refused") == []
+
+    def test_two_that_are_ready_at_once(self, cluster):
+        self.grown(cluster)
+        cluster.elect(1, isr=(1,))
+        for _ in range(3):
+            cluster.fetch(2)
+            cluster.fetch(3)
+        assert [cluster.write(), cluster.isr, cluster.write()][1] == (1, 2, 3)
+
+    def test_each_follower_hears_one_round_later(self, cluster):
+        """The follower's high watermark: the leader's, as it was told with the last records."""
+        cluster.elect(1)
+        seen = []
+        for word in "abc":
+            cluster.produce(word)
+            cluster.fetch(3)
+            cluster.fetch(2)
+            seen.append((cluster[1].role.high_watermark, cluster[2].role.high_watermark))
+        assert seen == [(0, 0), (1, 0), (2, 1)]
+        assert cluster[2].log.end_offset == 3
+
+
+def test_an_answer_to_a_role_that_is_over_is_thrown_away(cluster):
+    cluster.elect(1)
+    cluster.produce("a")
+    cluster.fetch(2)
+    cluster.produce("b")
+    fetcher = cluster[2].replicas.fetchers[1]
+    request = fetcher.next(cluster.now)
+    late = cluster[1].serve(request)
+    cluster.elect(2, isr=(2, 3))
+    cluster.produce("c")
+    fetcher.answered(request, late, cluster.now)
+    assert cluster[2].values == ["a", "c"]
+
+
+def test_an_answer_from_an_earlier_epoch_of_the_same_leader_is_thrown_away(cluster):
+    cluster.elect(1)
+    cluster.produce("a")
+    fetcher = cluster[2].replicas.fetchers[1]
+    request = fetcher.next(cluster.now)
+    late = cluster[1].serve(request)
+    cluster.elect(1)
+    fetcher.answered(request, late, cluster.now)
+    assert cluster[2].values == []
+    assert cluster[2].replicas.fetchers[1].following[ORDERS].stage is Stage.TRUNCATING
+    cluster.settle()
+    assert cluster[2].values == ["a"]

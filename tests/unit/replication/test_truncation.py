@@ -1,0 +1,168 @@
+"""Where a follower cuts its log: the examples of KIP-101 and KIP-279, and what there was before."""
+
+import pytest
+
+from engine.replication.following import agreement
+from engine.storage.epochs import Epochs
+
+BEFORE = {"inter.broker.protocol.version": "0.10.2"}
+
+
+@pytest.fixture
+def epochs(tmp_path):
+    def make(*entries):
+        made = Epochs(tmp_path)
+        for entry in entries:
+            made.assign(*entry)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end", "agreed"),
+    [
+        (2, 30, (30, True)),  # the leader has as much of our last epoch
+        (2, 25, (25, True)),  # and less
+        (2, 40, (30, True)),  # and more
+        (1, 15, (15, True)),  # none at all: its last one before ours ended there
+        (1, 99, (20, True)),  # or ended there after ours did
+        (0, 10, (10, True)),
+    ],
+)
+def test_the_epoch_is_known_to_both(epochs, epoch, end, agreed):
+    assert agreement(epochs((0, 0), (1, 10), (2, 20)), 30, epoch, end) == agreed
+
+
+def test_an_epoch_that_we_never_heard_of_leads_to_an_older_one(epochs):
+    """KIP-279: cut to where our own older one ends, and ask about that."""
+    assert agreement(epochs((1, 0), (4, 10)), 20, 3, 15) == (10, False)
+
+
+def test_below_all_that_we_know_the_leader_is_believed(epochs):
+    assert agreement(epochs((5, 10)), 20, 3, 8) == (8, True)
+    assert agreement(epochs(), 20, 3, 8) == (8, True)
+
+
+class TestAMomentBehind:
+    """KIP-101, first example: a record is committed, and the follower has not heard of that yet.
+
+    The follower begins anew with its high watermark one behind, and then the leader dies.
+    """
+
+    def tell(self, cluster):
+        cluster.elect(1)
+        cluster.produce("m1")
+        cluster.settle()
+        cluster.produce("m2")
+        cluster.fetch(2)  # it has m2,
+        cluster.fetch(2)  # and says so: m2 is committed
+        assert cluster[1].role.high_watermark == 2
+        cluster[2].role.high_watermark = 1  # it had not got the answer when it went down
+        cluster.elect(1)
+        cluster.kill(1)
+        cluster.fetch(2)  # it truncates, or asks where to, and gets no answer
+        cluster.elect(2, isr=(2,))
+        cluster.start(1)
+        cluster.settle()
+        assert cluster[1].values == cluster[2].values
+        return cluster[2].values
+
+    def test_before_epochs_it_was_lost(self, build):
+        assert self.tell(build(2, BEFORE)) == ["m1"]
+
+    def test_with_epochs_it_is_not(self, build):
+        assert self.tell(build(2)) == ["m1", "m2"]
+
+
+class TestDivergence:
+    """KIP-101, second example: both lose power, come back in turn, and write in the same place."""
+
+    def tell(self, cluster):
+        cluster.elect(1)
+        cluster.produce("m1")
+        cluster.settle()
+        cluster.kill(2)
+        cluster.produce("m2", to_all=False)
+        cluster.kill(1)
+        cluster.elect(2, isr=(2,))  # uncleanly
+        cluster.start(2)
+        cluster.produce("m3")
+        cluster[1].start()
+        cluster[1].directory.high_watermarks[("orders", 0)] = 2  # all it had was in the ISR
+        cluster.tell(1)
+        cluster.settle()
+        return cluster[1].values, cluster[2].values
+
+    def test_before_epochs_they_never_agreed_again(self, build):
+        assert self.tell(build(2, BEFORE)) == (["m1", "m2"], ["m1", "m3"])
+
+    def test_with_epochs_the_leader_is_right(self, build):
+        assert self.tell(build(2)) == (["m1", "m3"], ["m1", "m3"])
+
+
+def test_in_steps_down_to_the_last_epoch_that_both_know(build):
+    """KIP-279: unclean elections in turn, so that neither knows the other's last epochs."""
+    cluster = build(2)
+    cluster.elect(1)
+    cluster.produce("a", "b")
+    cluster.settle()
+    for survivor, dead, word in ((2, 1, "c"), (1, 2, "d"), (2, 1, "e"), (1, 2, "f")):
+        cluster.kill(dead)
+        if not cluster[survivor].up:
+            cluster[survivor].start()
+        cluster.elect(survivor, isr=(survivor,))
+        cluster.produce(f"{word}1", f"{word}2")
+    assert cluster[1].values == ["a", "b", "d1", "d2", "f1", "f2"]
+    cluster[2].start()
+    cluster.tell(2)
+    assert cluster[2].values == ["a", "b", "c1", "c2", "e1", "e2"]
+    cluster.settle()
+    assert cluster[2].values == cluster[1].values
+    cuts = [cut["end_offset"] for cut in cluster[2].has("log.truncated")]
+    assert cuts == [4, 2]  # first e, which began after c: then c
+    assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries
+
+
+def test_an_epoch_without_records_is_forgotten_by_who_follows(build):
+    """A leader notes where its epoch begins, and another is elected before it writes anything."""
+    cluster = build(2)
+    cluster.elect(1)
+    cluster.produce("a")
+    cluster.settle()
+    cluster.elect(2, to=(2,))
+    assert cluster[2].log.epochs.latest == 1
+    cluster.elect(1)
+    cluster.settle()
+    cluster.produce("b")
+    cluster.settle()
+    assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries == [(0, 0), (2, 1)]
+
+
+def test_whoever_looks_at_a_log_is_told_of_a_cut(build):
+    cluster, told = build(2), []
+    cluster.elect(1)
+    cluster[1].replicas.truncated.append(lambda log: told.append(log.end_offset))
+    cluster.produce("a")
+    cluster.settle()
+    cluster.produce("b", to_all=False)
+    cluster.elect(2, isr=(2,))
+    cluster.settle()
+    assert told == [1]
+
+
+@pytest.mark.parametrize("protocol", [{}, BEFORE])
+def test_a_leader_that_was_superseded_loses_its_tail(build, protocol):
+    """A zombie: it took writes with acks=1 that nobody else ever saw."""
+    cluster = build(3, protocol)
+    cluster.elect(1)
+    cluster.produce("a")
+    cluster.settle()
+    cluster.elect(2, isr=(2, 3), to=(2, 3))
+    cluster.produce("lost", to=1, to_all=False)
+    cluster.produce("b")
+    cluster.settle()
+    cluster.tell(1)
+    cluster.settle()
+    assert cluster[1].values == cluster[2].values == cluster[3].values == ["a", "b"]
+    assert cluster.isr == (2, 3, 1)
