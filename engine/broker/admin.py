@@ -146,6 +146,11 @@ class Admin:
             topic = znodes.Topic.decode(data)
             if new.keys() & topic.partitions.keys():
                 raise BadVersionError
+            if any(each.adding or each.removing for each in topic.partitions.values()):
+                raise KafkaError(
+                    ErrorCode.reassignment_in_progress,
+                    f"A partition reassignment is in progress for the topic '{name}'.",
+                )
             grown = topic._replace(partitions={**topic.partitions, **new}).encode()
             _check_size(grown)
             await self._zookeeper.set(znodes.topic_path(name), grown, stat.version)

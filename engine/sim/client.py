@@ -47,6 +47,7 @@ class Delivery:
         value: str,
         acks: int,
         idempotent: bool,
+        sent_at: int,
         until: int,
         to: int | None,
     ) -> None:
@@ -54,6 +55,7 @@ class Delivery:
         self.value = value
         self.acks = acks
         self.idempotent = idempotent
+        self.sent_at = sent_at
         self.until = until  # when patience ends
         self.to = to  # this broker, whoever leads
         self.batch = b""  # as it is sent, again and again
@@ -111,8 +113,8 @@ class Client:
         patience: int = 120_000,  # ms, delivery.timeout.ms
         to: int | None = None,
     ) -> Delivery:
-        until = self._process.clock.now + patience
-        delivery = Delivery(partition, value, acks, idempotent and acks == ALL, until, to)
+        now, idempotent = self._process.clock.now, idempotent and acks == ALL
+        delivery = Delivery(partition, value, acks, idempotent, now, now + patience, to)
         waiting = self._waiting.setdefault(partition, deque())
         waiting.append(delivery)
         if len(waiting) == 1:

@@ -37,7 +37,6 @@ from engine.storage.producers import Producers
 from engine.storage.records import stream
 from engine.storage.validation import validate, validate_copied
 
-NEVER = 2**63 - 1
 UNGUARDED = nullcontext[None]()  # nothing fails here
 
 
@@ -73,7 +72,9 @@ class Stored(NamedTuple):
 class Log:
     """One partition's log; what each method means is told in storage/log.py."""
 
-    def __init__(self, partition: TopicPartition, config: TopicConfig, emit: Emit) -> None:
+    def __init__(
+        self, partition: TopicPartition, config: TopicConfig, now: int, emit: Emit
+    ) -> None:
         self.partition = partition
         self.config = config
         self.batches: list[Stored] = []
@@ -83,7 +84,7 @@ class Log:
         self.start_offset = 0
         self.end_offset = 0
         self.recovery_point = 0
-        self.last_flush = 0
+        self.last_flush = now
         self.segments: list[object] = []  # retention finds none
         self.size = 0  # so it has nothing to count, either
         self._lasts: list[int] = []  # each batch's last offset, to look it up by
@@ -225,9 +226,9 @@ class Log:
             self._cut(bisect_left(self._lasts, self.recovery_point), self.recovery_point)
         return was - self.end_offset
 
-    def reopen(self, config: TopicConfig, start_offset: int) -> None:
+    def reopen(self, config: TopicConfig, start_offset: int, now: int) -> None:
         """As a new process finds it: it knows what is on the disk, and nothing else."""
-        self.config = config
+        self.config, self.last_flush = config, now
         self.start_offset = max(self.first_offset, min(start_offset, self.end_offset))
         self.epochs.truncate_end(self.end_offset)
         self.epochs.truncate_start(self.start_offset)
@@ -247,13 +248,13 @@ class Disk:
 
     def load(self, config_of: Callable[[str], TopicConfig], now: int) -> None:
         for partition, log in self.logs.items():
-            log.reopen(config_of(partition.topic), self._starts.get(partition, 0))
+            log.reopen(config_of(partition.topic), self._starts.get(partition, 0), now)
 
     def create(
         self, partition: TopicPartition, config: TopicConfig, now: int, topic_id: UUID | None = None
     ) -> Log:
         if partition not in self.logs:
-            self.logs[partition] = Log(partition, config, self._tell)
+            self.logs[partition] = Log(partition, config, now, self._tell)
         return self.logs[partition]
 
     def delete(self, partition: TopicPartition, now: int) -> None:

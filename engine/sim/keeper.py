@@ -29,7 +29,7 @@ from engine.sim.process import Process
 from engine.sim.zookeeper import Session, Zookeeper
 
 NAME = "zookeeper"
-AGAIN = 500  # ms between two attempts to connect
+AGAIN = 100  # ms between two attempts to connect
 
 Answered = Callable[[Any], object]
 

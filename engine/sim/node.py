@@ -40,6 +40,7 @@ from engine.storage.log import Emit
 from engine.wire.messages.controlled_shutdown import ControlledShutdownRequest
 
 AGAIN = 500  # ms between two attempts to register
+LOOK = 10  # ms between two looks at the metadata, while a stopping broker waits for news in it
 PORT = 9091  # and one more for each broker
 
 
@@ -235,25 +236,36 @@ class Life:
         if not self._config.controlled_shutdown_enable or not tries:
             self._end()
         elif controller == NO_BROKER:
-            self._wait_and_hand_over(tries)
+            self._handed_over(tries, controller, None)
         else:
             line = Line(self.process, machine(controller), self._config.replica_socket_timeout_ms)
             request = ControlledShutdownRequest(
                 broker_id=self._config.broker_id, broker_epoch=self.replicas.broker_epoch
             )
-            line.ask(request, partial(self._handed_over, tries))
+            line.ask(request, partial(self._handed_over, tries, controller))
 
-    def _handed_over(self, tries: int, response: Any) -> None:
+    def _handed_over(self, tries: int, controller: int, response: Any) -> None:
+        left = None
         if response is not None and response.error_code == ErrorCode.none:
-            left = [TopicPartition(*each) for each in map(_names, response.remaining_partitions)]
-            if not any(map(self._can_move, left)):
-                self._end()
-                return
-        self._wait_and_hand_over(tries)
-
-    def _wait_and_hand_over(self, tries: int) -> None:
+            left = [
+                TopicPartition(each.topic_name, each.partition_index)
+                for each in response.remaining_partitions
+            ]
+        if left is not None and not any(map(self._can_move, left)):
+            self._end()
+            return
         backoff = self._config.controlled_shutdown_retry_backoff_ms
-        self.process.after(backoff, self._hand_over, tries - 1)
+        self._wait(tries, controller, left, self.process.clock.now + backoff)
+
+    def _wait(
+        self, tries: int, controller: int, left: list[TopicPartition] | None, until: int
+    ) -> None:
+        settled = left is not None and not any(map(self._can_move, left))
+        known = self.metadata.controller == controller
+        if settled or not known or self.process.clock.now >= until:
+            self._hand_over(tries - 1)
+        else:
+            self.process.after(LOOK, self._wait, tries, controller, left, until)
 
     def _can_move(self, partition: TopicPartition) -> bool:
         info = self.metadata.partition(partition)
@@ -269,10 +281,6 @@ class Life:
     def _die(self) -> None:
         self.process.kill()
         self._over()
-
-
-def _names(remaining: Any) -> tuple[str, int]:
-    return remaining.topic_name, remaining.partition_index
 
 
 def overrides_of(data: bytes | None) -> Mapping[str, str]:

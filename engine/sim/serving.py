@@ -172,6 +172,8 @@ class Serving:
             return
         reading = fetch.Reading(cast(Any, self), CALL, session, request)
         reading.look()
+        while not reading.is_enough and session.due:  # its own question has moved something
+            reading.look()
         if reading.is_enough:
             _send(reading, session, reply)
         else:

@@ -291,7 +291,7 @@ class World:
                 for each in self.nodes.values()
                 if each.life is not None and each.life.keeper.session == session
             ]
-            facts = {"path": FENCED.path, "reason": FENCED.reason.value, "of": owner}
+            facts = {"path": FENCED.path, "reason": FENCED.reason.value, "who": owner}
             self._note(NOBODY, Event("write.refused", self.clock.now, facts))
 
 

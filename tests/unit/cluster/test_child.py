@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.child import Child
+from engine.cluster.child import Child, end_all
 
 ROOT = Path(__file__).resolve().parents[3]
 SLEEP = ["sleep", "600"]
@@ -24,7 +24,7 @@ POLITE = ["sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; d
 PARENT = """
 import os, sys
 from pathlib import Path
-from engine.cluster.child import Child
+from engine.cluster.child import Child, end_all
 pipe, log, paused, *command = sys.argv[1:]
 child = Child(command, Path(log), keep=[int(pipe)])
 if paused == "paused":
@@ -219,3 +219,13 @@ def test_a_forked_copy_of_the_parent_does_not_hold_them_either(tmp_path):
 def cut(child: Child) -> None:
     """As the system does when the parent dies."""
     child._lifeline.close()
+
+
+def test_many_are_ended_at_once_and_the_stubborn_are_killed(tmp_path):
+    children = [Child(command, tmp_path / str(n)) for n, command in enumerate([POLITE, STUBBORN])]
+    for child in children:
+        wait_for_output(child, "ready")
+    children[0].pause()
+    end_all(children, 0.5)
+    assert [child.exit_code for child in children] == [3, -signal.SIGKILL]
+    end_all(children, 0.5)

@@ -1,6 +1,5 @@
 """A follower's conversation with one leader: what it asks, what it makes of the answers."""
 
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -334,82 +333,6 @@ class TestEpochs:
     def test_every_stage_leads_somewhere(self):
         assert {stage for stage, _ in STAGES} == set(STAGES.values()) == set(Stage)
         assert {heard for _, heard in STAGES} == set(Heard)
-
-
-class TestThrottle:
-    def fill(self, cluster, count=10):
-        for _ in range(count):
-            cluster[1].replicas.append(ORDERS, batch("v" * 1000), to_all=False)
-
-    def progress(self, cluster, seconds):
-        """The follower's log end after each second."""
-        ends = []
-        for _ in range(seconds):
-            for _ in range(10):
-                cluster.fetch(3)
-                cluster.now += 100
-            ends.append(cluster[3].log.end_offset)
-        return ends
-
-    def start(self, build, key, listed, isr=(1,)):
-        side = key.partition(".")[0]
-        cluster = build(
-            settings={key: "2500", "replica.fetch.max.bytes": "1000"},
-            **{f"{side}_replication_throttled_replicas": listed},
-        )
-        cluster.elect(1, isr=isr)
-        self.fill(cluster)
-        return cluster
-
-    @pytest.mark.parametrize(
-        ("key", "listed"),
-        [
-            ("leader.replication.throttled.rate", ("0:1",)),
-            ("follower.replication.throttled.rate", ("0:3",)),
-            ("follower.replication.throttled.rate", ("*",)),
-        ],
-    )
-    def test_a_follower_out_of_sync_is_held_to_the_rate(self, build, key, listed):
-        cluster = self.start(build, key, listed)
-        ends = self.progress(cluster, 5)
-        assert ends[0] <= 3
-        assert ends[-1] == 10
-        assert all(after - before <= 3 for before, after in pairwise(ends))
-
-    @pytest.mark.parametrize(
-        ("key", "listed"),
-        [
-            ("leader.replication.throttled.rate", ("0:3",)),  # another leader's
-            ("follower.replication.throttled.rate", ("0:2",)),
-            ("leader.replication.throttled.rate", ()),
-        ],
-    )
-    def test_others_are_not(self, build, key, listed):
-        assert self.progress(self.start(build, key, listed), 1) == [10]
-
-    def test_a_leader_never_holds_back_the_isr(self, build):
-        cluster = self.start(build, "leader.replication.throttled.rate", ("*",), isr=(1, 2, 3))
-        assert self.progress(cluster, 1) == [10]
-
-    def test_who_has_caught_up_is_not_held(self, build):
-        cluster = self.start(build, "follower.replication.throttled.rate", ("*",))
-        self.progress(cluster, 6)
-        cluster.now += 20_000
-        self.fill(cluster, 1)
-        self.progress(cluster, 1)
-        fetcher = cluster[3].replicas.fetchers[1]
-        assert cluster[3].replicas.fetchers[1].following[ORDERS].lag == 0
-        assert fetcher.due() <= cluster.now
-
-    def test_it_can_be_changed_while_it_runs(self, build):
-        cluster = self.start(build, "follower.replication.throttled.rate", ("*",))
-        assert self.progress(cluster, 1)[-1] < 5
-        for broker in cluster.all.values():
-            faster = broker.config.parse(
-                {"follower.replication.throttled.rate": "1000000"}, broker.config
-            )
-            broker.replicas.reconfigure(lambda topic: cluster.topic, faster)
-        assert self.progress(cluster, 1) == [10]
 
 
 def test_a_follower_catches_up_and_is_back_in_sync(cluster):
