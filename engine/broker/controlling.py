@@ -14,7 +14,7 @@ the controller by then.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
@@ -42,6 +42,7 @@ class Controlling:
         self._zookeeper = zookeeper
         self._channels = Channels(controller, links, self.note, spawn)
         self._events: asyncio.Queue[tuple[Event, asyncio.Future[Any] | None]] = asyncio.Queue()
+        self.handled: list[Callable[[], None]] = []  # called when an event was carried out
         self._session = 0  # grows with each that ended
         self._connected = asyncio.Event()
 
@@ -98,6 +99,8 @@ class Controlling:
             else:
                 if result is not None and not result.done():
                     result.set_result(outcome)
+                for tell in self.handled:
+                    tell()
 
     async def _carry_out(self, event: Event) -> Any:
         work = self.controller.handle(event)

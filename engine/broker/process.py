@@ -278,6 +278,7 @@ class Process:
 
     def _work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
         broker.controlling.connected()
+        broker.controlling.handled.append(broker.metadata.changed)
         self._spawn(broker.controlling.run())
         self._spawn(Syncing(broker.replicas, zookeeper).run())
         self._spawn(self._configuring.run())

@@ -12,7 +12,11 @@ no connection breaks by it, and a new one is not made. A slow one holds both dir
 kazoo's usual handler also has a worker thread for watches and one for answers. Ours has neither:
 both go to the loop at once, in the order in which the server sent them.
 
-Invariant: with no fault set, a wait costs three looks at the link and nothing else.
+A server that is just starting may take a connection and forget it: it stumbles over its unloaded
+database while closing it, and leaves it open, unanswered. kazoo would wait as long as a session
+lasts, and then have none. So the first word must come soon; if not, we call again, more patiently.
+
+Invariant: with no fault set, a wait costs a few looks at the link and nothing else.
 Invariant: whoever asks never waits for kazoo's thread. kazoo's own bell is a socket into which
 every question writes a byte; after some hundred that nobody reads, the writer hangs.
 """
@@ -31,6 +35,7 @@ from kazoo.protocol.states import Callback, WatchedEvent
 from engine.broker.links import Link
 
 LOOK_AGAIN = 0.02  # seconds: how soon a healed link is noticed
+GREETING = 0.5  # seconds for the first word from a new connection; each time in vain, twice that
 GIVE_UP = 1 / 3  # of the time that a write may take: a lost ping would be missed by then, too
 
 
@@ -44,6 +49,8 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._loop = loop
         self._link = link
         self._bell: Bell | None = None
+        self._greeting = GREETING
+        self._greeted = True
         self._due: dict[int, float] = {}  # until when a slow link holds what is ready
         self._event: WatchedEvent | None = None  # that fired last, and whom it was told to
         self._told: set[Callable[..., None]] = set()
@@ -84,10 +91,25 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         left = until - time.monotonic()
         if left <= 0:
             raise TimeoutError("no way to ZooKeeper")
+        self._greeted = False
         return super().create_connection(*args, timeout=left, **more)
 
     def select(
         self, reads: Sequence[Any], writes: Sequence[Any], _errors: object, timeout: float
+    ) -> tuple[list[Any], list[Any]]:
+        if self._greeted:
+            return self._select(reads, writes, timeout)
+        patience = self._greeting + 2 * self._link.delay
+        ready = self._select(reads, writes, min(timeout, patience))
+        self._greeted = bool(ready[0])
+        if self._greeted:
+            self._greeting = GREETING
+        elif reads:
+            self._greeting *= 2
+        return ready
+
+    def _select(
+        self, reads: Sequence[Any], writes: Sequence[Any], timeout: float
     ) -> tuple[list[Any], list[Any]]:
         link, began = self._link, time.monotonic()
         ready = _ready(reads, writes, timeout)

@@ -1,6 +1,6 @@
 """Brokers that come and go, and what follows for the partitions that they hold.
 
-    a new id                  hears everything, gets its roles; whoever waited for it goes on
+    a new id                  hears everything, gets its roles; what waited for it goes on
     an id that is gone        what it led gets new leaders; it leaves the ISR of what it followed
     an id with a new czxid    it died and came back before anybody looked: both, in this order
     other endpoints           everybody hears where it is to be found
@@ -15,7 +15,6 @@ from engine.controller.context import LiveBroker, Replica
 from engine.controller.deletion import Deletion
 from engine.controller.partitions import Partitions
 from engine.controller.partitions import State as PartitionState
-from engine.controller.reassignment import Reassignment
 from engine.controller.replicas import Replicas, State
 from engine.controller.term import Term, readable
 from engine.errors import ErrorCode
@@ -25,19 +24,13 @@ from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIs
 
 class Brokers:
     def __init__(
-        self,
-        term: Term,
-        partitions: Partitions,
-        replicas: Replicas,
-        deletion: Deletion,
-        reassignment: Reassignment,
+        self, term: Term, partitions: Partitions, replicas: Replicas, deletion: Deletion
     ) -> None:
         self._term = term
         self._context = term.context
         self._partitions = partitions
         self._replicas = replicas
         self._deletion = deletion
-        self._reassignment = reassignment
 
     def read(self) -> Work[dict[int, LiveBroker]]:
         ids = sorted(map(int, (yield [Children(znodes.BROKER_IDS, watch=True)])[0] or ()))
@@ -87,7 +80,6 @@ class Brokers:
         replicas = self._context.replicas_on(new)
         yield from self._replicas.move(replicas, State.ONLINE)
         yield from self._partitions.retry()
-        yield from self._reassignment.resume(new)
         yield from self._deletion.resume({each.partition.topic for each in replicas})
 
     def _down(self, gone: list[int]) -> Work[None]:

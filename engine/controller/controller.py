@@ -64,6 +64,10 @@ class Controller:
         """Who is alive, as far as a controller in office knows."""
         return self._office.term.context.brokers if self._office else {}
 
+    def is_deleting(self, topic: str) -> bool:
+        """Whether a topic is on its way out, and nothing it has to wait for keeps it here."""
+        return self._office is not None and self._office.deletion.is_under_way(topic)
+
     def configure(self, config: BrokerConfig) -> None:
         """The broker's configuration was changed while it runs."""
         self._config = config

@@ -76,6 +76,9 @@ class Deletion:
         yield from self._replicas.move(done, State.SUCCESSFUL)
         yield from self.proceed()
 
+    def is_under_way(self, topic: str) -> bool:
+        return topic in self._context.deleting - self.waiting
+
     def begun(self, topic: str) -> bool:
         return topic in self._begun
 

@@ -59,7 +59,7 @@ class Office:
         machines = term, self.partitions, self.replicas
         self._leaders = Leaders(*machines)
         self._catalogue = Catalogue(*machines, self._reassignment)
-        self._brokers = Brokers(*machines, self.deletion, self._reassignment)
+        self._brokers = Brokers(*machines, self.deletion)
         self._watched: dict[str, Callable[[], Work[None]]] = {
             znodes.BROKER_IDS: self._brokers.look,
             znodes.TOPICS: self._catalogue.look,

@@ -98,13 +98,9 @@ class Reassignment:
         if failed:
             yield from self._forget(lambda partition, to: partition in failed)
 
-    def resume(self, brokers: Iterable[int] | None = None) -> Work[None]:
-        """Go on with what was begun: with everything, or with what waits for these brokers."""
-        moving = {each: self._context.assignments[each] for each in sorted(self._context.moving)}
-        if brokers is not None:
-            back = set(brokers)
-            moving = {each: to for each, to in moving.items() if back & set(target(to))}
-        yield from self._carry_out(moving)
+    def resume(self) -> Work[None]:
+        """Go on with what an earlier controller has begun."""
+        yield from self._carry_out(self.under_way(None))
 
     def isr_changed(self, partitions: Iterable[TopicPartition]) -> Work[None]:
         """Perhaps those to come have caught up."""

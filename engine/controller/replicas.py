@@ -112,9 +112,9 @@ class Replicas:
             return self._term.bump(state, leader=leader, isr=isr)
 
         left = yield from self._term.rewrite(leaving, leave)
-        for partition in left:
-            if not self._context.deleted(partition):
-                stay = set(self._context.replicas(partition)) - leaving[partition]
-                self._term.batch.role(sorted(stay), partition)
-        self._term.batch.metadata(self._context.brokers if leaving else (), leaving)
+        kept = [each for each in leaving if not self._context.deleted(each)]
+        for partition in (each for each in kept if each in left):
+            stay = set(self._context.replicas(partition)) - leaving[partition]
+            self._term.batch.role(sorted(stay), partition)
+        self._term.batch.metadata(self._context.brokers if kept else (), kept)
         self.states.update(dict.fromkeys(replicas, State.OFFLINE))

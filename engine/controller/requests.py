@@ -68,13 +68,11 @@ class Batch:
     def role(self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False) -> None:
         """Lead or follow; and everybody is to hear who leads."""
         for broker in brokers:
-            roles = self._roles[broker]
-            roles[partition] = new or roles.get(partition, False)
+            self._roles[broker][partition] = new
         self.metadata(self._context.brokers, (partition,))
 
     def stop(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
-        stops = self._stops[broker]
-        stops[partition] = delete or stops.get(partition, False)
+        self._stops[broker][partition] = delete
 
     def metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
         """With or without partitions, these brokers hear who is alive."""

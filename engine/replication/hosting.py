@@ -16,7 +16,7 @@ from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.replication.logs import Home, Log
-from engine.replication.partition import Partition, Reader
+from engine.replication.partition import UNKNOWN, Partition, Reader
 from engine.replication.reading import NO_REPLICA, last_stable
 from engine.storage import retention
 from engine.storage.log import Emit
@@ -88,7 +88,9 @@ class Hosting:
         return self._home[partition].logs[partition]
 
     def log_start(self, partition: TopicPartition) -> int:
-        return self.log(partition).start_offset
+        home = self._home.get(partition)
+        log = home.logs.get(partition) if home else None
+        return log.start_offset if log else UNKNOWN
 
     def delete(self, partition: TopicPartition) -> None:
         """Let go of a replica and its log."""

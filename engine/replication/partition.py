@@ -167,8 +167,7 @@ class Partition:
             self.reign = state.leader_epoch
         self.epoch_start = self.end = log_end
         others = [each for each in state.replicas if each != self.broker_id]
-        known = {} if began else self.followers
-        self.followers = {each: known.get(each) or Follower(each) for each in others}
+        self.followers = {each: self.followers.get(each) or Follower(each) for each in others}
         for follower in self.followers.values():
             follower.reset(log_end, now, now if follower.id in self.isr else 0)
         return self.advance(now)

@@ -12,7 +12,7 @@ what the step prints. `GOLDEN=write pytest tests/golden` writes the pages anew.
     read NAME-0 [broker=N] [from=OFFSET]  what a consumer sees, of the leader or of another
     wait MS; kill, power-cut, start, stop, pause, resume N; cut N M, slow N M MS, heal
     configure NAME KEY=VALUE, delete NAME, reassign NAME-0 4,5, elect NAME-0 [unclean]
-    replicas NAME-0                       each replica's role, log end (LEO), high watermark, records
+    replicas NAME-0                       each replica's role, log end, high watermark, records
     zookeeper PATH, remove PATH           what stands there; take it away
 
 With acks=1 or acks=0 a producer is not idempotent. Of a replica's records, the number before them
@@ -268,5 +268,3 @@ def _partition(text: str) -> TopicPartition:
 
 def _end(text: str) -> int | str:
     return int(text) if text.isdigit() else text
-
-

@@ -208,3 +208,32 @@ def test_closing_does_not_wait_for_the_link_to_heal(server):
         await stage.observer.answer([Delete("/mine")])
 
     on_stage(server, story, session=30.0)
+
+
+def test_a_server_that_forgets_a_connection_is_called_again(server):
+    """As one does that is just starting. kazoo would wait for a session's time-out."""
+
+    async def story():
+        calls = []
+
+        async def forward(reader, writer):
+            while data := await reader.read(65536):
+                writer.write(data)
+            writer.close()
+
+        async def called(reader, writer):
+            calls.append(writer)
+            if len(calls) <= 2:
+                await reader.read()  # until the caller gives up
+                return writer.close()
+            to_server = await asyncio.open_connection("127.0.0.1", server.port)
+            await asyncio.gather(forward(reader, to_server[1]), forward(to_server[0], writer))
+
+        async with await asyncio.start_server(called, "127.0.0.1", 0) as porter:
+            port = porter.sockets[0].getsockname()[1]
+            async with ZookeeperClient(f"127.0.0.1:{port}", 60.0) as client:
+                await client.connect(20)
+                assert await client.answer([Create("/a")])
+        assert len(calls) == 3
+
+    asyncio.run(story())

@@ -201,11 +201,19 @@ def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
 
 
 async def _deleted(broker: Broker, outcome: TopicInfo | KafkaError, until: float) -> TopicInfo:
-    """Wait until this very topic is gone; a new one may have its name by then."""
+    """Wait until this very topic is gone; a new one may have its name by then.
+
+    For clients it is gone at once; its name is free only when every replica has been deleted.
+    With a broker down that may take days, and is not waited for.
+    """
     if isinstance(outcome, KafkaError):
         raise outcome
-    topics, topic = broker.metadata.topics, outcome
-    if not await broker.metadata.until(lambda: topics.get(topic.name) is not topic, until):
+    topics, topic, controller = broker.metadata.topics, outcome, broker.controlling.controller
+
+    def gone() -> bool:
+        return topics.get(topic.name) is not topic and not controller.is_deleting(topic.name)
+
+    if not await broker.metadata.until(gone, until):
         raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
     return topic
 

@@ -45,7 +45,7 @@ def subscribers(members: Iterable[Member], counts: Counts) -> dict[str, list[str
     wanted: dict[str, list[str]] = {}
     for member in in_order(members):
         for topic in dict.fromkeys(member.topics):
-            if counts.get(topic, 0) > 0:
+            if topic in counts:
                 wanted.setdefault(topic, []).append(member.id)
     return dict(sorted(wanted.items()))
 

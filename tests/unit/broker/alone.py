@@ -75,7 +75,9 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **setting
         admin=Admin(config, Znodes(), metadata),
         producer_ids=None,
         apis=(),
-        controlling=None,
+        controlling=SimpleNamespace(
+            controller=SimpleNamespace(is_deleting=lambda topic: False), is_connected=True
+        ),
         links=Links(),
     )
 

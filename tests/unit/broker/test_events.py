@@ -60,8 +60,12 @@ def test_a_follower_s_fetch_tells_what_it_asked_for_and_what_it_got():
     assert data["replica_id"] == 2
     assert data["partitions"] == [
         {
-            **{"topic": "orders", "partition": 0, "offset": 7},
-            **{"bytes": 40, "high_watermark": 7, "error": 0},
+            "topic": "orders",
+            "partition": 0,
+            "offset": 7,
+            "bytes": 40,
+            "high_watermark": 7,
+            "error": 0,
         },
         {"topic": "orders", "partition": 1, "offset": 8},  # nothing new
         {"topic": "orders", "partition": 2, "bytes": 50, "high_watermark": 3, "error": 0},

@@ -295,6 +295,8 @@ def test_cooperative_believes_the_newer_generation(in_subscription: bool) -> Non
     ]
     members[1] = members[1]._replace(id="b")
     assert numbers("cooperative-sticky", members, 4) == [[0, 1], [2, 3]]
+    if in_subscription:  # which is the newer way to say it, and is believed
+        members[1] = members[1]._replace(user_data=protocol.encode_generation(7))
     assert numbers("cooperative-sticky", members[::-1], 4) == [[2, 3], [0, 1]]
 
 
@@ -312,6 +314,25 @@ def test_the_ends_of_the_scale(assignor: Assignor) -> None:
     }
     many = assignor.assign([wanting._replace(id=str(n)) for n in range(5)], {"t": 2})
     assert sorted(sum(many.values(), ())) == list(partitions("t 0 1"))
+
+
+@pytest.mark.parametrize("name", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_a_topic_named_twice_counts_once(name: str) -> None:
+    shares = ASSIGNORS[name].assign([Member("a", ("t", "t")), Member("b", ("t",))], {"t": 4})
+    assert sorted(map(len, shares.values())) == [2, 2]
+
+
+def test_a_large_group_that_wants_different_topics() -> None:
+    """200 members and 5,000 partitions: one goes, and the others keep what they have."""
+    counts = {f"t{n}": 250 for n in range(20)}
+    members = [
+        Member(f"m{n}", tuple(f"t{k}" for k in range(20) if (n + k) % 3)) for n in range(200)
+    ]
+    _, *rest = after("sticky", members, counts)
+    shares = ASSIGNORS["sticky"].assign(rest, counts)
+    assert {len(member.owned) for member in rest} == {25}
+    assert {len(share) for share in shares.values()} == {25, 26}
+    assert all({*member.owned} <= {*shares[member.id]} for member in rest)
 
 
 def test_names() -> None:

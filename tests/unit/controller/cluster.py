@@ -296,8 +296,8 @@ class Cluster:
     def catch_up(self):
         """Every live replica that follows joins its ISR."""
         for partition in self.partitions():
-            if partition not in self.partitions():
-                continue  # its topic waited only for that to be deleted
+            if self.get(znodes.state_path(partition)) is None:
+                continue  # no leader yet, or its topic waited only for this to be deleted
             state, assigned = self.state(partition), self.assigned(partition)
             following = [
                 broker

@@ -100,6 +100,26 @@ def test_one_that_slept_through_its_successor_writes_nothing(sleeps_through):
     assert {each.leader_id for each in cluster.controllers.values()} == {2}
 
 
+def test_a_write_that_is_refused_is_how_it_learns():
+    cluster = Cluster(1, 2, 3)
+    zombie, asleep = cluster.controllers[1], cluster.queues.pop(1)
+    cluster.put(Delete(znodes.CONTROLLER))
+    cluster.run()
+    assert cluster.controllers[2].active
+    successor = cluster.queues.pop(2)  # which does nothing, so that no state tells of it
+    cluster.create("t", [[3, 2]])
+    cluster.queues[1] = asleep
+    asleep.clear()
+    asleep.append(Changed(znodes.TOPICS))
+    cluster.run()
+    assert not zombie.active
+    assert zombie.leader_id == 2
+    assert cluster.lead() == {T0: None}
+    cluster.queues[2] = successor
+    cluster.run()
+    assert cluster.lead() == {T0: (3, (3, 2))}
+
+
 def test_every_write_in_office_names_the_epoch():
     cluster = Cluster(1, 2, 3)
     cluster.create("t", [[1, 2, 3], [2, 3, 1]])

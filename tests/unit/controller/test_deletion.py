@@ -55,6 +55,7 @@ def test_clients_hear_first_then_replicas_stop_then_delete(cluster):
                         story.append("lead")
     assert list(dict.fromkeys(story)) == ["told", "stop", "delete"]
     assert story.count("delete") == 4
+    assert story.count("told") == 6
 
 
 def test_the_nodes_stay_until_every_replica_has_confirmed(cluster):
@@ -121,6 +122,18 @@ def test_while_it_is_deleted_nobody_is_elected_for_it(cluster):
     cluster.kill(2)
     cluster.run()
     assert cluster.happened("leader.elected")[2:] == []
+
+
+def test_nor_by_the_next_controller(cluster):
+    cluster.losing = {3}
+    cluster.delete("t")
+    assert cluster.state(T0).isr == (3,)
+    cluster.kill(1)
+    cluster.run()
+    assert cluster.controller.broker_id == 2
+    assert cluster.happened("leader.elected")[2:] == []
+    cluster.deliver_late()
+    assert left(cluster) == []
 
 
 def test_partitions_added_meanwhile_are_taken_back(cluster):

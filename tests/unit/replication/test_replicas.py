@@ -268,3 +268,4 @@ def test_upkeep_touches_what_has_a_role(cluster):
     replicas.stop_replicas(stop(ORDERS, -2, delete=True))
     replicas.each_log(lambda log, role: seen.append("gone"))
     assert len(seen) == 1
+    assert replicas.log_start(ORDERS) == -1  # who waited for it can still be answered
