@@ -3,6 +3,28 @@
 Read it bottom up: `errors` and `model`, then `wire` and `storage` (bytes on the network and on
 the disk), then what decides (`replication`, `controller`, `coordinator`), then the shells that
 carry the decisions out (`broker`, `client`, `cluster`, `cli`). Imports point down only.
+
+    from engine import Cluster
+
+    with Cluster(brokers=3) as cluster:
+        cluster.kill(1)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.cluster.cluster import Cluster
+
+__all__ = ["Cluster", "__version__"]
+
 __version__ = "0.1.0"
+
+_HOME = {"Cluster": "engine.cluster.cluster"}
+
+
+def __getattr__(name: str) -> Any:
+    """What stands at the top is fetched from below when it is asked for: a broker needs none."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

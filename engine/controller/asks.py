@@ -89,7 +89,7 @@ Ask = Write | Multi | Get | Exists | Children
 
 class Stat(NamedTuple):
     version: int  # how often the data was set
-    czxid: int  # the transaction that created it: no two nodes ever share one
+    czxid: int  # the transaction that created it, a number that only grows
     owner: int = 0  # the session that an ephemeral node goes with
 
 

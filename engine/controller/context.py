@@ -47,7 +47,8 @@ class Context:
     assignments: dict[TopicPartition, znodes.Replicas] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
     moving: set[TopicPartition] = field(default_factory=set)
-    deleting: set[str] = field(default_factory=set)
+    deleting: set[str] = field(default_factory=set)  # asked for; waits while a partition moves
+    doomed: set[str] = field(default_factory=set)  # of these, those that wait no longer
 
     # -- brokers -------------------------------------------------------------------------
 
@@ -75,9 +76,14 @@ class Context:
             if replicas.adding or replicas.removing:
                 self.moving.add(partition)
 
+    @property
+    def moving_topics(self) -> set[str]:
+        return {partition.topic for partition in self.moving}
+
     def remove_topic(self, name: str) -> None:
         self.topic_ids.pop(name, None)
         self.deleting.discard(name)
+        self.doomed.discard(name)
         for partition in self.topics.pop(name, {}).values():
             self.assignments.pop(partition, None)
             self.leadership.pop(partition, None)
@@ -94,8 +100,8 @@ class Context:
         return [each for each in self.replicas_of(self.assignments) if each.broker in wanted]
 
     def deleted(self, partition: TopicPartition) -> bool:
-        """Whether its topic is to be deleted; then nobody is elected any more."""
-        return partition.topic in self.deleting
+        """Whether its topic is on its way out; then nobody is elected any more."""
+        return partition.topic in self.doomed
 
     # -- leaders -------------------------------------------------------------------------
 

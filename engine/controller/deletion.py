@@ -32,35 +32,28 @@ class Deletion:
         self._context = term.context
         self._partitions = partitions
         self._replicas = replicas
-        self.waiting: set[str] = set()  # for a broker to return, or a move to end
-        self._begun: set[str] = set()
+        self._halted: set[str] = set()  # until a broker returns
 
     # -- what happens --------------------------------------------------------------------
 
-    def look(self) -> Work[set[str]]:
+    def look(self) -> Work[None]:
         """Which topics are to go; what is not there to be deleted is cleared away at once."""
-        names = (yield [Children(znodes.DELETE_TOPICS, watch=True)])[0] or ()
-        asked = set(names)
+        asked = set((yield [Children(znodes.DELETE_TOPICS, watch=True)])[0] or ())
         known = asked & self._context.topics.keys()
         if not self._term.config.delete_topic_enable:
             yield from self._term.delete(map(znodes.deleted_topic_path, sorted(asked)))
-            return set()
+            return
         for name in sorted(asked - known):
             yield from self._term.delete(_what_is_left(name))
-        moving = {partition.topic for partition in self._context.moving}
         self._context.deleting |= known
-        self.waiting |= known & moving
-        return known
-
-    def wait(self, topics: Iterable[str]) -> None:
-        self.waiting |= self._context.deleting & set(topics)
+        self._context.doomed |= known - self._context.moving_topics
 
     def resume(self, topics: Iterable[str]) -> Work[None]:
         """A broker is back, or a move has ended: try again."""
-        moving = {partition.topic for partition in self._context.moving}
-        again = (self._context.deleting & set(topics)) - moving
+        again = self._context.deleting & set(topics)
+        self._halted -= again
+        self._context.doomed |= again - self._context.moving_topics
         if again:
-            self.waiting -= again
             yield from self.proceed()
 
     def fail(self, replicas: Iterable[Replica]) -> Work[None]:
@@ -68,7 +61,7 @@ class Deletion:
         failed = [each for each in replicas if self._context.deleted(each.partition)]
         if failed:
             yield from self._replicas.move(failed, State.INELIGIBLE)
-            self.wait(each.partition.topic for each in failed)
+            self._halted.update(each.partition.topic for each in failed)
             yield from self.proceed()
 
     def succeed(self, replicas: Iterable[Replica]) -> Work[None]:
@@ -77,10 +70,7 @@ class Deletion:
         yield from self.proceed()
 
     def is_under_way(self, topic: str) -> bool:
-        return topic in self._context.deleting - self.waiting
-
-    def begun(self, topic: str) -> bool:
-        return topic in self._begun
+        return topic in self._context.doomed and topic not in self._halted
 
     # -- what follows --------------------------------------------------------------------
 
@@ -88,14 +78,14 @@ class Deletion:
         """Take every topic as far as it can go now."""
         retry: list[Replica] = []
         begin: list[str] = []
-        for topic in sorted(self._context.deleting):
+        for topic in sorted(self._context.doomed):
             states = {each: self._replicas.state(each) for each in self._replicas_of(topic)}
             found = set(states.values())
             if found <= {State.SUCCESSFUL}:
                 yield from self._complete(topic)
             elif State.STARTED not in found:  # no answer is to be waited for
                 retry += [each for each, state in states.items() if state is State.INELIGIBLE]
-                if topic not in self.waiting:
+                if topic not in self._halted:
                     begin.append(topic)
         if retry:
             yield from self._replicas.move(retry, State.OFFLINE)
@@ -104,10 +94,8 @@ class Deletion:
 
     def _begin(self, topics: list[str]) -> Work[None]:
         partitions = [each for topic in topics for each in self._context.topics[topic].values()]
-        unseen = [each for each in partitions if each.topic not in self._begun]
-        self._partitions.mark(unseen, PartitionState.OFFLINE)
-        self._partitions.mark(unseen, PartitionState.NON_EXISTENT)
-        self._begun.update(topics)
+        self._partitions.mark(partitions, PartitionState.OFFLINE)
+        self._partitions.mark(partitions, PartitionState.NON_EXISTENT)
         self._term.batch.metadata(self._context.brokers, partitions)
         self._term.batch.send()
         alive: list[Replica] = []
@@ -116,7 +104,7 @@ class Deletion:
             online = self._context.online(replica.broker, replica.partition)
             (alive if online else dead).append(replica)
         yield from self._replicas.move(dead, State.INELIGIBLE)
-        self.wait(each.partition.topic for each in dead)
+        self._halted.update(each.partition.topic for each in dead)
         rest = [each for each in alive if self._replicas.state(each) is not State.SUCCESSFUL]
         yield from self._replicas.move(rest, State.OFFLINE)
         yield from self._replicas.move(rest, State.STARTED)
@@ -127,8 +115,7 @@ class Deletion:
         self._replicas.forget(self._replicas_of(topic))
         self._partitions.forget(self._context.topics[topic].values())
         self._context.remove_topic(topic)
-        self.waiting.discard(topic)
-        self._begun.discard(topic)
+        self._halted.discard(topic)
         self._term.emit("topic.deleted", topic=topic)
 
     def _replicas_of(self, topic: str) -> list[Replica]:

@@ -53,7 +53,7 @@ class Leaders:
         code, text = ErrorCode.unknown_topic_or_partition, "The partition does not exist."
         if partition in self._context.assignments:
             good = self._context.live if unclean else self._context.replicas(partition)[:1]
-            if self._context.deleted(partition):
+            if partition.topic in self._context.deleting:
                 code, text = ErrorCode.invalid_topic_exception, "The topic is being deleted"
             elif self._context.leader(partition) in good:
                 code = ErrorCode.election_not_needed

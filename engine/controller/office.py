@@ -144,7 +144,7 @@ class Office:
             Replica(TopicPartition(topic.topic_name, each.partition_index), broker)
             for topic in request.topic_states
             for each in topic.partition_states
-            if each.delete_partition and self.deletion.begun(topic.topic_name)
+            if each.delete_partition and topic.topic_name in self._context.doomed
         }
         errors = {
             Replica(TopicPartition(each.topic_name, each.partition_index), broker): each.error_code

@@ -145,7 +145,7 @@ class Reassignment:
         real = {
             each: to
             for each, to in moves.items()
-            if each in self._context.assignments and not self._context.deleted(each)
+            if each in self._context.assignments and each.topic not in self._context.deleting
         }
         yield from self._carry_out(real)
         return {each: None if each in real else unknown for each in moves}
@@ -155,7 +155,6 @@ class Reassignment:
     def _carry_out(self, moves: Assignments) -> Work[None]:
         if not moves:
             return
-        self._deletion.wait(each.topic for each in moves)
         yield from self._note(moves)
         done = yield from self._in_sync(moves)
         yield from self._begin({each: to for each, to in moves.items() if each not in done})

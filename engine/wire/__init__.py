@@ -5,5 +5,6 @@
 
 `apis` says which requests there are and in which versions. `schema` turns kio's declaration of
 a message into what `reading` and `writing` need; `primitives` are what messages are made of.
+`messages` declares what brokers say among themselves, which kio has no more.
 The client's side of it, encode_request and decode_response, is in `codec` too.
 """

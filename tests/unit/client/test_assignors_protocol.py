@@ -33,20 +33,16 @@ SUBSCRIPTION = Subscription(("bücher", "orders"), OWNED, b"\1\2")
 
 
 def test_bytes_by_hand() -> None:
+    owned = (TopicPartition("b", 7), TopicPartition("a", 258), TopicPartition("a", 3))
     assert (
-        encode_subscription(Subscription(("b", "a"), (TopicPartition("a", 258),)))
+        encode_subscription(Subscription(("b", "a"), owned))
         == (
             b"\0\1"  # version
             b"\0\0\0\2" + b"\0\1a" + b"\0\1b"  # topics, in order
             b"\xff\xff\xff\xff"  # no user data
             b"\0\0\0\2"  # owned, in order
-            + b"\0\1a"
-            + b"\0\0\0\2"
-            + b"\0\0\0\3"
-            + b"\0\0\1\2"
-            + b"\0\1b"
-            + b"\0\0\0\1"
-            + b"\0\0\0\7"
+            b"\0\1a" + b"\0\0\0\2" + b"\0\0\0\3\0\0\1\2"
+            b"\0\1b" + b"\0\0\0\1" + b"\0\0\0\7"
         )
     )
     assert encode_assignment(Assignment((TopicPartition("a", 3),), b"")) == (

@@ -16,12 +16,14 @@ from tests.interop.watch import until
 
 ROOT = Path(__file__).resolve().parents[3]
 PARENT = """
-import os, sys
+import os, signal, sys
 from engine.cluster.child import Child
 from engine.cluster.scratch import Scratch
 scratch = Scratch()
 command = ["sh", "-c", "while :; do echo busy > $$; done"]  # to the end there is a new file
 child = Child(command, scratch.path / "log", cwd=scratch.path, keep=[scratch.end])
+if "goes on" in sys.argv:
+    signal.signal(signal.SIGINT, lambda number, frame: print("interrupted", flush=True))
 if "forks" in sys.argv:
     os.fork()
 print(scratch.path, child.pid, flush=True)
@@ -34,7 +36,7 @@ def parent(*how: str) -> Iterator[tuple["subprocess.Popen[str]", Path, int]]:
     """A process with a directory and a child in it; a copy that it forked ends with the block."""
     command = [sys.executable, "-c", PARENT, *how]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, process_group=0
     ) as process:
         assert process.stdout is not None
         path, pid = process.stdout.readline().split()
@@ -79,6 +81,19 @@ def test_it_goes_when_the_parent_is_killed_and_its_child_has_gone(number):
 
 def test_a_forked_copy_of_the_parent_does_not_keep_it():
     with parent("forks") as (process, scratch, child):
+        process.kill()
+        process.wait()
+        until(lambda: not scratch.exists())
+        assert not alive(child)
+
+
+def test_an_interrupted_process_group_keeps_its_directory_until_it_ends():
+    """A kernel lives on after an interrupt; so must what clears up after it."""
+    with parent("goes on") as (process, scratch, child):
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "interrupted\n"
+        assert alive(child) and scratch.exists()
         process.kill()
         process.wait()
         until(lambda: not scratch.exists())

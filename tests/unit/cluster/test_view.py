@@ -40,6 +40,14 @@ def test_of_two_leaders_the_newer_epoch_is_right():
     assert (partition.leader, partition.leader_epoch, partition.isr) == (2, 5, (2,))
 
 
+def test_a_follower_of_the_new_leader_knows_better_than_the_old_leader():
+    view = View()
+    view.told(1, 1, state(row(0, "leader", 1, epoch=4)))
+    view.told(2, 1, state(row(0, "follower", 3, epoch=5, isr=(2, 3))))
+    partition = snapshot(view).partitions[ORDERS]
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (3, 5, (2, 3))
+
+
 def test_a_partition_without_a_leader_is_known_from_metadata():
     view = View()
     view.told(1, 1, state(row(0, "leader", 1, epoch=4)))

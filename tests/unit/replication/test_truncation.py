@@ -4,6 +4,7 @@ import pytest
 
 from engine.replication.following import agreement
 from engine.storage.epochs import Epochs
+from tests.unit.replication.cluster import ORDERS
 
 BEFORE = {"inter.broker.protocol.version": "0.10.2"}
 
@@ -89,7 +90,7 @@ class TestDivergence:
         cluster.start(2)
         cluster.produce("m3")
         cluster[1].start()
-        cluster[1].directory.high_watermarks[("orders", 0)] = 2  # all it had was in the ISR
+        cluster[1].directory.high_watermarks[ORDERS] = 2  # all it had was in the ISR
         cluster.tell(1)
         cluster.settle()
         return cluster[1].values, cluster[2].values
@@ -115,8 +116,12 @@ def test_in_steps_down_to_the_last_epoch_that_both_know(build):
         cluster.produce(f"{word}1", f"{word}2")
     assert cluster[1].values == ["a", "b", "d1", "d2", "f1", "f2"]
     cluster[2].start()
+    cluster[2].directory.high_watermarks[ORDERS] = 6  # alone in the ISR, all it had was committed
     cluster.tell(2)
     assert cluster[2].values == ["a", "b", "c1", "c2", "e1", "e2"]
+    for _ in range(2):
+        cluster.fetch(2)
+        assert cluster[2].role.high_watermark == cluster[2].log.end_offset
     cluster.settle()
     assert cluster[2].values == cluster[1].values
     cuts = [cut["end_offset"] for cut in cluster[2].has("log.truncated")]
@@ -137,6 +142,24 @@ def test_an_epoch_without_records_is_forgotten_by_who_follows(build):
     cluster.produce("b")
     cluster.settle()
     assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries == [(0, 0), (2, 1)]
+
+
+def test_nor_does_such_an_epoch_hide_an_older_one(build):
+    """Its number would stand for records that were written before it."""
+    cluster = build(2)
+    cluster.elect(1)
+    cluster.produce("a")
+    cluster.settle()
+    cluster.elect(1)
+    cluster.produce("b", to_all=False)
+    cluster.elect(2, to=(2,))  # 2 notes that epoch 2 begins at offset 1
+    cluster.elect(1)
+    cluster.settle()
+    assert cluster[2].values == ["a", "b"]
+    cluster.produce("c")
+    cluster.settle()
+    assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries
+    assert cluster[2].log.epochs.entries == [(0, 0), (1, 1), (3, 2)]
 
 
 def test_whoever_looks_at_a_log_is_told_of_a_cut(build):
