@@ -7,10 +7,10 @@ loop gets its turn at each. Every `log.cleaner.backoff.ms` it asks for the dirti
 import asyncio
 from typing import Any
 
-from engine.replication.replicas import Replicas
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.model import TopicPartition
+from engine.replication.replicas import Replicas
 from engine.storage.cleaner import Cleaner
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit

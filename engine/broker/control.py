@@ -10,6 +10,7 @@
             {"ask": "links", "heal": true, "change": {"3": {"out_cut": true}}}
             {"ask": "drop", "answers": 1, "api": 0}
             {"ask": "trace", "on": true}
+            {"ask": "controller"}                            what it believes, if it is one
 
 One JSON value a line, one answer a request, in order. What is not understood is answered with
 {"error": reason}; who does not begin with the token is hung up on.

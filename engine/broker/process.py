@@ -74,7 +74,7 @@ class Process:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: KafkaError | None = None
-        self._links = Links()
+        self._links = Links.from_environment()
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Start, call `ready` with the port, serve until SIGTERM or SIGINT, stop in order."""
@@ -235,7 +235,8 @@ class Process:
     # -- the session with ZooKeeper, and the registration for as long as it lasts --------
 
     def _session(self, session: Session) -> None:
-        log.info("ZooKeeper session: %s", session.state.value)
+        facts = {"state": session.state.value, "session": session.session_id}
+        self._emit(Event("session.changed", clock(), facts))
         if self._broker is None:
             return
         controlling = self._broker.controlling

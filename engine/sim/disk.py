@@ -179,11 +179,14 @@ class Log:
     def truncate(self, offset: int, now: int) -> None:
         if offset >= self.end_offset:
             return
+        if offset <= self.first_offset:
+            self.restart_at(offset, now)
+            return
         was = self.end_offset
         at = bisect_left(self._lasts, offset)
         if at < len(self.batches):
             offset = min(offset, self.batches[at].header.base_offset)
-        self._cut(at, max(offset, self.first_offset))
+        self._cut(at, offset)
         self.emit("log.truncated", now, end_offset=self.end_offset, was=was)
 
     def restart_at(self, offset: int, now: int) -> None:
@@ -229,7 +232,10 @@ class Log:
     def reopen(self, config: TopicConfig, start_offset: int, now: int) -> None:
         """As a new process finds it: it knows what is on the disk, and nothing else."""
         self.config, self.last_flush = config, now
-        self.start_offset = max(self.first_offset, min(start_offset, self.end_offset))
+        self.end_offset = self.batches[-1].header.next_offset if self.batches else self.first_offset
+        self.start_offset = max(self.first_offset, start_offset)
+        if self.start_offset > self.end_offset:  # what is left is older than what may be read
+            self.restart_at(start_offset, now)
         self.epochs.truncate_end(self.end_offset)
         self.epochs.truncate_start(self.start_offset)
         self._rebuild_producers()
@@ -242,7 +248,7 @@ class Disk:
         self.logs: dict[TopicPartition, Log] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}  # as of the last checkpoint
         self.offline: str | None = None
-        self.session = 0  # with ZooKeeper, of the process that used it last
+        self.session: int | None = None  # with ZooKeeper, of the process that used it last
         self.emit: Emit = _nobody
         self._starts: dict[TopicPartition, int] = {}  # where logs start, as of the last checkpoint
 

@@ -76,6 +76,7 @@ def new_topic(cluster: Cluster, truth: Truth, *, whole: bool = True, **config: s
     """On every broker; broker 1 is the preferred leader of partition 0, 2 of 1, 3 of 2."""
     name, brokers = f"topic-{next(_numbers)}", list(cluster.brokers)
     turns = [brokers[n % len(brokers) :] + brokers[: n % len(brokers)] for n in range(PARTITIONS)]
+    truth.await_brokers(set(brokers))
     wanted = NewTopic(name, PARTITIONS, replica_assignment=turns, config=config)
     create(cluster.bootstrap, wanted)
     if whole:

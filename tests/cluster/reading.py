@@ -9,16 +9,20 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.history import Read
+from tests.interop.watch import until
 
 # A broker that is stopped in its tracks keeps its connections and says nothing: who waits for a
-# minute, as clients do by default, makes a short test long.
+# minute, as clients do by default, makes a short test long. And a leader that has been superseded
+# and has not heard of it only lets requests time out, upon which librdkafka asks the same broker
+# again: nothing but a regular look at the metadata (by default every five minutes) tells it more.
 QUICK = {
     "log_level": 2,  # what happens to connections is no news here
     "socket.timeout.ms": 3000,
+    "topic.metadata.refresh.interval.ms": 1000,
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 50,
@@ -89,6 +93,18 @@ def placement(bootstrap: str, topic: str) -> dict[int, list[int]]:
 
 
 def create(bootstrap: str, topic: NewTopic) -> None:
+    """Again, if the controller lost ZooKeeper meanwhile; then it may be there already."""
     admin = AdminClient(QUICK | {"bootstrap.servers": bootstrap})
+    until(lambda: _is_created(admin, topic))
+
+
+def _is_created(admin: AdminClient, topic: NewTopic) -> bool:
     (answer,) = admin.create_topics([topic], operation_timeout=20, request_timeout=30).values()
-    answer.result()
+    try:
+        answer.result()
+    except KafkaException as refused:
+        code = refused.args[0].code()
+        if code not in (KafkaError.REQUEST_TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS):
+            raise
+        return bool(code == KafkaError.TOPIC_ALREADY_EXISTS)
+    return True

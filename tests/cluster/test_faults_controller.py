@@ -29,15 +29,19 @@ def names() -> list[str]:
     return [f"many-{turn}-{number}" for number in range(MANY)]
 
 
-def begin_to_create(cluster, names: list[str]) -> dict[str, "Future[None]"]:
-    admin = AdminClient(QUICK | {"bootstrap.servers": cluster.bootstrap})
+@pytest.fixture
+def admin(cluster) -> AdminClient:
+    return AdminClient(QUICK | {"bootstrap.servers": cluster.bootstrap})
+
+
+def begin_to_create(admin: AdminClient, names: list[str]) -> dict[str, "Future[None]"]:
     wanted = [NewTopic(name, 2, 3) for name in names]
     return admin.create_topics(wanted, operation_timeout=15, request_timeout=30)
 
 
 @pytest.fixture
-def many(cluster, truth, names: list[str]) -> list[str]:
-    for answer in begin_to_create(cluster, names).values():
+def many(admin: AdminClient, truth, names: list[str]) -> list[str]:
+    for answer in begin_to_create(admin, names).values():
         answer.result()
     for name in names:
         truth.await_whole(name)
@@ -51,9 +55,9 @@ def kill_controller(cluster, truth) -> int:
     return victim
 
 
-def test_creation(cluster, truth, work, names):
+def test_creation(cluster, truth, work, admin, names):
     """What was begun is finished; what was not is refused, or forgotten, but never half."""
-    answers = begin_to_create(cluster, names)
+    answers = begin_to_create(admin, names)
     until(lambda: truth.topics() & set(names))
     victim = kill_controller(cluster, truth)
     work.advance()

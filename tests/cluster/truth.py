@@ -76,8 +76,14 @@ class Truth:
 
     def state(self, topic: str, partition: int) -> Seen:
         data, stat = self._get(znodes.state_path(TopicPartition(topic, partition)))
-        state = znodes.PartitionState.decode(data)
-        return Seen(state.leader, state.leader_epoch, state.isr, stat.version, stat.mzxid)
+        return _seen(data, stat)
+
+    def changes(self, topic: str, partition: int) -> list[Seen]:
+        """A list that grows with each change from now on."""
+        found: list[Seen] = []
+        path = znodes.state_path(TopicPartition(topic, partition))
+        self._client.DataWatch(path, lambda data, stat: found.append(_seen(data, stat)))
+        return found
 
     def states(self, topic: str) -> dict[int, Seen]:
         """Of the partitions that have one already."""
@@ -148,3 +154,8 @@ class Truth:
     def _children(self, path: str) -> list[str]:
         found: list[str] = self._client.retry(self._client.get_children, path)
         return found
+
+
+def _seen(data: bytes, stat: Any) -> Seen:
+    state = znodes.PartitionState.decode(data)
+    return Seen(state.leader, state.leader_epoch, state.isr, stat.version, stat.mzxid)

@@ -143,6 +143,7 @@ class PythonWriter(Writer):
             "linger_ms": 5,
             "request_timeout_ms": 3000,
             "reconnect_backoff_max_ms": 200,
+            "metadata_max_age_ms": 1000,
             "delivery_timeout_ms": 120_000,
         }
         self._producer = kafka.KafkaProducer(**(fixed | settings))

@@ -114,7 +114,7 @@ class Story:
         node, began = self.world[int(plain[0])], self.world.now
         node.stop()
         assert self.world.until(lambda: not node.is_up)
-        return [f"broker {node.id} has stopped, within {_seconds(self.world.now - began)}"]
+        return [f"broker {node.id} has stopped, after {_seconds(self.world.now - began)}"]
 
     def pause(self, plain: list[str], options: Options) -> None:
         self.world.pause(int(plain[0]))
@@ -239,7 +239,7 @@ def _event(happened: Happened) -> str:
     who = f"broker {broker}" if broker else "zookeeper"
     about = f" {data['topic']}-{data['partition']}" if "partition" in data else ""
     facts = "".join(f" {key}={_fact(data[key])}" for key in TOLD[kind])
-    return f"  * {at / 1000:.3f} {who}: {kind}{about}{facts}"
+    return f"  * {at / 1000:.1f} {who}: {kind}{about}{facts}"
 
 
 def _fact(value: object) -> str:
@@ -258,7 +258,7 @@ def _code(code: ErrorCode) -> str:
 
 
 def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.3f} s"
+    return f"{milliseconds / 1000:.1f} s"
 
 
 def _partition(text: str) -> TopicPartition:

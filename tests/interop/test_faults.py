@@ -14,7 +14,7 @@ from tests.interop.watch import told, until
 
 SESSION_MS = 2000
 CONNECTED, SUSPENDED, EXPIRED = (
-    f"ZooKeeper session: {state}" for state in ("connected", "suspended", "expired")
+    f"session.changed {{'state': '{state}'" for state in ("connected", "suspended", "expired")
 )
 
 

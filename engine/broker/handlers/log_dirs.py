@@ -19,9 +19,9 @@ from kio.schema.describe_log_dirs.v2.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.outcome import NO_THROTTLE
-from engine.replication.replicas import Replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.replication.replicas import Replicas
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Log
 

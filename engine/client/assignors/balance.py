@@ -23,7 +23,6 @@ Ford's search for cycles then finds what no single step can improve.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from math import inf
 
 from engine.client.assignors.member import Counts, partitions_of
 from engine.model import TopicPartition
@@ -65,10 +64,10 @@ def _roughly(
         load[taker] += 1
     height: Counter[str] = Counter()
     heights = {}
-    for partition, member in homes.items():
+    for partition, member in holder.items():
         height[member] += 1
         heights[partition] = height[member]
-    for partition in sorted(homes, key=heights.__getitem__, reverse=True):
+    for partition in sorted(holder, key=heights.__getitem__, reverse=True):
         giver, taker = holder[partition], least(partition)
         if load[taker] + 1 < load[giver]:
             holder[partition] = taker
@@ -108,9 +107,7 @@ class _Flow:
 
     def improve(self) -> bool:
         """Take the steps of some cycles that make it better; whether there were any."""
-        load, weight = Counter(self.holder.values()), len(self.holder) + 1
-        back = {node: weight * load[member] for member, node in self.members.items()}
-        cycles = _cheap_cycles(self.size, self._edges(load, weight), back)
+        cycles = _cheap_cycles(self.size, self._edges())
         for cycle in cycles:
             for place, node in enumerate(cycle):
                 if partition := self.moved.get(node):  # what comes after it stands before it
@@ -119,44 +116,35 @@ class _Flow:
                     self.holder[partition] = self.names[taker]
         return bool(cycles)
 
-    def _edges(self, load: Mapping[str, int], weight: int) -> list[Edge]:
+    def _edges(self) -> list[Edge]:
         """In the order of a chain, so that one round of the search can follow all of it."""
-        edges = [
-            (_POOL, node, weight * (1 - load[member]))
-            for member, node in self.members.items()
-            if load[member]
-        ]
+        load, weight = Counter(self.holder.values()), len(self.holder) + 1
+        first, middle, last = [], [], []
+        for member, node in self.members.items():
+            if load[member]:
+                first.append((_POOL, node, weight * (1 - load[member])))
+            last.append((node, _POOL, weight * load[member]))
         for partition, member in self.holder.items():
             node, home = self.partitions[partition], self.homes.get(partition, member)
-            edges.append((self.members[member], node, 0 if home == member else -1))
-            edges.append((node, self.members[home], 0))
-        return edges + self.always
+            middle.append((self.members[member], node, 0 if home == member else -1))
+            middle.append((node, self.members[home], 0))
+        return [*first, *middle, *self.always, *last]
 
 
-def _cheap_cycles(size: int, edges: Sequence[Edge], back: Mapping[int, int]) -> list[list[int]]:
+def _cheap_cycles(size: int, edges: Sequence[Edge]) -> list[list[int]]:
     """Some cycles that cost less than zero, each backwards; none if there is none (Bellman-Ford).
 
-    `back` is what the step into the pool costs. No two cycles share another node than the pool, so
-    that all their steps can be taken together.
+    No two of them share a node, so all their steps can be taken together.
     """
-    cost, before = [inf] * size, [_NOWHERE] * size
-    cost[_POOL] = 0
-    settled = False
-    while not settled:
+    cost, before = [0] * size, [_NOWHERE] * size
+    while True:
         settled = True
         for start, end, price in edges:
             if cost[start] + price < cost[end]:
                 cost[end], before[end], settled = cost[start] + price, start, False
-        if cycles := list(_cycles(before)):
+        cycles = list(_cycles(before))
+        if cycles or settled:
             return cycles
-    best: dict[int, tuple[float, list[int]]] = {}  # by the first giver: one taker of each
-    for node, price in back.items():
-        if cost[node] + price < 0:
-            path = [node]
-            while before[path[-1]] != _POOL:
-                path.append(before[path[-1]])
-            best[path[-1]] = min(best.get(path[-1], (inf, [])), (cost[node] + price, path))
-    return [path for _, path in best.values()]
 
 
 def _cycles(before: Sequence[int]) -> Iterator[list[int]]:

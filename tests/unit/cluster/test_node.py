@@ -90,9 +90,10 @@ def test_why_it_did_not_start(node, script, reason):
 def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
     reader, end = os.pipe()
     with open(reader, "rb") as told:
-        node(f"import os; os.write({end}, os.environ['PYTHONPATH'].encode())", end)
+        up = node(f"import os; os.write({end}, os.environ['PYTHONPATH'].encode())", end)
         os.close(end)
-        assert told.read().decode().endswith("_given0")
+        assert up.child.wait(20) == 0
+        assert told.read().decode() == str(up.directory.parent)
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):

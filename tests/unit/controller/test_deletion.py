@@ -159,6 +159,19 @@ def test_a_topic_that_moves_is_not_deleted_before_it_has_arrived(cluster):
     assert all(machine.logs == set() for machine in cluster.machines.values())
 
 
+def test_while_it_waits_for_a_move_it_has_its_leaders(cluster):
+    """Else a move could wait for a leader that nobody elects, and the deletion for the move."""
+    cluster.ask(AlterReassignments({T0: (1, 2)}))
+    cluster.delete("t")
+    cluster.kill(2)
+    cluster.run()
+    assert cluster.lead() == {T0: (3, (3,)), T1: (3, (3,))}
+    cluster.start(2)
+    cluster.run()
+    cluster.catch_up()
+    assert left(cluster) == []
+
+
 def test_a_request_for_a_topic_that_is_not_there_is_cleared_away(cluster):
     cluster.delete("u")
     assert cluster.get(znodes.deleted_topic_path("u")) is None

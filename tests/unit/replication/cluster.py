@@ -243,6 +243,7 @@ class Cluster:
             (
                 each.id,
                 each.log.end_offset,
+                list(each.log.epochs.entries),
                 each.role.high_watermark,
                 [f.stage for g in each.replicas.fetchers.values() for f in g.following.values()],
                 [f.end for f in each.role.followers.values()],

@@ -1,0 +1,166 @@
+"""The log in memory against the one on a disk: the same is done to both, and the same comes of it.
+
+So what the simulator finds about replication holds for the real broker, whose logs are files.
+"""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import TopicConfig
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.sim.disk import Disk as Memory
+from engine.storage.batch import Header
+from tests.unit.storage.disk import (
+    NOW,
+    ORDERS,
+    Disk,
+    batch,
+    place,
+    remembered,
+    sequenced,
+    stored,
+    temporary_disk,
+)
+
+CHANCE = st.integers(0, 2**32).map(random.Random)
+
+
+class Both:
+    """Whatever is asked of it, it asks both logs, and they must agree."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk, self.memory = disk, Memory()
+        self.events = []
+        self.memory.emit = self.events.append
+        self.real = disk.open()
+        self.copy = self.memory.create(ORDERS, TopicConfig(), NOW)
+
+    def do(self, name, *args, **more):
+        outcomes = []
+        for log in (self.real, self.copy):
+            try:
+                outcomes.append(getattr(log, name)(*args, **more))
+            except KafkaError as error:
+                outcomes.append((error.code, error.message))
+        assert outcomes[0] == outcomes[1]
+        return outcomes[0]
+
+    def kill(self):
+        start = self.real.start_offset
+        self.real = self.disk.kill(start_offset=start)
+        self.memory.checkpoint()
+        self.memory.load(lambda topic: TopicConfig(), NOW)
+
+    def check(self, chance):
+        real, copy = self.real, self.copy
+        assert (real.start_offset, real.end_offset) == (copy.start_offset, copy.end_offset)
+        assert real.epochs.entries == copy.epochs.entries
+        assert remembered(real) == remembered(copy)
+        assert [it.data for it in stored(real)] == [it.data for it in copy.batches]
+        for _ in range(4):
+            offset, limit = (chance.randint(0, real.end_offset + 1) for _ in range(2))
+            assert self.read(real, offset, limit) == self.read(copy, offset, limit)
+
+    @staticmethod
+    def read(log, offset, limit):
+        try:
+            return log.read(offset, 10_000, limit=limit).read()
+        except KafkaError as error:
+            return error.message
+
+
+def copied(chance, start, epoch):
+    """What a leader sends: some batches, perhaps with a gap before one, perhaps of a new epoch."""
+    data = b""
+    for _ in range(chance.randint(1, 3)):
+        start += chance.choice([0, 0, 0, 5])
+        epoch += chance.choice([0, 0, 1])
+        made = place(batch(chance.randint(1, 4), chance.randint(0, 60)), start, epoch)
+        data, start = data + made, Header.parse(made).next_offset
+    return data
+
+
+def step(both, chance, epoch):
+    end = both.real.end_offset
+    match chance.choice(["append", "append", "numbered", "copy", "copy", "cut", "start", "kill"]):
+        case "append":
+            both.do("append", batch(chance.randint(1, 5)), epoch, NOW)
+        case "numbered":
+            both.do("append", sequenced(chance.choice([7, 8]), chance.randint(0, 3)), epoch, NOW)
+        case "copy":
+            early = chance.random() < 0.1 and end > 0
+            start = end - 1 if early else end
+            both.do(
+                "append_copied", copied(chance, start, max(epoch, both.real.epochs.latest)), NOW
+            )
+        case "cut":
+            both.do("truncate", max(both.real.start_offset, end - chance.randint(0, 9)), NOW)
+        case "start":
+            both.do("advance_start", chance.randint(both.real.start_offset, end), NOW)
+        case "kill":
+            both.kill()
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHANCE)
+def test_both_logs_do_the_same(chance):
+    with temporary_disk() as disk:
+        both, epoch = Both(disk), 0
+        for _ in range(20):
+            epoch = max(epoch + chance.choice([0, 0, 0, 1]), both.real.epochs.latest)
+            step(both, chance, epoch)
+            both.check(chance)
+
+
+def test_what_is_cut_is_told_alike():
+    with temporary_disk() as disk:
+        both = Both(disk)
+        for _ in range(3):
+            both.do("append", batch(2), 0, NOW)
+        disk.events.clear()
+        both.do("truncate", 3, NOW)
+        both.do("restart_at", 10, NOW)
+        assert both.events == disk.events != []
+
+
+def test_a_time_is_found_alike():
+    with temporary_disk() as disk:
+        both = Both(disk)
+        for at in (NOW, NOW + 50, NOW + 20):
+            both.do("append", batch(2, at=at), 0, NOW)
+        found = [both.do("offset_for_time", NOW + ms) for ms in (0, 10, 50, 51)]
+        assert found == [(0, NOW, 0), (2, NOW + 50, 0), (2, NOW + 50, 0), None]
+
+
+@pytest.mark.parametrize(("flushed_every", "left"), [(1, 3), (2, 2), (9, 0)])
+def test_the_power_takes_what_was_not_flushed(flushed_every, left):
+    memory = Memory()
+    config = TopicConfig(flush_messages=flushed_every)
+    partition = TopicPartition("orders", 0)
+    log = memory.create(partition, config, NOW)
+    for epoch in range(3):
+        log.append(sequenced(7, epoch), epoch, NOW)
+    memory.power_cut()
+    memory.load(lambda topic: config, NOW)
+    assert log.end_offset == len(log.batches) == len(log.epochs.entries) == left
+    assert [producer.last_sequence for producer in log.producers.known.values()] == [left - 1] * (
+        left > 0
+    )
+
+
+def test_a_kill_takes_nothing_but_what_was_not_checkpointed():
+    memory = Memory()
+    partition = TopicPartition("orders", 0)
+    log = memory.create(partition, TopicConfig(), NOW)
+    for _ in range(4):
+        log.append(batch(1), 0, NOW)
+    log.advance_start(1, NOW)
+    memory.checkpoint({partition: 3})
+    log.advance_start(2, NOW)
+    memory.load(lambda topic: TopicConfig(), NOW)
+    assert (log.start_offset, log.end_offset) == (1, 4)
+    assert memory.high_watermarks == {partition: 3}

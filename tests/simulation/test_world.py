@@ -1,0 +1,238 @@
+"""The simulated cluster: what it promises, and that its faults are those of the real one."""
+
+import pytest
+
+from engine.controller import znodes
+from engine.controller.asks import Children, Create
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.replication.partition import Role
+from engine.sim.client import rows_of
+from engine.sim.node import machine
+from engine.sim.world import World
+
+ORDERS = TopicPartition("orders", 0)
+SESSION_MS = 18_000
+
+
+@pytest.fixture
+def world():
+    return made()
+
+
+def made(seed=1, **more):
+    world = World(seed, 3, **more)
+    world.run(500)
+    world.create("orders", [[1, 2, 3]], min_insync_replicas="2")
+    assert world.until(lambda: world.leader(ORDERS) == 1)
+    world.run(500)
+    return world
+
+
+def told(world, kind):
+    return [(each.broker, each.event.data) for each in world.events if each.event.kind == kind]
+
+
+def values(world, broker):
+    log = world[broker].log(ORDERS)
+    return [row.value for each in log.batches for row in rows_of(each.data)]
+
+
+def history(seed):
+    """What a seed makes of some steps: everything that can be seen of it."""
+    world = made(seed, delay=(1, 9))
+    world.lose(1, 2, 0.01)
+    for number in range(40):
+        world.client.send(ORDERS, f"{number}")
+        world.run(200)
+    world.kill(1)
+    world.run(30_000)
+    world.start(1)
+    world.run(40_000)
+    return world.events, dict(world.zookeeper.tree), [values(world, each) for each in (1, 2, 3)]
+
+
+def test_the_same_seed_tells_the_same_story():
+    assert history(3) == history(3)
+    assert history(3) != history(4)
+
+
+def test_waiting_for_what_does_not_come_has_an_end(world):
+    began = world.now
+    assert not world.until(lambda: world.leader(ORDERS) == 9, 2000)
+    assert world.now == began + 2000
+
+
+# -- sessions --------------------------------------------------------------------------------
+
+
+def test_who_is_back_before_its_session_ends_takes_its_own_place(world):
+    epoch = world[2].running.replicas.broker_epoch
+    world.kill(2)
+    world.run(1000)
+    assert "2" in world.ask(Children(znodes.BROKER_IDS))
+    world.start(2)
+    world.run(1000)
+    assert world[2].running.replicas.broker_epoch > epoch
+    assert not told(world, "broker.refused")
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+
+
+def test_an_id_that_is_anothers_is_refused(world):
+    other = znodes.Broker((znodes.Endpoint("PLAINTEXT", "127.0.0.1", 1),), 0)
+    world.ask(Create(znodes.broker_path(4), other.encode(), ephemeral=True))
+    world.add(4)
+    world.run(1000)
+    assert [data["broker"] for _, data in told(world, "broker.refused")] == [4]
+    assert not world[4].is_up
+
+
+def test_cut_from_zookeeper_a_leader_goes_on_until_another_is_elected(world):
+    world.cut(1, "zookeeper")
+    sent = world.client.send(ORDERS, "a")
+    assert world.until(lambda: sent.done, 1000)
+    assert sent.code == ErrorCode.none
+    epoch = world[1].running.replicas.broker_epoch
+    assert world.until(lambda: world.leader(ORDERS) == 2, SESSION_MS + 1000)
+    world.heal()
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+    assert world[1].running.replicas.broker_epoch > epoch
+    assert world[1].running.replicas.partitions[ORDERS].role is Role.FOLLOWER
+
+
+def test_cut_from_zookeeper_for_a_moment_nothing_changes(world):
+    before = world.state(ORDERS), world[1].running.replicas.broker_epoch
+    world.cut(1, "zookeeper")
+    world.run(SESSION_MS - 7000)
+    world.heal()
+    world.run(20_000)
+    assert (world.state(ORDERS), world[1].running.replicas.broker_epoch) == before
+
+
+def test_a_topic_created_while_the_controller_is_cut_off_is_not_forgotten(world):
+    assert world.controller == 1
+    world.cut(1, "zookeeper")
+    world.run(13_000)  # it has hung up by now, and its watches are lost
+    world.create("users", [[2, 3]])
+    world.heal()
+    assert world.until(lambda: world.leader(TopicPartition("users", 0)) == 2, 5000)
+    assert world.controller == 1
+
+
+# -- faults ----------------------------------------------------------------------------------
+
+
+def test_for_a_paused_broker_everything_waits(world):
+    world.client.send(ORDERS, "a")
+    world.run(100)
+    world.pause(3)
+    sent = world.client.send(ORDERS, "b")
+    world.run(10_000)
+    assert not sent.done
+    assert values(world, 3) == ["a"]
+    world.resume(3)
+    assert world.until(lambda: sent.done, 1000)
+    assert world.isr(ORDERS) == (1, 2, 3)
+
+
+def test_a_leader_that_slept_too_long_is_fenced_and_cut(world):
+    world.client.send(ORDERS, "a")
+    world.run(1000)
+    world.cut(1, 2)
+    world.cut(1, 3)
+    lost = [world.client.send(ORDERS, each, acks=1, to=1) for each in "xy"]
+    world.run(100)
+    world.pause(1)
+    assert world.until(lambda: world.leader(ORDERS) == 2, SESSION_MS + 1000)
+    world.heal()
+    world.resume(1)
+    kept = world.client.send(ORDERS, "b")
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+    world.run(1000)
+    assert [each.code for each in (*lost, kept)] == [ErrorCode.none] * 3
+    assert [values(world, each) for each in (1, 2, 3)] == [["a", "b"]] * 3
+
+
+def test_a_request_whose_answer_is_lost_is_done_once(world):
+    world.client.send(ORDERS, "a")
+    world.run(100)
+    world.cut(machine(1), "client", both=False)
+    sent = world.client.send(ORDERS, "b")
+    world.run(31_000)
+    world.heal()
+    assert world.until(lambda: sent.done, 40_000)
+    assert (sent.code, sent.offset, sent.tries) == (ErrorCode.none, 1, 2)
+    assert values(world, 1) == ["a", "b"]
+
+
+def test_a_power_cut_loses_what_was_not_flushed(world):
+    world.client.send(ORDERS, "a")
+    world.run(1000)
+    world[2].log(ORDERS).flush(0)
+    world.client.send(ORDERS, "b")
+    world.run(1000)
+    world.power_cut(2)
+    world.power_cut(3)
+    assert [values(world, each) for each in (1, 2, 3)] == [["a", "b"], ["a"], []]
+
+
+def test_an_orderly_stop_loses_nothing_to_a_power_cut(world):
+    world.client.send(ORDERS, "a")
+    world.run(1000)
+    world.stop(3)
+    assert world.until(lambda: not world[3].is_up)
+    world[3].disk.power_cut()
+    assert values(world, 3) == ["a"]
+
+
+def test_a_clock_that_is_wrong_changes_no_roles():
+    world = made()
+    world[2].skew = 3_600_000
+    world.run(60_000)
+    sent = world.client.send(ORDERS, "a")
+    assert world.until(lambda: sent.done, 1000)
+    assert world.isr(ORDERS) == (1, 2, 3)
+    assert len(told(world, "leader.elected")) == 1
+
+
+# -- clients ---------------------------------------------------------------------------------
+
+
+def test_a_consumer_sees_what_is_committed_wherever_it_reads(world):
+    world.client.send(ORDERS, "a")
+    world.run(1000)
+    world.cut(1, 3)
+    world.client.send(ORDERS, "b", acks=1)
+    world.run(1000)
+    for broker in (1, 2, 3):
+        seen = world.consume(ORDERS, 0, broker, anywhere=True)
+        assert [row.value for row in seen.rows] == ["a"]
+    assert world.consume(ORDERS, 0, 2).code == ErrorCode.not_leader_or_follower
+
+
+def test_who_has_given_up_on_a_record_goes_on_with_the_next(world):
+    world.kill(2)
+    world.kill(3)
+    world.run(20_000)
+    refused = world.client.send(ORDERS, "a", patience=1000)
+    assert world.until(lambda: refused.done)
+    assert refused.code == ErrorCode.not_enough_replicas
+    world.start(2)
+    sent = world.client.send(ORDERS, "b")
+    assert world.until(lambda: sent.done)
+    assert (sent.code, sent.offset) == (ErrorCode.none, 0)
+
+
+def test_without_acks_nobody_says_anything(world):
+    sent = world.client.send(ORDERS, "a", acks=0)
+    world.run(100)
+    assert sent.done
+    assert sent.offset == -1
+    assert values(world, 1) == ["a"]
+
+
+def test_a_configuration_is_known_at_once(world):
+    world.configure("orders", min_insync_replicas="4")
+    sent = world.client.send(ORDERS, "a", patience=0)
+    assert world.until(lambda: sent.done)
+    assert sent.code == ErrorCode.not_enough_replicas
