@@ -154,6 +154,11 @@ class Keeper:
         self._watched: dict[str, Callable[[Changed], object]] = {}
         process.every(max(1, timeout // 3), self._ping)
 
+    @property
+    def is_connected(self) -> bool:
+        """Then the session was alive a moment ago."""
+        return self._welcome
+
     def connect(self) -> None:
         process = self._process
         self._heard = process.clock.now

@@ -32,9 +32,10 @@ PARTITION = "partition.metadata"
 VERSION = "0"
 
 
-def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
+def write_rows(path: Path, rows: Iterable[Iterable[object]], *, durable: bool = True) -> None:
     lines = [" ".join(map(str, row)) for row in rows]
-    files.replace(path, "\n".join([VERSION, str(len(lines)), *lines, ""]).encode())
+    text = "\n".join([VERSION, str(len(lines)), *lines, ""])
+    files.replace(path, text.encode(), durable=durable)
 
 
 def read_rows(path: Path) -> list[list[str]]:
@@ -60,7 +61,8 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
 
 
 def write_epochs(path: Path, entries: Iterable[tuple[int, int]]) -> None:
-    write_rows(path, entries)
+    """Forced to the disk with the log (`Epochs.flush`): a new leader of many has not the time."""
+    write_rows(path, entries, durable=False)
 
 
 def read_epochs(path: Path) -> list[tuple[int, int]]:

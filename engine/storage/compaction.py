@@ -245,7 +245,7 @@ class Compaction:
     def _swap(self, new: Segment, group: list[Segment]) -> None:
         log = self.log
         new.rename(".cleaned", ".swap")
-        files.flush_directory(log.directory)
+        files.flush_path(log.directory)
         replace_segments(log, new, group, self._now)
         first = log.segments.index(group[0])
         log.segments[first : first + len(group)] = [new]

@@ -112,7 +112,7 @@ class LogDirectory:
                 emit=self._emit,
             )
         files.remove(marker)
-        files.flush_directory(self.path)  # after a power cut, too, it must be gone
+        files.flush_path(self.path)  # after a power cut, too, it must be gone
 
     def _checkpoint(self, name: str, now: int) -> dict[TopicPartition, int]:
         """A checkpoint's offsets. A damaged one only costs time: everything is checked again."""

@@ -8,12 +8,13 @@ there. This is how replicas agree without comparing bytes (KIP-101); before, the
 high watermark, and could lose what had been acknowledged.
 
 Invariant: epochs and their start offsets both strictly grow.
+Invariant: no batch is on the disk for good before the epoch that it was written in.
 """
 
 from itertools import pairwise
 from pathlib import Path
 
-from engine.storage import checkpoints
+from engine.storage import checkpoints, files
 from engine.storage.batch import NO_EPOCH
 
 
@@ -21,6 +22,7 @@ class Epochs:
     def __init__(self, directory: Path) -> None:
         self.path = directory / checkpoints.LEADER_EPOCH
         self.entries: list[tuple[int, int]] = []
+        self._flushed = True  # what stands in the file is on the disk itself
 
     def load(self) -> None:
         entries = checkpoints.read_epochs(self.path)
@@ -74,6 +76,12 @@ class Epochs:
     def clear(self) -> None:
         self._save([])
 
+    def flush(self) -> None:
+        """Force the file to the disk; its name, too, once the directory is flushed."""
+        if not self._flushed:
+            files.flush_path(self.path)
+            self._flushed = True
+
     def _save(self, entries: list[tuple[int, int]]) -> None:
         checkpoints.write_epochs(self.path, entries)
-        self.entries = entries
+        self.entries, self._flushed = entries, False

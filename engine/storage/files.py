@@ -46,8 +46,8 @@ def remove_directory(path: Path) -> None:
     path.rmdir()
 
 
-def flush_directory(path: Path) -> None:
-    """Force a directory's names to the disk, so that a rename or unlink survives power loss."""
+def flush_path(path: Path) -> None:
+    """Force a file to the disk; or a directory's names, so that a rename survives power loss."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -55,17 +55,19 @@ def flush_directory(path: Path) -> None:
         os.close(fd)
 
 
-def write(path: Path, data: bytes) -> None:
-    """Create or overwrite a file and force it to the disk."""
+def write(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Create or overwrite a file and, if it is to be `durable`, force it to the disk."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Put new content in place of a file's old one, whole or not at all."""
     draft = path.with_name(path.name + ".tmp")
-    write(draft, data)
+    write(draft, data, durable=durable)
     rename(draft, path)
-    flush_directory(path.parent)
+    if durable:
+        flush_path(path.parent)

@@ -115,7 +115,7 @@ def replace_segments(log: Log, swap: Segment, replaced: list[Segment], now: int)
     for segment in replaced:
         log.retire(segment, now)
     swap.rename(".swap", "")
-    files.flush_directory(log.directory)
+    files.flush_path(log.directory)
 
 
 def _load_epochs(log: Log, now: int) -> None:

@@ -206,7 +206,8 @@ class Log:
         """Force everything up to the log end to the disk."""
         for segment in self.segments_from(self.recovery_point):
             segment.flush()
-        files.flush_directory(self.directory)
+        self.epochs.flush()
+        files.flush_path(self.directory)
         self.recovery_point, self.last_flush = self.end_offset, now
 
     def flush_if_due(self, now: int) -> None:

@@ -35,6 +35,24 @@ def test_a_follower_that_is_too_slow_leaves_once_and_returns_once(cluster, truth
     assert verdict.good, verdict
 
 
+def test_who_is_let_in_has_everything(cluster, truth, work):
+    """It may have to lead in the very next moment."""
+    first = truth.state(work.topic, 0).leader
+    cluster.stop_broker(first)
+    work.advance(count=300)
+    then = truth.state(work.topic, 0).leader
+    cluster.slow(then, first, SLOW)
+    cluster.restart(first)
+    truth.await_isr(work.topic, 0, set(cluster.brokers))
+    cluster.kill(then)
+    after = truth.await_leader(work.topic, 0, other_than=then)
+    assert after.leader == first  # as the first of its replicas
+    work.advance()
+    cluster.restart(then)
+    verdict = work.verdict()
+    assert verdict.good, verdict
+
+
 def test_one_partition_at_ten_times_the_load(cluster, truth, start):
     work = start(rate=3000, load={0: 1, 1: 10, 2: 1})
     work.advance()

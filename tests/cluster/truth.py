@@ -29,7 +29,7 @@ class Truth:
     def __init__(self, address: str) -> None:
         forever = {"max_tries": -1, "max_delay": 0.2}
         self._client = KazooClient(
-            address, timeout=20, connection_retry=forever, command_retry=forever
+            address, timeout=4, connection_retry=forever, command_retry=forever
         )
 
     def __enter__(self) -> Self:

@@ -21,7 +21,8 @@ from threading import Event, Thread
 from typing import Any, Self
 
 import kafka
-from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from kafka.errors import KafkaError as PythonError
 
 from engine.cluster.cluster import Cluster
 from tests.cluster.history import History, Outcome, Read, Sent
@@ -83,7 +84,11 @@ class Writer:
                 if self._sent[partition] - self._answered[partition] < WAITING:
                     sent = Sent(self.name, partition, self._sent[partition], time.monotonic())
                     self._sent[partition] += 1
-                    self._send(sent, self._history.add(sent))
+                    try:
+                        self._send(sent, self._history.add(sent))
+                    except (KafkaException, PythonError) as error:  # it takes no more
+                        self._history.errors.append(f"{self.name} had to end: {error}")
+                        return
             self._turn()
 
     def _note(self, sent: Sent, offset: int, error: str) -> None:

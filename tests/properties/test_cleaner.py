@@ -229,11 +229,11 @@ class Door:
         self.count, self.last = 0, last
 
     def guard(self, change: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*args: Any) -> Any:
+        def guarded(*args: Any, **how: Any) -> Any:
             self.count += 1
             if self.count >= self.last:
                 raise Crash
-            return change(*args)
+            return change(*args, **how)
 
         return guarded
 

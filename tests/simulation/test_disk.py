@@ -152,6 +152,17 @@ def test_the_power_takes_what_was_not_flushed(flushed_every, left):
     )
 
 
+def test_an_epoch_in_which_nothing_was_written_goes_with_the_power():
+    memory = Memory()
+    log = memory.create(TopicPartition("orders", 0), TopicConfig(), NOW)
+    log.append(batch(1), 0, NOW)
+    log.flush(NOW)
+    log.epochs.assign(5, 1)
+    memory.power_cut()
+    memory.load(lambda topic: TopicConfig(), NOW)
+    assert log.epochs.entries == [(0, 0)]
+
+
 def test_a_kill_takes_nothing_but_what_was_not_checkpointed():
     memory = Memory()
     partition = TopicPartition("orders", 0)

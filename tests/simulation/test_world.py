@@ -109,14 +109,69 @@ def test_cut_from_zookeeper_for_a_moment_nothing_changes(world):
     assert (world.state(ORDERS), world[1].running.replicas.broker_epoch) == before
 
 
+def hang_up(world, broker):
+    """Cut off from ZooKeeper until it has given up its connection, but not its session."""
+    world.cut(broker, "zookeeper")
+    keeper = world[broker].running.keeper
+    assert world.until(lambda: not keeper.is_connected, SESSION_MS)
+
+
 def test_a_topic_created_while_the_controller_is_cut_off_is_not_forgotten(world):
     assert world.controller == 1
-    world.cut(1, "zookeeper")
-    world.run(13_000)  # it has hung up by now, and its watches are lost
+    hang_up(world, 1)
     world.create("users", [[2, 3]])
     world.heal()
     assert world.until(lambda: world.leader(TopicPartition("users", 0)) == 2, 5000)
     assert world.controller == 1
+
+
+def test_what_the_controller_was_about_to_do_it_does_when_it_is_back(world):
+    answers = []
+    world.cut(1, "zookeeper")
+    world.reassign({ORDERS: (3, 2, 1)}, answers.append)
+    hang_up(world, 1)
+    assert not answers
+    world.heal()
+    assert world.until(lambda: bool(answers), 5000)
+    assert answers == [{ORDERS: None}]
+    assert world.replicas(ORDERS) == (3, 2, 1)
+
+
+def test_what_the_controller_was_about_to_do_it_gives_up_with_its_session(world):
+    answers = []
+    world.cut(1, "zookeeper")
+    world.reassign({ORDERS: (3, 2, 1)}, answers.append)
+    world.run(SESSION_MS + 2000)
+    world.heal()
+    assert world.until(lambda: bool(answers), 5000)
+    assert answers[0].code == ErrorCode.not_controller
+    assert world.replicas(ORDERS) == (1, 2, 3)
+
+
+def test_an_isr_that_a_superseded_leader_proposes_is_refused(world):
+    for other in (2, 3, "zookeeper"):
+        world.cut(1, other)
+    world.client.send(ORDERS, "x", acks=1, to=1)
+    assert world.until(lambda: world.leader(ORDERS) == 2, SESSION_MS + 1000)
+    world.run(50_000)
+    before = world.state(ORDERS)
+    world.heal(1, "zookeeper")
+    world.run(1000)
+    assert world.state(ORDERS) == before
+    assert [broker for broker, _ in told(world, "isr.refused")] == [1]
+
+
+def test_an_isr_that_was_written_though_nobody_said_so_is_believed():
+    world = made(config={"replica.lag.time.max.ms": "5000"})
+    world.cut(1, 3)
+    world.cut("zookeeper", 1, both=False)
+    world.client.send(ORDERS, "a", acks=1)
+    assert world.until(lambda: world.isr(ORDERS) == (1, 2))
+    assert world.until(lambda: not world[1].running.keeper.is_connected)
+    assert world[1].running.replicas.partitions[ORDERS].isr == (1, 2, 3)
+    world.heal("zookeeper", 1)
+    assert world.until(lambda: world[1].running.replicas.partitions[ORDERS].isr == (1, 2), 5000)
+    assert not told(world, "isr.refused")
 
 
 # -- faults ----------------------------------------------------------------------------------
@@ -163,6 +218,17 @@ def test_a_request_whose_answer_is_lost_is_done_once(world):
     assert world.until(lambda: sent.done, 40_000)
     assert (sent.code, sent.offset, sent.tries) == (ErrorCode.none, 1, 2)
     assert values(world, 1) == ["a", "b"]
+
+
+def test_a_broker_that_could_not_be_told_of_its_role_is_told_later(world):
+    world.cut(1, 3)
+    world.create("users", [[3, 2]])
+    world.run(40_000)
+    users = TopicPartition("users", 0)
+    assert users not in world[3].running.replicas.partitions
+    world.heal()
+    assert world.until(lambda: users in world[3].running.replicas.partitions, 5000)
+    assert world[3].running.replicas.partitions[users].is_leader
 
 
 def test_a_power_cut_loses_what_was_not_flushed(world):

@@ -93,7 +93,8 @@ def encode_generation(generation: int) -> bytes:
 
 
 def decode_generation(data: bytes) -> int:
-    with _reading("generation", data) as reader:
+    """The last number: librdkafka's cooperative members send what sticky ones do."""
+    with _reading("generation", data[-_INT.size :]) as reader:
         return reader.integer()
 
 

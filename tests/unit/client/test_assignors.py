@@ -19,12 +19,11 @@ def partitions(text: str) -> tuple[TopicPartition, ...]:
 
 
 def group(
-    wants: dict[str, str], owns: dict[str, str] | None = None, **more: object
+    wants: dict[str, str], owns: dict[str, str] | None = None, user_data: bytes | None = None
 ) -> list[Member]:
     """Members by the topics they want, and by what they had last."""
-    owned = owns or {}
     return [
-        Member(id, tuple(topics.split()), partitions(owned.get(id, "")), **more)  # type: ignore[arg-type]
+        Member(id, tuple(topics.split()), partitions((owns or {}).get(id, "")), user_data)
         for id, topics in wants.items()
     ]
 
@@ -258,6 +257,16 @@ def test_a_chain_of_moves_where_no_single_one_helps() -> None:
     }
     shares = ASSIGNORS["sticky"].assign(group(wants, owns), {"x": 4, "y": 2})
     assert shares["b"] == partitions("x-3 x-2")  # what one keeps comes first: it goes last
+
+
+def test_what_a_quick_pass_takes_away_comes_home() -> None:
+    """The third has nothing at first and may take t2; but the second can give it t0."""
+    members = group({"a": "t1 t2", "b": "t0 t1 t2", "c": "t0 t2"}, {"a": "t2-0"})
+    assert assigned("sticky", members, {"t0": 1, "t1": 1, "t2": 1}) == {
+        "a": "t2-0",
+        "b": "t1-0",
+        "c": "t0-0",
+    }
 
 
 # -- cooperative ---------------------------------------------------------------------------------

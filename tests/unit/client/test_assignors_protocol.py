@@ -89,6 +89,7 @@ def test_sticky_user_data_is_aiokafkas(generation: int) -> None:
     # kafka-python 3 puts a version in front, which Kafka does not; so it is not understood.
     refused(decode_claim, bytes(StickyAssignorUserData(TOPICS, generation).encode()))
     assert decode_generation(encode_generation(generation)) == generation
+    assert decode_generation(theirs) == generation  # as librdkafka's cooperative members send it
 
 
 @pytest.mark.parametrize(("version", "more"), [(2, {}), (3, {"rack_id": "r1"})])

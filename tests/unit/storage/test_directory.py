@@ -310,7 +310,7 @@ def test_the_marker_is_gone_from_the_disk_before_anything_is_appended(
     flushed: list[tuple[Path, bool]] = []
     monkeypatch.setattr(
         files,
-        "flush_directory",
+        "flush_path",
         lambda path: flushed.append((path, (home.path / CLEAN_SHUTDOWN).exists())),
     )
     home.open()

@@ -118,7 +118,7 @@ def test_what_cannot_be_written_is_not_known_either(
 ) -> None:
     """Or the next append in that epoch would leave it out of the file, and recovery would cut."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "write", fail)
@@ -139,3 +139,19 @@ def test_entries_that_do_not_grow_are_refused(tmp_path: Path, rows: str) -> None
 def test_clear(epochs: Epochs) -> None:
     epochs.clear()
     assert epochs.entries == reloaded(epochs) == []
+
+
+def test_the_file_is_forced_to_the_disk_once_for_all_changes(
+    epochs: Epochs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the log, not with every new leader: the operating system keeps it until then."""
+    synced: list[str] = []
+    monkeypatch.setattr(files, "flush_path", lambda path: synced.append(path.name))
+    epochs.flush()
+    assert synced == ["leader-epoch-checkpoint"]  # as the fixture had changed it
+    epochs.assign(6, 2600)
+    epochs.assign(7, 2700)
+    assert synced == ["leader-epoch-checkpoint"]
+    epochs.flush()
+    epochs.flush()
+    assert synced == ["leader-epoch-checkpoint"] * 2

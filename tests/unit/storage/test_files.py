@@ -23,7 +23,7 @@ def test_what_fails_to_be_replaced_stays(
     path = tmp_path / "checkpoint"
     files.replace(path, b"old")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, failing, fail)

@@ -192,6 +192,16 @@ def test_flush_by_messages_and_by_time(disk: Disk) -> None:
     assert (log.recovery_point, log.last_flush) == (6, NOW + 1000)
 
 
+def test_a_flush_forces_the_epochs_before_the_directory(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, forced = disk.open(), list[str]()
+    log.append(batch(), 3, NOW)
+    monkeypatch.setattr(files, "flush_path", lambda path: forced.append(path.name))
+    log.flush(NOW)
+    assert forced == [log.epochs.path.name, log.directory.name]
+
+
 def test_a_flush_forces_every_file_since_the_recovery_point(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +315,7 @@ def test_a_roll_that_fails_is_done_by_the_next_append(
     log = disk.open(segment_bytes=100)
     log.append(batch(), 0, NOW)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
