@@ -128,33 +128,89 @@ def left(caller: Caller, members: Iterable[Any], errors: Iterable[ErrorCode]) ->
     return LeaveGroupResponse(throttle_time=NOW, error_code=error, members=rows)
 
 
-def not_left(error: ErrorCode) -> Any:
-    return LeaveGroupResponse(throttle_time=NOW, error_code=error, members=())
-
-
-def committed(codes: Codes) -> Any:
+def committed(codes: Mapping[TopicPartition, ErrorCode]) -> Any:
     return OffsetCommitResponse(
         throttle_time=NOW,
-        topics=_topics(
-            codes, OffsetCommitResponseTopic, lambda it, number: OffsetCommitResponsePartition(
-                partition_index=number, error_code=it
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(partition_index=number, error_code=code)
+                    for number, code in rows
+                ),
             )
+            for topic, rows in _topics(codes)
         ),
     )
 
 
-def fetched(offsets: Mapping[TopicPartition, OffsetValue | ErrorCode]) -> Any:
+def fetched(offsets: Mapping[TopicPartition, Found], error: ErrorCode = ErrorCode.none) -> Any:
     return OffsetFetchResponse(
-        throttle_time=NOW, topics=_topics(offsets, OffsetFetchResponseTopic, _fetched)
+        throttle_time=NOW,
+        error_code=error,
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetFetchResponsePartition(
+                        partition_index=number,
+                        committed_offset=value.offset,
+                        committed_leader_epoch=value.leader_epoch,
+                        metadata=value.metadata,
+                        error_code=code,
+                    )
+                    for number, (value, code) in rows
+                ),
+            )
+            for topic, rows in _topics(offsets)
+        ),
     )
 
 
-def _fetched(it: OffsetValue | ErrorCode, number: int) -> Any:
-    known = isinstance(it, OffsetValue)
-    return OffsetFetchResponsePartition(
-        partition_index=number,
-        committed_offset=it.offset if known else NO_OFFSET,
-        committed_leader_epoch=it.leader_epoch if known else UNKNOWN,
-        metadata=it.metadata if known else "",
-        error_code=ErrorCode.none if known else it,
+def deleted(
+    codes: Mapping[TopicPartition, ErrorCode], error: ErrorCode = ErrorCode.none
+) -> Any:
+    return OffsetDeleteResponse(
+        throttle_time=NOW,
+        error_code=error,
+        topics=tuple(
+            OffsetDeleteResponseTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetDeleteResponsePartition(partition_index=number, error_code=code)
+                    for number, code in rows
+                ),
+            )
+            for topic, rows in _topics(codes)
+        ),
     )
+
+
+def _topics(by_partition: Mapping[TopicPartition, T]) -> Iterable[tuple[str, list[tuple[int, T]]]]:
+    topics: dict[str, list[tuple[int, T]]] = {}
+    for (topic, number), it in by_partition.items():
+        topics.setdefault(topic, []).append((number, it))
+    return topics.items()
+
+
+# -- errors of a whole request -----------------------------------------------------------------
+
+
+def refused(request: Any, caller: Caller, error: ErrorCode) -> Any:
+    """While groups are being loaded, members are told what lets them wait and ask again: older
+    clients know COORDINATOR_LOAD_IN_PROGRESS from some answers only."""
+    is_loading = error == ErrorCode.coordinator_load_in_progress
+    if isinstance(request, JoinGroupRequest):
+        return not_joined(caller, request.member_id, error)
+    if isinstance(request, SyncGroupRequest):
+        return not_synced(ErrorCode.rebalance_in_progress if is_loading else error)
+    if isinstance(request, HeartbeatRequest):
+        return heard(ErrorCode.none if is_loading else error)
+    if isinstance(request, LeaveGroupRequest):
+        return LeaveGroupResponse(throttle_time=NOW, error_code=error, members=())
+    if isinstance(request, OffsetCommitRequest):
+        return committed(dict.fromkeys(partitions(request), error))
+    if isinstance(request, OffsetFetchRequest):
+        ...
+    assert isinstance(request, OffsetDeleteRequest)
+    return deleted({}, error)

@@ -9,7 +9,7 @@
 Invariant: a request is answered exactly once, and what its answer promises is replicated before.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from engine.config import BrokerConfig
@@ -20,6 +20,16 @@ from engine.storage.records import Record
 
 Then = Callable[[ErrorCode, int], None]  # (what came of the write, now)
 KeyValue = tuple[bytes, bytes | None]  # a record as we know it; None is a tombstone
+
+
+# What clients are told if a write fails; the rest differs between groups and offsets.
+UNAVAILABLE: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas_after_append: ErrorCode.coordinator_not_available,
+    ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
+    ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
+}
 
 
 class Caller(NamedTuple):

@@ -27,8 +27,9 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False  # has not seen the end of a rebalance, so it can't send heartbeats
-    joining: Caller | None = None  # to be answered when the rebalance is over
+    joining: Caller | None = None  # to be answered when all have joined
     syncing: Caller | None = None  # to be answered when there is an assignment
+    has_synced: bool = True  # has asked for its assignment in this generation
 
     @property
     def is_static(self) -> bool:

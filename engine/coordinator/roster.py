@@ -7,7 +7,7 @@ Invariant: there is a leader exactly if there are members, and a protocol that a
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
 from engine.client.assignors.protocol import decode_subscription
 from engine.coordinator.member import Member
@@ -85,16 +85,16 @@ class Roster:
 
     # -- the protocol ----------------------------------------------------------------------
 
-    def check_protocols(self, protocol_type: str, names: Iterable[str]) -> None:
+    def check_protocols(self, protocol_type: str, names: Collection[str]) -> None:
         """Whether the group could still agree, if somebody who knows these joined it."""
         if self.members:
             fits = protocol_type == self.protocol_type and not self._common().isdisjoint(names)
         else:
-            fits = bool(protocol_type) and any(True for _ in names)
+            fits = bool(protocol_type and names)
         if not fits:
             raise KafkaError(
                 ErrorCode.inconsistent_group_protocol,
-                f"{protocol_type!r} {list(names)} has nothing in common with the group",
+                f"{protocol_type!r} {names} has nothing in common with the group",
             )
 
     def vote(self) -> str:
@@ -122,7 +122,7 @@ class Roster:
 
     # -- as a record has it ----------------------------------------------------------------
 
-    def image(self, generation: int, since: int, shares: dict[str, bytes]) -> GroupValue:
+    def image(self, generation: int, since: int, shares: Mapping[str, bytes]) -> GroupValue:
         return GroupValue(
             protocol_type=self.protocol_type or "",
             generation=generation,
@@ -147,7 +147,6 @@ class Roster:
     def restore(self, value: GroupValue) -> None:
         """Of the protocols that members know, only the chosen one was written down."""
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
-        self.leader = value.leader
         self.members = {
             it.id: Member(
                 id=it.id,
@@ -161,3 +160,4 @@ class Roster:
             )
             for it in value.members
         }
+        self.leader = value.leader if value.leader in self.members else next(iter(self.members), None)

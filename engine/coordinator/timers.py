@@ -10,6 +10,7 @@ reached are all looked at, those that are over taken out, and the bound raised.
 Invariant: no deadline is below the bound.
 """
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -48,12 +49,13 @@ class Timers:
     def due(self) -> int | None:
         return self._bound
 
-    def over(self, now: int) -> list[Alarm]:
+    def over(self, now: int) -> Iterator[Alarm]:
         if self._bound is None or now < self._bound:
-            return []
-        over = [each for each, deadline in self._deadlines.items() if deadline <= now]
-        over.sort(key=self._deadlines.__getitem__)
-        for alarm in over:
-            del self._deadlines[alarm]
+            return
+        ended = [each for each, deadline in self._deadlines.items() if deadline <= now]
+        for alarm in sorted(ended, key=self._deadlines.__getitem__):
+            # What one of them leads to may cancel another, or put it off.
+            if self._deadlines.get(alarm, now + 1) <= now:
+                del self._deadlines[alarm]
+                yield alarm
         self._bound = min(self._deadlines.values(), default=None)
-        return over

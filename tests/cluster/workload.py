@@ -79,17 +79,19 @@ class Writer:
                 self._history.errors.append(f"{self.name} heard nothing of {left} messages")
 
     def _run(self) -> None:
-        while not self._over.is_set():
-            for partition in itertools.islice(self._turns, self._burst):
-                if self._sent[partition] - self._answered[partition] < WAITING:
-                    sent = Sent(self.name, partition, self._sent[partition], time.monotonic())
-                    self._sent[partition] += 1
-                    try:
-                        self._send(sent, self._history.add(sent))
-                    except (KafkaException, PythonError) as error:  # it takes no more
-                        self._history.errors.append(f"{self.name} had to end: {error}")
-                        return
-            self._turn()
+        try:
+            while not self._over.is_set():
+                self._produce()
+                self._turn()
+        except (KafkaException, PythonError) as error:  # it takes no more
+            self._history.errors.append(f"{self.name} had to end: {error}")
+
+    def _produce(self) -> None:
+        for partition in itertools.islice(self._turns, self._burst):
+            if self._sent[partition] - self._answered[partition] < WAITING:
+                sent = Sent(self.name, partition, self._sent[partition], time.monotonic())
+                self._sent[partition] += 1
+                self._send(sent, self._history.add(sent))
 
     def _note(self, sent: Sent, offset: int, error: str) -> None:
         sent.answered = time.monotonic()
