@@ -37,9 +37,9 @@ class Brokers:
         asks = [Get(znodes.broker_path(each), watch=True) for each in ids]
         nodes = (yield asks) if asks else ()
         return {
-            broker: LiveBroker(node.stat.czxid, znodes.Broker.decode(node.data))
+            broker: LiveBroker(node.stat.czxid, registration)
             for broker, node in zip(ids, nodes, strict=True)
-            if node is not None
+            if (registration := readable(znodes.Broker.decode, node)) is not None
         }
 
     def look(self) -> Work[None]:
@@ -58,12 +58,13 @@ class Brokers:
         """Its registration may have changed; whether it is the same life, `look` will see."""
         (node,) = yield [Get(znodes.broker_path(broker), watch=True)]
         known = self._context.brokers.get(broker)
-        if node and known and node.stat.czxid == known.epoch:
-            registration = znodes.Broker.decode(node.data)
-            if registration.endpoints != known.registration.endpoints:
-                self._context.brokers[broker] = known._replace(registration=registration)
-                self._term.batch.metadata(self._context.brokers)
-                self._term.batch.send()
+        if node is None or known is None or node.stat.czxid != known.epoch:
+            return
+        registration = readable(znodes.Broker.decode, node)
+        if registration and registration.endpoints != known.registration.endpoints:
+            self._context.brokers[broker] = known._replace(registration=registration)
+            self._term.batch.metadata(self._context.brokers)
+            self._term.batch.send()
 
     def _up(self, new: dict[int, LiveBroker]) -> Work[None]:
         if not new:

@@ -97,5 +97,5 @@ class Host:
         effects, self._effects = self._effects, []
         return effects
 
-    def tell(self, kind: str, now: int, **data: Any) -> None:
+    def tell(self, kind: str, now: int, /, **data: Any) -> None:
         self._emit(Event(kind, now, data))

@@ -63,16 +63,12 @@ class Group(Rebalance):
     def _make_room(self, id: str, now: int) -> None:
         """A group that has become too large, as `group.max.size` is smaller now, loses those that
         join again last."""
-        member, inside = self.members.get(id), len(self.members)
-        if self.state is State.PREPARING:
-            inside = sum(each.joining is not None for each in self.members.values())
-            is_in = member is not None and member.joining is not None
-        else:
-            is_in = member is not None
-        if is_in or inside < self._host.config.group_max_size:
+        everyone, is_joining = self.members.values(), self.state is State.PREPARING
+        inside = [each.id for each in everyone if each.joining or not is_joining]
+        if id in inside or len(inside) < self.host.config.group_max_size:
             return
-        if member is not None:
-            self.lose(member, "found no room", now)
+        if id in self.members:
+            self.lose(self.members[id], "found no room", now)
         raise KafkaError(ErrorCode.group_max_size_reached, f"{self.id} is full")
 
     def _join_new(self, request: Any, protocols: Protocols, caller: Caller, now: int) -> Any:
@@ -102,7 +98,7 @@ class Group(Rebalance):
         return None
 
     def _new_id(self, name: str) -> str:
-        return f"{name}-{self._host.new_id()}"
+        return f"{name}-{self.host.new_id()}"
 
     def _join_again(self, member: Member, protocols: Protocols, caller: Caller, now: int) -> Any:
         has_changed = member.protocols != protocols
@@ -114,7 +110,6 @@ class Group(Rebalance):
         self.wait_to_join(member, caller, now)
         member.protocols = protocols
         self.begin(f"{member.id} joins again", now)
-        self.end_joining_if_all_are_here(now)
         return None
 
     def _replace(self, member: Member, protocols: Protocols, caller: Caller, now: int) -> None:
@@ -148,7 +143,6 @@ class Group(Rebalance):
             self.write(shares, now, stored)
         else:
             self.begin(f"{member.instance_id} is back", now)
-            self.end_joining_if_all_are_here(now)
 
     # -- being a member --------------------------------------------------------------------
 
@@ -199,9 +193,7 @@ class Group(Rebalance):
     def _member(self, request: Any, generation: int) -> Member:
         member = self.find(request.member_id, request.group_instance_id)
         if generation != self.generation:
-            raise KafkaError(
-                ErrorCode.illegal_generation, f"this is generation {self.generation}"
-            )
+            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
         return member
 
     def ring(self, alarm: Alarm, now: int) -> None:
@@ -236,7 +228,7 @@ class Group(Rebalance):
         self.topics = self.subscribed()
         for member in self.members.values():
             self.heard_of(member, now)
-        if len(self.members) > self._host.config.group_max_size:
+        if len(self.members) > self.host.config.group_max_size:
             self.begin("it is too large", now)
 
     def stop(self, now: int) -> None:
@@ -246,7 +238,7 @@ class Group(Rebalance):
         self._die("the coordinator is another", now)
 
     def _die(self, reason: str, now: int) -> None:
-        self._host.timers.cancel_all(self.id)
+        self.host.timers.cancel_all(self.id)
         self.move(State.DEAD, reason, now)
 
     def remove_offsets(self, partitions: Iterable[TopicPartition], now: int) -> None:
@@ -257,7 +249,7 @@ class Group(Rebalance):
                 records.append((encode_key(GroupKey(self.id)), None))
             self._die("nothing is left", now)
         if records:
-            self._host.append(self.partition, records, now)
+            self.host.append(self.partition, records, now)
 
     def delete(self, now: int) -> None:
         self.pending.clear()
@@ -274,10 +266,10 @@ class Group(Rebalance):
             needed = self.topics
         elif self.protocol_type is not None:
             return []
-        retention = self._host.config.offsets_retention_minutes * MINUTE_MS
+        retention = self.host.config.offsets_retention_minutes * MINUTE_MS
         return self.offsets.expired(now, retention, since, needed)
 
 
 def milliseconds(duration: Any) -> int:
     """Of a duration as a request has it."""
-    return round(duration.total_seconds() * 1000)
+    return int(duration.total_seconds() * 1000 + 0.5)

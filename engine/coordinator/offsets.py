@@ -68,8 +68,9 @@ class Offsets:
         """Returns those that were there."""
         removed = [each for each in partitions if each in self.stored or each in self._pending]
         for partition in removed:
-            for table in (self.stored, self._place, self._pending):
-                table.pop(partition, None)  # type: ignore[attr-defined]
+            self.stored.pop(partition, None)
+            self._place.pop(partition, None)
+            self._pending.pop(partition, None)
         return removed
 
     def expired(

@@ -30,7 +30,8 @@ from engine.coordinator.timers import Alarm, Kind
 from engine.errors import ErrorCode, KafkaError
 
 # What members are told if their shares could not be written.
-WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = UNAVAILABLE | {
+WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    **UNAVAILABLE,
     ErrorCode.request_timed_out: ErrorCode.rebalance_in_progress,
     ErrorCode.message_too_large: ErrorCode.unknown_server_error,
     ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
@@ -48,7 +49,7 @@ class Rebalance(Roster):
         self.since = UNKNOWN  # when it came into its state
         self.generation = 0
         self.topics: frozenset[str] | None = None  # that a group of consumers subscribed to
-        self._host = host
+        self.host = host
         self._patience: int | None = None  # in a first rebalance: how much longer it may become
         self._grown = False  # somebody came while it was waited for others
         self._storing = NO_GENERATION  # whose shares are on their way to the log
@@ -60,32 +61,34 @@ class Rebalance(Roster):
             "state", now, was=was.value, now=to.value, generation=self.generation, reason=reason
         )
 
-    def tell(self, what: str, now: int, **data: Any) -> None:
-        self._host.tell(f"group.{what}", now, group=self.id, **data)
+    def tell(self, what: str, now: int, /, **data: Any) -> None:
+        self.host.tell(f"group.{what}", now, group=self.id, **data)
 
     def alarm(self, kind: Kind, deadline: int, member: str = "") -> None:
-        self._host.timers.set(Alarm(kind, self.id, member), deadline)
+        self.host.timers.set(Alarm(kind, self.id, member), deadline)
 
     def calm(self, kind: Kind, member: str = "") -> None:
-        self._host.timers.cancel(Alarm(kind, self.id, member))
+        self.host.timers.cancel(Alarm(kind, self.id, member))
 
     # -- everyone is to join ---------------------------------------------------------------
 
     def begin(self, reason: str, now: int) -> None:
-        """Unless one has begun already."""
-        if self.state not in BEFORE[State.PREPARING]:
-            return
+        """Unless one is under way already, which can perhaps end now."""
+        if self.state in BEFORE[State.PREPARING]:
+            self._begin(reason, now)
+        self.end_joining_if_all_are_here(now)
+
+    def _begin(self, reason: str, now: int) -> None:
         if self.state is State.COMPLETING:
             for member in self.members.values():
                 member.assignment = b""
                 self.answer_sync(member, answers.not_synced(ErrorCode.rebalance_in_progress), now)
         self.calm(Kind.SYNC)
-        delay, most = self._host.config.group_initial_rebalance_delay_ms, self.rebalance_timeout
+        delay, most = self.host.config.group_initial_rebalance_delay_ms, self.rebalance_timeout
         is_first = self.state is State.EMPTY
         self._patience = max(most - delay, 0) if is_first else None
         self.alarm(Kind.JOIN, now + (delay if is_first else most))
         self.move(State.PREPARING, reason, now)
-        self.end_joining_if_all_are_here(now)
 
     def came(self, member: Member, protocol_type: str, now: int) -> None:
         """Somebody new."""
@@ -98,7 +101,7 @@ class Rebalance(Roster):
         """The time to join is over."""
         if self._patience and self._grown:
             self._grown = False
-            more = min(self._host.config.group_initial_rebalance_delay_ms, self._patience)
+            more = min(self.host.config.group_initial_rebalance_delay_ms, self._patience)
             self._patience -= more
             self.alarm(Kind.JOIN, now + more)
         else:
@@ -181,7 +184,7 @@ class Rebalance(Roster):
 
     def write(self, shares: Mapping[str, bytes], now: int, then: Then | None = None) -> None:
         value = encode_value(self.image(self.generation, self.since, shares))
-        self._host.append(self.partition, [(encode_key(GroupKey(self.id)), value)], now, then)
+        self.host.append(self.partition, [(encode_key(GroupKey(self.id)), value)], now, then)
 
     def have_not_synced(self, now: int) -> None:
         """The time to ask for a share is over."""
@@ -213,7 +216,7 @@ class Rebalance(Roster):
 
     def _answer(self, caller: Caller | None, member: Member, response: Any, now: int) -> None:
         if caller is not None:
-            self._host.reply(caller, response)
+            self.host.reply(caller, response)
             self.heard_of(member, now)
 
     def heard_of(self, member: Member, now: int) -> None:
@@ -237,7 +240,6 @@ class Rebalance(Roster):
         """Somebody has gone, and what it had is to be shared out."""
         self.drop(member, why, now)
         self.begin(f"{member.id} {why}", now)
-        self.end_joining_if_all_are_here(now)
 
     def tell_of(self, member: Member, what: str, now: int) -> None:
         self.tell("member", now, member=member.id, instance=member.instance_id, what=what)

@@ -160,4 +160,5 @@ class Roster:
             )
             for it in value.members
         }
-        self.leader = value.leader if value.leader in self.members else next(iter(self.members), None)
+        first = next(iter(self.members), None)
+        self.leader = value.leader if value.leader in self.members else first

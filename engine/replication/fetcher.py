@@ -277,7 +277,7 @@ class Fetcher:
 
     def _copy(self, partition: TopicPartition, data: Any, now: int) -> None:
         each = self._still(partition)
-        if each is None or self._asked[partition].fetch_offset != each.log.end_offset:
+        if each is None:
             return
         size = self._do(partition, each.copy, now, data)
         if size and self._is_throttled(partition, each):

@@ -229,13 +229,17 @@ class Partition:
     # -- who is in sync ------------------------------------------------------------------
 
     def lagging(self, now: int) -> tuple[int, ...]:
-        """Those of the ISR that have not had everything for too long."""
-        others = (self.followers[each] for each in self.isr if each in self.followers)
-        return tuple(
-            each.id
-            for each in others
-            if each.end != self.end and now - each.caught_up > self.max_lag_ms
-        )
+        """Those of the ISR that have not had everything for too long.
+
+        One that is no replica any more was being let in when a reassignment took it away.
+        """
+        others = [each for each in self.isr if each != self.broker_id]
+        return tuple(each for each in others if self._is_lagging(self.followers.get(each), now))
+
+    def _is_lagging(self, follower: Follower | None, now: int) -> bool:
+        if follower is None:
+            return True
+        return follower.end != self.end and now - follower.caught_up > self.max_lag_ms
 
     def shrink(self, now: int) -> Proposal | None:
         gone = self.lagging(now) if self.isr_state is Isr.SETTLED else ()

@@ -65,6 +65,7 @@ def load(
         log.abandon()
         raise
     log.recovery_point = min(max(recovery_point, log.start_offset), log.end_offset)
+    log.last_flush = now
     return log
 
 

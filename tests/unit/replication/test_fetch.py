@@ -137,6 +137,20 @@ class TestSession:
         broker.serve(ask((session, -1)))
         assert broker.replicas._readers == {}
 
+    def test_a_session_vouches_only_for_what_is_in_it(self, broker):
+        opened = broker.serve(ask(wants=[("a", 0), ("b", 0)], replica=2)).session_id
+        broker.cluster.now += 10
+        broker.serve(ask((opened, 1), replica=2))
+        since = broker.cluster.now
+        broker.serve(ask((opened, 2), replica=2, forget="b"))
+        for epoch in range(3, 6):
+            broker.cluster.now += 10
+            broker.serve(ask((opened, epoch), replica=2))
+        append(broker, "a")
+        append(broker, "b")
+        roles = (broker.replicas.partitions[TopicPartition(topic, 0)] for topic in "ab")
+        assert [role.followers[2].caught_up for role in roles] == [broker.cluster.now, since]
+
     def test_a_follower_has_one_session(self, broker):
         for _ in range(3):
             opened = broker.serve(ask(wants=[("a", 0)], replica=2))

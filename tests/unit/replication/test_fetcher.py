@@ -236,6 +236,18 @@ class TestTrouble:
         assert talk.cluster[2].values == ["x", "x"]
 
 
+def test_a_follower_knows_nothing_committed_beyond_its_own_end(build):
+    talk = Talk(build(2, {"replica.fetch.max.bytes": "1"}))
+    for _ in range(3):
+        talk.append()
+    talk.cluster[1].role.high_watermark = 3
+    seen = []
+    for _ in range(3):
+        talk.round()
+        seen.append((talk.cluster[2].log.end_offset, talk.cluster[2].role.high_watermark))
+    assert seen == [(1, 1), (2, 2), (3, 3)]
+
+
 class TestOutOfRange:
     def kinds(self, talk):
         """What is asked until there is nothing more to do but to fetch."""

@@ -75,6 +75,14 @@ def test_a_follower_that_reads_and_never_catches_up_lags():
     assert role.lagging(NOW + 39_000) == (2,)
 
 
+def test_one_that_is_no_replica_any_more_does_not_stay_in_sync():
+    """It was being let in when a second reassignment took it away."""
+    role = leader(isr=(1, 2, 3), replicas=(1, 2))
+    fetch(role, 2, 0)
+    assert role.lagging(NOW) == (3,)
+    assert role.shrink(NOW).isr == (1, 2)
+
+
 def test_nobody_lags_while_nothing_is_written():
     role = leader()
     assert role.lagging(NOW + 100 * LAG_MS) == (2, 3)  # who never fetched
