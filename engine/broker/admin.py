@@ -8,10 +8,12 @@
 Nothing here touches a log: what follows from a change is the controller's to decide.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import uuid4
 
-from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from engine.broker.metadata import Metadata
 from engine.broker.zookeeper import ZookeeperClient
@@ -23,7 +25,10 @@ from engine.controller.topics import check_new_name
 from engine.errors import ErrorCode, KafkaError
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
+PAUSE = 0.1  # seconds until ZooKeeper is asked again after it did not answer
 MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
+
+log = logging.getLogger(__name__)
 
 
 class Admin:
@@ -88,11 +93,14 @@ class Admin:
             self.overrides["topics", topic] = znodes.decode_config(node.data) if node else {}
         self._configs.clear()
 
-    async def know(self, topics: Iterable[str]) -> None:
-        """Have the configuration of each of these topics."""
-        unknown = [topic for topic in topics if ("topics", topic) not in self.overrides]
-        if unknown:
-            await self.reload_topics(unknown)
+    async def know(self, topics: Collection[str]) -> None:
+        """Have the configuration of each of these topics, if we must wait for ZooKeeper."""
+        while unknown := [topic for topic in topics if ("topics", topic) not in self.overrides]:
+            try:
+                await self.reload_topics(unknown)
+            except KazooException as error:
+                log.info("waiting for ZooKeeper to tell of %d topics: %r", len(unknown), error)
+                await asyncio.sleep(PAUSE)
 
     def forget(self, topics: Iterable[str]) -> None:
         """These are deleted; one of the same name would be another."""

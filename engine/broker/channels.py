@@ -12,6 +12,7 @@ Invariant: a broker gets the requests of one controller in the order in which th
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -48,6 +49,7 @@ class Channels:
         self._spawn = spawn
         self._channels: dict[tuple[int, int], asyncio.Queue[Request]] = {}  # (broker, epoch)
         self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._unsaid: Counter[tuple[int, int]] = Counter()  # requests without an answer yet
 
     def post(self) -> None:
         """Take what the controller has decided, and let go of those that are gone."""
@@ -59,6 +61,7 @@ class Channels:
                 self._channels[life] = asyncio.Queue()
                 self._tasks[life] = self._spawn(self._talk(life, self._channels[life]))
             self._channels[life].put_nowait(request)
+            self._unsaid[life] += 1
         for life in self._channels.keys() - self._lives():
             self._hang_up(life)
 
@@ -67,11 +70,16 @@ class Channels:
         for life in list(self._channels):
             self._hang_up(life)
 
+    def has_told(self, broker: int) -> bool:
+        """Whether a broker has heard all that was decided so far."""
+        return not any(count for life, count in self._unsaid.items() if life[0] == broker)
+
     def _lives(self) -> set[tuple[int, int]]:
         return {(number, each.epoch) for number, each in self._controller.brokers.items()}
 
     def _hang_up(self, life: tuple[int, int]) -> None:
         del self._channels[life]
+        del self._unsaid[life]
         self._tasks.pop(life).cancel()
 
     async def _talk(self, life: tuple[int, int], queue: "asyncio.Queue[Request]") -> None:
@@ -83,6 +91,7 @@ class Channels:
             while True:
                 request = await queue.get()
                 response = await self._deliver(peer, request)
+                self._unsaid[life] -= 1
                 if response.error_code != ErrorCode.none:
                     name = response.error_code.name
                     log.warning("broker %d refused %s: %s", broker, type(request.message), name)

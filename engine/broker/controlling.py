@@ -43,8 +43,15 @@ class Controlling:
         self._channels = Channels(controller, links, self.note, spawn)
         self._events: asyncio.Queue[tuple[Event, asyncio.Future[Any] | None]] = asyncio.Queue()
         self.handled: list[Callable[[], None]] = []  # called when an event was carried out
+        self._busy = True  # until the first event has been handled
         self._session = 0  # grows with each that ended
         self._connected = asyncio.Event()
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is left to be decided, nor to be told to ourselves."""
+        told = self._channels.has_told(self.controller.broker_id)
+        return told and not self._busy and self._events.empty()
 
     def note(self, event: Event) -> None:
         """To be handled after what was noted before."""
@@ -91,14 +98,17 @@ class Controlling:
     async def run(self) -> None:
         while True:
             event, result = await self._events.get()
+            self._busy = True
             try:
                 outcome = await self._carry_out(event)
             except SessionOver:
                 log.info("given up with the session: %s", type(event).__name__)
                 _give_up(result)
+                self._busy = False
             else:
                 if result is not None and not result.done():
                     result.set_result(outcome)
+                self._busy = False
                 for tell in self.handled:
                     tell()
 

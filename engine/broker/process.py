@@ -57,7 +57,7 @@ from engine.storage.directory import LogDirectory, parse_name
 
 FORGET_MS = 600_000  # how often producers that have long been silent are forgotten
 FILES = 10_240  # the most that macOS gives
-WAIT = 0.2  # seconds between two looks for a signal to stop, while waiting for the controller
+WAIT = 0.05  # seconds between two looks for a signal to stop, while waiting for the controller
 PID_FILE = "broker.pid"
 
 log = logging.getLogger(__name__)
@@ -224,12 +224,14 @@ class Process:
         await control.open()
 
     async def _known(self, broker: Broker) -> bool:
-        """Wait until the controller has told us who is there; False if we are to stop instead."""
-        while broker.metadata.controller == NO_BROKER and not self._stop.is_set():
-            soon = asyncio.get_running_loop().time() + WAIT
-            await broker.metadata.until(
-                lambda: broker.metadata.controller != NO_BROKER or self._stop.is_set(), soon
-            )
+        """Wait until the controller has told us who leads what; False if we are to stop instead."""
+        loop, controlling = asyncio.get_running_loop(), broker.controlling
+
+        def known() -> bool:
+            return broker.metadata.controller != NO_BROKER and controlling.is_settled
+
+        while not known() and not self._stop.is_set():
+            await broker.metadata.until(known, loop.time() + WAIT)
         return not self._stop.is_set()
 
     # -- the session with ZooKeeper, and the registration for as long as it lasts --------

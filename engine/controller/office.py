@@ -2,7 +2,7 @@
 
     taking over    1  watch everything, clear the notes that are now of no use
                    2  read: brokers, topics, states, deletions
-                   3  tell every broker who is alive
+                   3  tell every broker who is alive, and who led what so far
                    4  replicas get their roles, partitions their leaders
                    5  go on with what a predecessor had begun: moves, deletions, elections
 
@@ -79,7 +79,7 @@ class Office:
         yield from self._catalogue.read()
         yield from self.term.read(list(context.assignments))
         yield from self.deletion.look()
-        batch.metadata(context.brokers)
+        batch.metadata(context.brokers, (partition for partition, _ in context.led()))
         batch.send()
         yield from self.replicas.start()
         yield from self.partitions.start()

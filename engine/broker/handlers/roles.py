@@ -32,7 +32,7 @@ from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMe
 async def leader_and_isr(
     broker: Broker, call: Call, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
-    await broker.admin.know(topic.topic_name for topic in request.topic_states)
+    await broker.admin.know([topic.topic_name for topic in request.topic_states])
     return broker.replicas.leader_and_isr(request)
 
 
@@ -51,7 +51,7 @@ async def update_metadata(
         if any(each.leader == DELETED for each in topic.partition_states)
     }
     await broker.admin.know(
-        topic.topic_name for topic in request.topic_states if topic.topic_name not in gone
+        [topic.topic_name for topic in request.topic_states if topic.topic_name not in gone]
     )
     try:
         broker.replicas.check_controller(request)
