@@ -55,6 +55,7 @@ from engine.model import Event, id_text
 from engine.replication.replicas import Replicas
 from engine.storage.directory import LogDirectory, parse_name
 
+SWEEP_MS = 1000  # how often what was deleted is looked at: is its delay over?
 FORGET_MS = 600_000  # how often producers that have long been silent are forgotten
 FILES = 10_240  # the most that macOS gives
 WAIT = 0.05  # seconds between two looks for a signal to stop, while waiting for the controller
@@ -213,7 +214,7 @@ class Process:
                 self._zookeeper.session_id,
                 controller.leader_id,
                 controller.active,
-                controller.epoch,
+                broker.replicas.controller_epoch,
             )
 
         control = Control(
@@ -301,6 +302,7 @@ class Process:
         self._every(config.log_retention_check_interval_ms, replicas.enforce_retention)
         self._every(min(config.log_flush_scheduler_interval_ms, 1000), replicas.flush_due)
         self._every(config.replica_high_watermark_checkpoint_interval_ms, replicas.checkpoint)
+        self._every(SWEEP_MS, replicas.sweep)
         if config.connections_max_idle_ms >= 0:
             self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)
         self._every(FORGET_MS, lambda: replicas.forget(config.transactional_id_expiration_ms))

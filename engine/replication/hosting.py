@@ -164,13 +164,19 @@ class Hosting:
         now = self.now()
         self.each_log(lambda log, role: log.flush_if_due(now))
 
+    def sweep(self) -> None:
+        """Files that were deleted long enough ago go for good."""
+        self._each_home(lambda home, now: home.sweep(now))
+
     def checkpoint(self) -> None:
+        self._each_home(lambda home, now: home.checkpoint(self._high_watermarks(home)))
+
+    def _each_home(self, work: Callable[[Home, int], None]) -> None:
         now = self.now()
         for home in self.directories:
             if home.offline is None:
                 with home.attempt(now):
-                    home.sweep(now)
-                    home.checkpoint(self._high_watermarks(home))
+                    work(home, now)
 
     def close(self) -> None:
         for home in self.directories:

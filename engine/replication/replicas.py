@@ -43,7 +43,7 @@ class Replicas(Roles):
         home, role = self._home.get(partition), self.partitions.get(partition)
         if home is not None and home.offline is not None:
             raise KafkaError(ErrorCode.kafka_storage_error, home.offline)
-        if home is None or role is None:
+        if home is None or role is None or role.role is Role.NONE:
             known = self.elsewhere(partition)
             raise KafkaError(
                 ErrorCode.not_leader_or_follower if known else ErrorCode.unknown_topic_or_partition,
@@ -55,7 +55,7 @@ class Replicas(Roles):
                 ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch,
                 f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
             )
-        if role.role is Role.NONE or (leads and not role.is_leader):
+        if leads and not role.is_leader:
             raise KafkaError(
                 ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
             )

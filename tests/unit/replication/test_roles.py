@@ -109,7 +109,12 @@ class TestStop:
         two = cluster[2]
         two.replicas.stop_replicas(stop(ORDERS, 1, delete=False))
         assert (two.role.role, two.replicas.fetchers, two.values) == (Role.NONE, {}, ["a"])
-        assert code_of(two.replicas.find, ORDERS, leads=False) == ErrorCode.not_leader_or_follower
+        for known, code in (
+            (True, ErrorCode.not_leader_or_follower),
+            (False, ErrorCode.unknown_topic_or_partition),  # the topic is being deleted
+        ):
+            two.replicas.elsewhere = lambda partition, known=known: known
+            assert code_of(two.replicas.find, ORDERS, leads=False) == code
         cluster.elect(1)
         assert two.role.role is Role.FOLLOWER
 
