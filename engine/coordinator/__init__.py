@@ -1,0 +1,14 @@
+"""The group coordinator: who is in a consumer group, who reads what, and how far everyone is.
+
+    coordinator   all of it, as a broker uses it: requests in, answers and records out
+    membership, committing, listing    one function for each API
+    groups        which groups are ours, and how we come by them     effects   what is to be done
+    group         one group, as its members talk to it               answers   what is answered
+    rebalance     from one generation to the next                    timers    deadlines
+    roster        who is in, and what they can agree on              member    one of them
+    offsets       the committed offsets of a group                   states    a table
+    records       the bytes in __consumer_offsets
+
+It decides from events, and returns answers and records (sans-IO). A record counts when it is
+replicated, and a successor that replays the records goes on from there.
+"""
