@@ -19,6 +19,8 @@ from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.messages.controlled_shutdown import ControlledShutdownRequest
 
+SOON = 1.0  # seconds; if a controller that is gone has stopped in order, the next one is there
+
 log = logging.getLogger(__name__)
 
 
@@ -33,7 +35,8 @@ async def hand_over(broker: Broker) -> None:
         if left is not None and not any(_can_move(broker, partition) for partition in left):
             log.info("handed over, but for %d partitions that nobody can lead", len(left))
             return
-        until = loop.time() + config.controlled_shutdown_retry_backoff_ms / 1000
+        patience = config.controlled_shutdown_retry_backoff_ms / 1000
+        until = loop.time() + (min(patience, SOON) if left is None else patience)
         await metadata.until(
             lambda known=controller, rest=left: (  # type: ignore[misc]
                 metadata.controller != known

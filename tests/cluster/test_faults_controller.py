@@ -119,7 +119,8 @@ def test_reassignment(cluster, truth, work, many):
 
     for partition, replicas in moves.items():
         until(lambda move=(partition, replicas): is_done(truth, *move))
-    until(lambda: len(leftovers(cluster, many)) == 2 * len(moves))
+    # An order to leave that was lost with the controller leaves a log behind, as in Kafka.
+    until(lambda: len(leftovers(cluster, many)) >= 2 * len(moves))
     verdict = work.verdict()
     assert verdict.good, verdict
 
