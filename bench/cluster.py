@@ -1,4 +1,4 @@
-"""A cluster by itself, beside its goals: python -m bench.cluster, some three minutes.
+"""A cluster by itself, beside its goals: python -m bench.cluster, some minutes.
 
     ready           three and five brokers from nothing
     replicated      acks=all to three replicas beside acks=all to one, on the same three brokers
