@@ -10,6 +10,7 @@ partition whose other replicas are down or behind stays, and is offline until on
 
 import asyncio
 import logging
+from functools import partial
 
 from engine.broker.broker import Broker
 from engine.broker.metadata import NO_BROKER
@@ -30,20 +31,13 @@ async def hand_over(broker: Broker) -> None:
         return  # without ZooKeeper, nobody can decide who takes over
     loop = asyncio.get_running_loop()
     for _ in range(config.controlled_shutdown_max_retries):
-        controller = metadata.controller
-        left = await _ask(broker)
-        if left is not None and not any(_can_move(broker, partition) for partition in left):
-            log.info("handed over, but for %d partitions that nobody can lead", len(left))
+        controller, left = metadata.controller, await _ask(broker)
+        if _is_done(broker, left):
+            log.info("handed over, but for %d partitions that nobody can lead", len(left or ()))
             return
         patience = config.controlled_shutdown_retry_backoff_ms / 1000
         until = loop.time() + (min(patience, SOON) if left is None else patience)
-        await metadata.until(
-            lambda known=controller, rest=left: (  # type: ignore[misc]
-                metadata.controller != known
-                or (rest is not None and not any(_can_move(broker, each) for each in rest))
-            ),
-            until,
-        )
+        await metadata.until(partial(_is_news, broker, controller, left), until)
     log.warning("stopping without having handed over everything")
 
 
@@ -71,6 +65,14 @@ async def _ask(broker: Broker) -> list[TopicPartition] | None:
         TopicPartition(each.topic_name, each.partition_index)
         for each in response.remaining_partitions
     ]
+
+
+def _is_done(broker: Broker, left: list[TopicPartition] | None) -> bool:
+    return left is not None and not any(_can_move(broker, partition) for partition in left)
+
+
+def _is_news(broker: Broker, controller: int, left: list[TopicPartition] | None) -> bool:
+    return broker.metadata.controller != controller or _is_done(broker, left)
 
 
 def _can_move(broker: Broker, partition: TopicPartition) -> bool:
