@@ -6,10 +6,11 @@
 
     controlling, channels     being the controller: ZooKeeper asked, brokers told
     fetching, peer            following other brokers
+    groups                    the coordinator's requests, records and deadlines
     syncing                   ISR changes on their way to ZooKeeper
     admin, configuring        wishes written to ZooKeeper; what changed there
     registration, leaving     coming into the cluster, and going in good order
-    links, control, events    what a lab may do and see
+    control, events           what a lab may do and see
 
 What arrives is decided upon below (replication, controller, storage) and carried out here.
 """

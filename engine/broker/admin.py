@@ -16,13 +16,13 @@ from uuid import uuid4
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from engine.broker.metadata import Metadata
-from engine.broker.zookeeper import ZookeeperClient
 from engine.config import BrokerConfig, Layer, Source, TopicConfig
 from engine.config.key import printed
 from engine.controller import znodes
 from engine.controller.asks import Create, Get, Set
 from engine.controller.topics import check_new_name
 from engine.errors import ErrorCode, KafkaError
+from engine.zookeeper.client import ZookeeperClient
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
 PAUSE = 0.1  # seconds until ZooKeeper is asked again after it did not answer

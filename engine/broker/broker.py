@@ -3,6 +3,7 @@
     server -> dispatch -> handlers/* -> Broker:  metadata      who leads what, for clients
                                                  replicas      the logs here, and their roles
                                                  controlling   being the controller, if we are
+                                                 groups        who reads what, how far
                                                  admin         wishes, written to ZooKeeper
                                                  sessions      incremental fetches
                                                  producer_ids
@@ -20,13 +21,14 @@ from typing import NamedTuple
 from engine.broker.admin import Admin
 from engine.broker.controlling import Controlling
 from engine.broker.events import Ring
-from engine.broker.links import Links
+from engine.broker.groups import Groups
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
 from engine.broker.sessions import Sessions
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
+from engine.links import Links
 from engine.replication.replicas import Replicas
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
@@ -69,6 +71,7 @@ class Broker:
     producer_ids: ProducerIds
     apis: Collection[Api]  # those that this broker has handlers for
     controlling: Controlling
+    groups: Groups
     links: Links
     events: Ring = field(default_factory=Ring)
 

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from engine.broker.links import Links
 from engine.broker.peer import Peer
 from engine.controller.controller import Controller, Request
 from engine.controller.events import Answered
 from engine.errors import ErrorCode
+from engine.links import Links
 from engine.wire.apis import Api
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.stop_replica import StopReplicaRequest

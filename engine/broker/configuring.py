@@ -14,8 +14,8 @@ from collections.abc import Callable
 from kazoo.exceptions import KazooException, NoNodeError
 
 from engine.broker.admin import DYNAMIC_DEFAULT, Admin
-from engine.broker.zookeeper import ZookeeperClient
 from engine.controller import znodes
+from engine.zookeeper.client import ZookeeperClient
 
 KEPT_MS = 15 * 60 * 1000  # how long a note stays for those who have not read it
 PAUSE = 0.5  # seconds until ZooKeeper is asked again after it did not answer

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker
 from engine.broker.events import Ring
-from engine.broker.links import Links
 from engine.broker.server import Server
+from engine.links import Links
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 
@@ -67,6 +67,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._rows: dict[TopicPartition, Row] = {}
+        self._groups: list[dict[str, Any]] = []
 
     def news(
         self, rows: Iterable[tuple[TopicPartition, Row]]
@@ -78,6 +79,13 @@ class Conversation:
             (*partition, *row) for partition, row in now.items() if known.get(partition) != row
         ]
         return changed, [partition for partition in known if partition not in now]
+
+    def groups(self, groups: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """All of them, if anything about them is not as it was told."""
+        if groups == self._groups:
+            return None
+        self._groups = groups
+        return groups
 
 
 class Control:
@@ -183,6 +191,7 @@ class Control:
                 for number, each in topic.partitions.items()
                 if each.leader == NOBODY
             ],
+            "groups": told.groups(broker.groups.snapshot()),
             "rows": rows,
             "gone": gone,
         }

@@ -20,12 +20,12 @@ from typing import Any
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
 from engine.broker.channels import Channels, Spawn
-from engine.broker.links import Links
-from engine.broker.zookeeper import ZookeeperClient
 from engine.controller.asks import Ask, Changed
 from engine.controller.controller import Controller
 from engine.controller.events import Began, Event
 from engine.errors import ErrorCode, KafkaError
+from engine.links import Links
+from engine.zookeeper.client import ZookeeperClient
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
 
 from engine.broker.channels import Spawn
-from engine.broker.links import Links
 from engine.broker.metadata import Node
 from engine.broker.peer import Peer
+from engine.links import Links
 from engine.replication.fetcher import Fetcher
 from engine.replication.replicas import Replicas
 from engine.wire.apis import Api

@@ -23,7 +23,7 @@ import asyncio
 from itertools import count
 from typing import Any, cast
 
-from engine.broker.links import Links
+from engine.links import Links
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader

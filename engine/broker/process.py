@@ -36,8 +36,8 @@ from engine.broker.controlling import Controlling
 from engine.broker.dispatch import HANDLERS, Dispatcher
 from engine.broker.events import Ring
 from engine.broker.fetching import Fetching
+from engine.broker.groups import Groups
 from engine.broker.leaving import hand_over
-from engine.broker.links import Links
 from engine.broker.metadata import NO_BROKER, Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
@@ -45,15 +45,16 @@ from engine.broker.registration import Registration
 from engine.broker.server import Server
 from engine.broker.sessions import Sessions
 from engine.broker.syncing import Syncing
-from engine.broker.zookeeper import Session, State, ZookeeperClient
 from engine.config import BrokerConfig
 from engine.controller import znodes
 from engine.controller.controller import Controller
 from engine.controller.events import Rebalance, UncleanAllowed
 from engine.errors import ErrorCode, KafkaError
+from engine.links import Links
 from engine.model import Event, id_text
 from engine.replication.replicas import Replicas
 from engine.storage.directory import LogDirectory, parse_name
+from engine.zookeeper.client import Session, State, ZookeeperClient
 
 SWEEP_MS = 1000  # how often what was deleted is looked at: is its delay over?
 FORGET_MS = 600_000  # how often producers that have long been silent are forgotten
@@ -182,6 +183,7 @@ class Process:
             producer_ids=ProducerIds(zookeeper, config.broker_id),
             apis=HANDLERS.keys(),
             controlling=Controlling(controller, zookeeper, self._links, self._spawn),
+            groups=Groups(config, metadata, replicas, clock, self._emit, self._spawn),
             links=self._links,
             events=self._events,
         )
@@ -264,6 +266,7 @@ class Process:
         assert broker is not None
         config = broker.admin.broker_config
         broker.replicas.reconfigure(broker.admin.topic_config, config)
+        broker.groups.configure(config)
         controlling = broker.controlling
         controlling.controller.configure(config)
         if controlling.controller.active:

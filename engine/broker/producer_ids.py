@@ -9,9 +9,9 @@ import asyncio
 
 from kazoo.exceptions import BadVersionError
 
-from engine.broker.zookeeper import ZookeeperClient
 from engine.controller.znodes import PRODUCER_ID_BLOCK, ProducerIdBlock
 from engine.errors import ErrorCode, KafkaError
+from engine.zookeeper.client import ZookeeperClient
 
 BLOCK = 1000
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
-from engine.broker.zookeeper import ZookeeperClient
 from engine.config import BrokerConfig
 from engine.controller import znodes
 from engine.errors import ErrorCode, KafkaError
+from engine.zookeeper.client import ZookeeperClient
 
 SESSION_FILE = "zookeeper.session"
 

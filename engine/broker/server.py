@@ -26,7 +26,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import Any, cast
 
-from engine.broker.links import Links
+from engine.links import Links
 from engine.storage.segment import Slice
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader

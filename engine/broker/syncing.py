@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
-from engine.broker.zookeeper import ZookeeperClient
 from engine.controller import znodes
 from engine.controller.asks import Create, Get, Node, Refused, Set
 from engine.replication.partition import Proposal
 from engine.replication.replicas import Replicas
+from engine.zookeeper.client import ZookeeperClient
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from engine.broker.links import ZOOKEEPER
 from engine.cluster.child import Child, end_all
 from engine.cluster.faults import End, Faults
 from engine.cluster.node import Node
@@ -34,6 +33,7 @@ from engine.cluster.stream import Happened
 from engine.cluster.view import Member
 from engine.cluster.zookeeper import Zookeeper
 from engine.errors import ErrorCode, KafkaError
+from engine.links import ZOOKEEPER
 from engine.wire.apis import Api
 
 STOP_TIMEOUT = 30.0  # seconds for brokers to hand over what they lead, and to close their logs
@@ -63,7 +63,7 @@ class Cluster:
         self._keep = [self._scratch.end] if self._scratch else []
         self._server = None if zookeeper else Zookeeper(self.data / "zookeeper", keep=self._keep)
         self._zookeeper = zookeeper or ""
-        self._config = dict(config or {})
+        self._config = _defaults(brokers) | dict(config or {})
         self._report = report
         self._nodes: dict[int, Node] = {}
         for number in range(brokers):
@@ -309,3 +309,15 @@ class Cluster:
         node.await_cluster({node.number})
         if self._tracing:
             self._trace(node)
+
+
+def _defaults(brokers: int) -> dict[str, str]:
+    """Where Kafka's defaults are meant for large clusters: as in its own first steps.
+
+    Fewer brokers than three can't keep the offsets thrice, and in a lab nobody wants to wait for
+    the members of a group to come.
+    """
+    return {
+        "offsets.topic.replication.factor": str(min(3, brokers)),
+        "group.initial.rebalance.delay.ms": "0",
+    }

@@ -4,7 +4,7 @@
     cut(1, 3, both=False)     broker 1's link "3" only: what 1 sends no longer reaches 3
     cut(1, "zookeeper")       broker 1's link "zookeeper": nothing out, nothing in
 
-A broker that is down or starting is given its faults when it starts (engine.broker.links).
+A broker that is down or starting is given its faults when it starts (engine.links).
 """
 
 import json
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from engine.broker.links import VARIABLE, ZOOKEEPER, Link
 from engine.cluster.state import LinkState
+from engine.links import VARIABLE, ZOOKEEPER, Link
 
 End = int | str  # a broker's number, or "zookeeper"
 

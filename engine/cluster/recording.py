@@ -16,7 +16,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -24,7 +24,9 @@ from engine.cluster.state import (
     BrokerState,
     ClusterState,
     FollowerState,
+    GroupState,
     LinkState,
+    MemberState,
     PartitionState,
     ReplicaState,
     Status,
@@ -169,15 +171,22 @@ def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
         if old.partitions.get(partition) is not state
     }
     partitions |= {str(partition): None for partition in old.partitions.keys() - new.partitions}
+    groups: dict[str, Any] = {
+        name: asdict(group)
+        for name, group in new.groups.items()
+        if old.groups.get(name) is not group
+    }
+    groups |= dict.fromkeys(old.groups.keys() - new.groups)
     return (
         changes
         | ({"brokers": brokers} if brokers else {})
         | ({"partitions": partitions} if partitions else {})
+        | ({"groups": groups} if groups else {})
     )
 
 
 def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
-    brokers, partitions = dict(state.brokers), dict(state.partitions)
+    brokers, partitions, groups = dict(state.brokers), dict(state.partitions), dict(state.groups)
     for number, row in line.get("brokers", {}).items():
         brokers[int(number)] = _parse_broker(row)
     for name, row in line.get("partitions", {}).items():
@@ -186,11 +195,16 @@ def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
             del partitions[TopicPartition(topic, int(partition))]
         else:
             partitions[TopicPartition(topic, int(partition))] = _parse_partition(row)
+    for name, row in line.get("groups", {}).items():
+        if row is None:
+            del groups[name]
+        else:
+            groups[name] = _parse_group(row)
     links = state.links
     if "links" in line:
         links = tuple(LinkState(*each) for each in line["links"])
     controller = line.get("controller", state.controller)
-    return ClusterState(line["t"], controller, brokers, partitions, links)
+    return ClusterState(line["t"], controller, brokers, partitions, links, groups)
 
 
 def _timeless(broker: BrokerState) -> BrokerState:
@@ -226,3 +240,13 @@ def _parse_partition(row: list[Any]) -> PartitionState:
         {int(number): ReplicaState(*each) for number, each in replicas.items()},
         {int(number): FollowerState(*each) for number, each in followers.items()},
     )
+
+
+def _parse_group(row: dict[str, Any]) -> GroupState:
+    members = {
+        name: MemberState(
+            **each | {"share": None if each["share"] is None else tuple(each["share"])}
+        )
+        for name, each in row.pop("members").items()
+    }
+    return GroupState(members=members, **row)

@@ -3,6 +3,7 @@
     ClusterState ── brokers ──── BrokerState     its process, its session, its own clock
                  ├─ partitions ─ PartitionState ── replicas ── ReplicaState    as each has it
                  │                              └─ followers ─ FollowerState   as the leader sees it
+                 ├─ groups ───── GroupState ── members ── MemberState   as its coordinator has it
                  └─ links ────── LinkState       only those that are not as they should be
 
 Each broker tells of itself, so the parts may be some milliseconds apart, and two brokers may be
@@ -73,6 +74,46 @@ class PartitionState:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberState:
+    client: str  # its client.id
+    host: str
+    instance: str | None  # its group.instance.id: a static member
+    share: tuple[str, ...] | None  # "orders-0", ...; None: none that could be read, or none yet
+    waits: bool  # for an answer to JoinGroup or SyncGroup: it reads nothing meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    coordinator: int
+    partition: int  # of __consumer_offsets
+    state: str
+    since: int  # ms since 1970
+    generation: int
+    protocol: str | None  # the strategy that the members agreed on
+    leader: str | None  # a member
+    members: Mapping[str, MemberState]
+    offsets: Mapping[str, int]  # committed, by partition: "orders-0"
+
+    @classmethod
+    def parse(cls, coordinator: int, told: Mapping[str, Any]) -> Self:
+        members = {
+            each["member"]: MemberState(
+                each["client"],
+                each["host"],
+                each["instance"],
+                None if each["share"] is None else tuple(each["share"]),
+                each["waits"],
+            )
+            for each in told["members"]
+        }
+        facts = {name: told[name] for name in GROUP_FACTS}
+        return cls(coordinator=coordinator, members=members, **facts)
+
+
+GROUP_FACTS = ("partition", "state", "since", "generation", "protocol", "leader", "offsets")
+
+
+@dataclass(frozen=True, slots=True)
 class LinkState:
     """What one end sends to the other: a broker's number, or "zookeeper"."""
 
@@ -89,6 +130,7 @@ class ClusterState:
     brokers: Mapping[int, BrokerState]
     partitions: Mapping[TopicPartition, PartitionState]
     links: tuple[LinkState, ...] = ()
+    groups: Mapping[str, GroupState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

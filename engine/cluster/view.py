@@ -16,6 +16,7 @@ from engine.cluster.state import (
     NOBODY,
     BrokerState,
     ClusterState,
+    GroupState,
     LinkState,
     PartitionState,
     ReplicaState,
@@ -50,6 +51,7 @@ class _Seen:
         self.rows: dict[TopicPartition, Row] = {}
         self.headless: dict[TopicPartition, Headless] = {}
         self.facts: dict[str, Any] = {}
+        self.groups: dict[str, GroupState] = {}
 
 
 class View:
@@ -58,19 +60,25 @@ class View:
         self._partitions: dict[TopicPartition, PartitionState] = {}
         self._changed: set[TopicPartition] = set()
         self._heard: set[int] = set()  # since the last snapshot
+        self._groups: dict[str, GroupState] = {}
 
     def told(self, broker: int, conversation: int, answer: Mapping[str, Any]) -> None:
         """A broker's answer to `state`; a new conversation begins with all rows."""
         seen = self._seen.setdefault(broker, _Seen())
         if conversation != seen.conversation:
             self._changed |= seen.rows.keys()
-            seen.rows, seen.conversation = {}, conversation
+            seen.rows, seen.groups, seen.conversation = {}, {}, conversation
         for topic, partition in answer["gone"]:
             seen.rows.pop(TopicPartition(topic, partition), None)
             self._changed.add(TopicPartition(topic, partition))
         for topic, partition, *row in answer["rows"]:
             seen.rows[TopicPartition(topic, partition)] = Row.parse(row)
             self._changed.add(TopicPartition(topic, partition))
+        if answer["groups"] is not None:
+            told = {each["group"]: GroupState.parse(broker, each) for each in answer["groups"]}
+            seen.groups = {
+                name: _same(seen.groups.get(name), group) for name, group in told.items()
+            }
         headless = {
             TopicPartition(topic, number): Headless(epoch, tuple(replicas), tuple(isr))
             for topic, number, epoch, replicas, isr in answer["headless"]
@@ -91,7 +99,23 @@ class View:
         if self._changed:
             self._refresh()
         brokers = {number: self._broker(number, member) for number, member in members.items()}
-        return ClusterState(at, _controller(brokers), brokers, self._partitions, tuple(links))
+        return ClusterState(
+            at, _controller(brokers), brokers, self._partitions, tuple(links), self._led()
+        )
+
+    def _led(self) -> dict[str, GroupState]:
+        """Every group as its coordinator has it; of two who believe to be that, the one who
+        answers. The same mapping as long as nothing changes."""
+        groups: dict[str, GroupState] = {}
+        for seen in sorted(self._seen.values(), key=lambda seen: seen.answers):
+            groups |= seen.groups
+        groups = dict(sorted(groups.items()))
+        unchanged = len(groups) == len(self._groups) and all(
+            self._groups.get(name) is group for name, group in groups.items()
+        )
+        if not unchanged:
+            self._groups = groups
+        return self._groups
 
     def _answers(self, seen: _Seen, answers: bool) -> None:
         if seen.answers != answers:
@@ -155,6 +179,11 @@ FACTS = (
     "brokers",
     "connections",
 )
+
+
+def _same(known: GroupState | None, told: GroupState) -> GroupState:
+    """The object that is known already, if it says the same."""
+    return known if known is not None and known == told else told
 
 
 def _authority(row: Row) -> tuple[int, bool]:

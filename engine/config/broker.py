@@ -252,6 +252,9 @@ class BrokerConfig(LogsConfig):
     offsets_retention_check_interval_ms: int = key(
         Type.LONG, 10 * MINUTE_MS, "How often it is asked which offsets may go.", at_least(1)
     )
+    offsets_load_buffer_size: int = key(
+        Type.INT, 5 << 20, "How much of __consumer_offsets is read at once.", at_least(1)
+    )
     offsets_commit_timeout_ms: int = key(
         Type.INT, 5000, "How long a commit waits for the replicas.", at_least(1)
     )

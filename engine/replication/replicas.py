@@ -147,6 +147,13 @@ class Replicas(Roles):
                 self._tell(partition)
         return read
 
+    def replay(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
+        """Of a log that we lead, all that it has from an offset on: for coordinators, whose
+        decisions it holds, whether consumers may see them yet or not."""
+        _, log = self.find(partition)
+        with self._home[partition].guard(self.now()):
+            return log.read(max(offset, log.start_offset), max_bytes).read()
+
     def _read(
         self,
         role: Partition,

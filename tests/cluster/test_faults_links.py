@@ -76,7 +76,9 @@ def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
     truth.await_brokers(set(cluster.brokers))
     truth.await_whole(probed)
     with Probe(cluster, truth.state(probed, number).leader) as probe:
-        until(lambda: probe.values(probed, number) == [b"in time"])
+        until(lambda: b"too late" not in probe.values(probed, number))
+        # Perhaps more than once: what was not acknowledged in time was sent again.
+        assert set(probe.values(probed, number)) == {b"in time"}
     verdict = work.verdict()
     assert verdict.good, verdict
 

@@ -16,7 +16,7 @@ from engine.wire.apis import Api
 from tests.interop.plain import TEN_SECONDS, asked, create, new_name
 from tests.interop.raw import framed
 
-CONFIG = {"num.partitions": "2"}
+CONFIG = {"num.partitions": "2", "offsets.topic.replication.factor": "3"}
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from kazoo.exceptions import (
 )
 from kazoo.protocol.states import EventType
 
-from engine.broker.zookeeper import Session, State, ZookeeperClient
 from engine.cluster import zookeeper
 from engine.cluster.child import Child
 from engine.cluster.zookeeper import Zookeeper
@@ -36,6 +35,7 @@ from engine.controller.asks import (
     Set,
     Stat,
 )
+from engine.zookeeper.client import Session, State, ZookeeperClient
 
 CLIENT = """
 import sys

@@ -8,10 +8,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 
-from engine.broker.links import Links
-from engine.broker.zookeeper import State, ZookeeperClient
 from engine.cluster.zookeeper import Zookeeper
 from engine.controller.asks import Changed, Create, Delete, Exists, Get, Set
+from engine.links import Links
+from engine.zookeeper.client import State, ZookeeperClient
 
 SESSION = 1.0  # seconds
 CUTS = {

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kazoo.client import KazooClient
 
-from engine.broker.zookeeper import State, ZookeeperClient
 from engine.cluster.zookeeper import Zookeeper
 from engine.controller.asks import (
     Check,
@@ -30,6 +29,7 @@ from engine.controller.asks import (
 )
 from engine.sim.clock import Clock
 from engine.sim.zookeeper import Zookeeper as Model
+from engine.zookeeper.client import State, ZookeeperClient
 
 SESSIONS = 3
 CLOSE, EXPIRE = "close", "expire"

@@ -19,6 +19,7 @@ from engine.broker.broker import Broker, Call
 from engine.broker.metadata import DELETED
 from engine.controller.events import ControlledShutdown
 from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -58,6 +59,12 @@ async def update_metadata(
     except KafkaError as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
     broker.metadata.update(request)
+    broker.groups.forget(
+        TopicPartition(topic.topic_name, each.partition_index)
+        for topic in request.topic_states
+        for each in topic.partition_states
+        if each.leader == DELETED
+    )
     broker.admin.forget(gone - broker.metadata.topics.keys())
     return UpdateMetadataResponse(error_code=ErrorCode.none)
 

@@ -7,11 +7,11 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, Call
-from engine.broker.links import Links
 from engine.broker.metadata import Metadata, Node, PartitionInfo, TopicInfo
 from engine.broker.purgatory import Purgatory
 from engine.config import BrokerConfig
 from engine.controller import asks
+from engine.links import Links
 from engine.replication.replicas import Replicas
 from engine.wire.errors import RequestHeader
 
@@ -78,6 +78,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **setting
         controlling=SimpleNamespace(
             controller=SimpleNamespace(is_deleting=lambda topic: False), is_connected=True
         ),
+        groups=None,
         links=Links(),
     )
 

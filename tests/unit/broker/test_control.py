@@ -11,8 +11,8 @@ import pytest
 from engine.broker import control as doors
 from engine.broker.control import Control, Standing
 from engine.broker.events import Ring
-from engine.broker.links import Link, Links
 from engine.broker.metadata import Metadata, Node, PartitionInfo, TopicInfo
+from engine.links import Link, Links
 from engine.model import Event, TopicPartition
 from engine.replication.partition import Follower, Partition, Role
 
@@ -47,6 +47,8 @@ class Lab:
         follows.role, follows.leader, follows.leader_epoch = Role.FOLLOWER, 2, 3
         replicas = SimpleNamespace(directories=[self.logs], partitions=partitions)
         self.broker = SimpleNamespace(id=1, now=lambda: 1000, metadata=metadata, replicas=replicas)
+        self.groups = []
+        self.broker.groups = SimpleNamespace(snapshot=lambda: list(self.groups))
         self.control = Control(
             home,
             self.broker,
@@ -193,7 +195,10 @@ async def test_the_state_is_told_once_and_then_what_changed(lab):
     assert first["rows"] == [led, followed]
 
     again = await ask("state")
-    assert (again["rows"], again["gone"]) == ([], [])
+    assert (again["rows"], again["gone"], again["groups"]) == ([], [], None)
+    lab.groups.append({"group": "g"})
+    assert (await ask("state"))["groups"] == [{"group": "g"}]
+    assert (await ask("state"))["groups"] is None
 
     lab.logs[ORDERS[1]] = Logs.log(11)
     del lab.logs[ORDERS[0]]

@@ -7,10 +7,10 @@ import pytest
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
 from engine.broker.controlling import Controlling
-from engine.broker.links import Links
 from engine.controller.asks import Changed, Get
 from engine.controller.events import Began, Rebalance
 from engine.errors import ErrorCode, KafkaError
+from engine.links import Links
 
 
 class Decider:

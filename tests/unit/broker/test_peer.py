@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.broker.links import Links
 from engine.broker.peer import Peer
 from engine.errors import ErrorCode
+from engine.links import Links
 from engine.wire import fetch
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response

@@ -11,7 +11,7 @@ from engine.cluster.state import LinkState, Status
 from engine.cluster.stream import Happened
 from engine.cluster.view import Member, View
 from engine.model import TopicPartition
-from tests.unit.cluster.told import row, state
+from tests.unit.cluster.told import group, row, state
 
 
 class Story:
@@ -34,6 +34,11 @@ class Story:
                 view.told(1, 1, state(*rows, at=step))
             elif step < 20:
                 view.told(1, 1, state(at=step, active=step > 15))
+            if step in (5, 12):  # somebody comes into the group
+                members = [(each, ["orders-0"]) for each in ("a", "b")[: step // 5]]
+                view.told(1, 1, state(groups=[group("g", *members, offsets={"orders-0": step})]))
+            elif step == 19:
+                view.told(1, 1, state(groups=[]))
             links = [LinkState("1", "zookeeper", True)] if step > 25 else []
             self.states.append(view.snapshot(100 + step, {1: up}, links))
         self._next = iter(self.states)
@@ -59,7 +64,7 @@ def record(path, monkeypatch):
 
 def without_clocks(seen):
     brokers = {n: (b.status, b.answers, b.active, b.epoch) for n, b in seen.brokers.items()}
-    return seen.controller, brokers, dict(seen.partitions), seen.links
+    return seen.controller, brokers, dict(seen.partitions), seen.links, dict(seen.groups)
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
@@ -74,6 +79,14 @@ def test_every_state_is_as_it_was(tmp_path, monkeypatch, name):
     orders = TopicPartition("orders", 0)
     ends = [each.partitions[orders].replicas[1].log_end for each in recording if each.at < 110]
     assert ends == list(range(10))
+    groups = {step: recording.at(100 + step).groups for step in (4, 5, 12, 19)}
+    assert {step: [*found] for step, found in groups.items()} == {
+        4: [],
+        5: ["g"],
+        12: ["g"],
+        19: [],
+    }
+    assert groups[12]["g"].members["b"].share == ("orders-0",)
 
 
 def test_events_are_there_once(tmp_path, monkeypatch):
@@ -87,7 +100,7 @@ def test_nothing_is_written_while_nothing_changes(tmp_path, monkeypatch):
     record(tmp_path / "run", monkeypatch)
     lines = [json.loads(line) for line in (tmp_path / "run").read_text().splitlines()]
     times = [line["t"] for line in lines]
-    assert [*range(100, 111), 116, 120, 126, 129] == times
+    assert [*range(100, 111), 112, 116, 119, 120, 126, 129] == times
     told = [line["t"] for line in lines if "orders-1" in line.get("partitions", {})]
     assert told == [100, 120]  # when it came, and when its broker went
 

@@ -3,7 +3,7 @@
 from engine.cluster.state import FollowerState, LinkState, Status
 from engine.cluster.view import Member, View
 from engine.model import TopicPartition
-from tests.unit.cluster.told import row, state
+from tests.unit.cluster.told import group, row, state
 
 ORDERS = TopicPartition("orders", 0)
 UP = {number: Member(Status.UP, 100 + number, 9000 + number) for number in (1, 2, 3)}
@@ -126,3 +126,33 @@ def test_of_two_controllers_the_newer_one_counts():
     cut = LinkState("1", "zookeeper", True)
     seen = snapshot(view, links=[cut])
     assert (seen.controller, seen.links) == (2, (cut,))
+
+
+def test_a_group_is_as_its_coordinator_has_it():
+    view = View()
+    view.told(1, 1, state())
+    view.told(2, 1, state(groups=[group("g", ("a", ["orders-0"]), ("b", None))]))
+    seen = snapshot(view).groups
+    assert (seen["g"].coordinator, seen["g"].state, seen["g"].generation) == (2, "Stable", 3)
+    shares = {name: (each.share, each.waits) for name, each in seen["g"].members.items()}
+    assert shares == {"a": (("orders-0",), False), "b": (None, True)}
+    view.told(2, 1, state())
+    assert snapshot(view).groups is seen
+
+    view.told(2, 1, state(groups=[group("f"), group("g", ("a", ["orders-0"]), ("b", None))]))
+    more = snapshot(view).groups
+    assert [*more] == ["f", "g"]
+    assert more["g"] is seen["g"]
+
+
+def test_of_two_coordinators_the_one_that_answers_is_right():
+    view = View()
+    view.told(2, 1, state(groups=[group("g", ("a", ["orders-0"]))]))
+    assert snapshot(view).groups["g"].coordinator == 2
+    view.told(1, 1, state(groups=[group("g", generation=4)]))
+    assert snapshot(view).groups["g"].coordinator == 1
+    view.told(2, 2, state())  # it came back, and coordinates nothing
+    view.told(1, 1, state())
+    assert snapshot(view).groups["g"].coordinator == 1
+    view.told(1, 1, state(groups=[]))
+    assert snapshot(view).groups == {}

@@ -17,5 +17,25 @@ def state(*rows, at=0, gone=(), headless=(), **facts):
         "controller_epoch": 1,
         "brokers": [1, 2],
         "connections": 0,
+        "groups": None,
     }
     return answer | facts | {"rows": rows, "gone": list(gone), "headless": list(headless)}
+
+
+def group(name, *members, **facts):
+    """A group, and its members as (id, share)."""
+    known = {
+        "partition": 7,
+        "state": "Stable",
+        "since": 900,
+        "generation": 3,
+        "protocol": "range",
+        "leader": members[0][0] if members else None,
+        "offsets": {},
+    }
+    told = [
+        {"member": each, "client": "c", "host": "/h", "instance": None, "share": share}
+        | {"waits": share is None}
+        for each, share in members
+    ]
+    return {"group": name, "members": told} | known | facts

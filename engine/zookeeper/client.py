@@ -44,10 +44,10 @@ from kazoo.exceptions import (
 )
 from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 
-from engine.broker import zookeeper_packets
-from engine.broker.links import Link
-from engine.broker.zookeeper_link import LoopHandler
 from engine.controller.asks import Ask, Changed, Check, Create, Delete, Set, Write
+from engine.links import Link
+from engine.zookeeper import packets
+from engine.zookeeper.handler import LoopHandler
 
 Watch = Callable[[WatchedEvent], None]
 
@@ -132,16 +132,13 @@ class ZookeeperClient:
         self._batches.add(batch)
         try:
             for place, ask in enumerate(asks):
-                for parent in zookeeper_packets.parents(ask):
-                    kazoo._call(zookeeper_packets.packet(parent, root, changed), _Reply(batch))
-                kazoo._call(zookeeper_packets.packet(ask, root, changed), _Reply(batch, place))
+                for parent in packets.parents(ask):
+                    kazoo._call(packets.packet(parent, root, changed), _Reply(batch))
+                kazoo._call(packets.packet(ask, root, changed), _Reply(batch, place))
             replies = await batch.future
         finally:
             self._batches.discard(batch)
-        return [
-            zookeeper_packets.answer(ask, reply, root)
-            for ask, reply in zip(asks, replies, strict=True)
-        ]
+        return [packets.answer(ask, reply, root) for ask, reply in zip(asks, replies, strict=True)]
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]:
         data, stat = await self._answer(self._kazoo.get_async, path, watch)
@@ -306,7 +303,7 @@ class _Reply(NamedTuple):
             self.batch.hear(self.place, value)
 
     def set_exception(self, error: Exception) -> None:
-        if isinstance(error, zookeeper_packets.REFUSALS):
+        if isinstance(error, packets.REFUSALS):
             self.set(error)
         else:
             self.batch.fail(error)

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from engine.broker.links import Links
 from engine.broker.server import Server
+from engine.links import Links
 from engine.wire.frame import SIZE
 
 SOON, LATER = 0.05, 20.0

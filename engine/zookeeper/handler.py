@@ -32,7 +32,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import Callback, WatchedEvent
 
-from engine.broker.links import Link
+from engine.links import Link
 
 LOOK_AGAIN = 0.02  # seconds: how soon a healed link is noticed
 GREETING = 0.5  # seconds for the first word from a new connection; each time in vain, twice that
