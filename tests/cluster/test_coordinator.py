@@ -1,10 +1,13 @@
 """The coordinator of a group falls, is cut off, comes back: what it promised holds."""
 
+from functools import partial
 from itertools import count
 
 import pytest
 
+from engine.controller.znodes import Replicas
 from engine.errors import ErrorCode
+from engine.model import TopicPartition
 from tests.interop.member import Member
 from tests.interop.watch import until
 
@@ -61,6 +64,31 @@ def test_a_successor_knows_offsets_and_members(cluster, truth, group, topic):
         assert again.commit(topic, 20) == ErrorCode.none
         (described,) = again.describe().members
         assert (described.member_id, described.member_assignment) == (member.id, b"share")
+
+
+def test_who_coordinates_again_reads_again(cluster, truth, group, topic):
+    """What others wrote meanwhile counts, not what one remembers of one's first reign."""
+    at = {broker: address for address, broker in addresses(cluster).items()}
+    one, two, three = cluster.brokers
+    coordinator(cluster, group)
+    for turn, leader in enumerate((one, two, one, two)):
+        truth.await_whole(OFFSETS)
+        order = (leader, *(each for each in (one, two, three) if each != leader))
+        truth.reassign({TopicPartition(OFFSETS, 0): order})
+        until(partial(is_in_order, truth, order))
+        truth.elect_preferred(OFFSETS, 0)
+        until(partial(is_coordinator, cluster, group, at[leader]))
+        with Member(at[leader], group) as member:
+            assert member.committed(topic) == turn - 1
+            assert member.commit(topic, turn) == ErrorCode.none
+
+
+def is_in_order(truth, order):
+    return truth.replicas(OFFSETS)[0] == Replicas(order)
+
+
+def is_coordinator(cluster, group, address):
+    return coordinator(cluster, group) == address
 
 
 def test_a_commit_waits_for_the_replicas(cluster, truth, group, topic):
