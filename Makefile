@@ -17,7 +17,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test check browser bench lock clean
+.PHONY: help setup lab test check browser bench storm chaos lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,12 @@ browser: $(READY) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)
+
+storm: $(READY) ## try to break a simulated cluster for an hour, or ARGS='--minutes 600 --jobs 8'
+	$(BIN)/python -m engine simulate --minutes 60 --first 1000 --jobs 2 $(ARGS)
+
+chaos: $(READY) ## kill, pause and cut a real cluster for ten minutes, or ARGS='--seconds 3600'
+	$(BIN)/python -m engine chaos --seconds 600 $(ARGS)
 
 clean: ## remove all that these commands made, .venv included
 	rm -rf $(VENV) build .hypothesis *.egg-info

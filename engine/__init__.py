@@ -14,13 +14,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engine.client.admin.client import AdminClient
+    from engine.client.consumer import Consumer
+    from engine.client.producer import Producer
+    from engine.client.values import KafkaError, KafkaException, TopicPartition
     from engine.cluster.cluster import Cluster
 
-__all__ = ["Cluster", "__version__"]
+__all__ = [
+    "AdminClient",
+    "Cluster",
+    "Consumer",
+    "KafkaError",
+    "KafkaException",
+    "Producer",
+    "TopicPartition",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
-_HOME = {"Cluster": "engine.cluster.cluster"}
+_HOME = {
+    "AdminClient": "engine.client.admin.client",
+    "Cluster": "engine.cluster.cluster",
+    "Consumer": "engine.client.consumer",
+    "KafkaError": "engine.client.values",
+    "KafkaException": "engine.client.values",
+    "Producer": "engine.client.producer",
+    "TopicPartition": "engine.client.values",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import add_bootstrap, connect
 
 if TYPE_CHECKING:
-    from engine.client.admin import Resource
+    from engine.client.changes import Resource
     from engine.client.cluster import ClusterView
 
 DEFAULT = ""  # the name of the entity that stands for all brokers
@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from engine.cli.main import UsageError
-    from engine.client.admin import Resource
+    from engine.client.changes import Resource
     from engine.errors import ErrorCode, KafkaError
 
     kind = Resource.TOPIC if options.entity_type == "topics" else Resource.BROKER
@@ -92,28 +92,30 @@ def run(options: Namespace) -> int:
 
 
 def _alter(
-    cluster: "ClusterView", kind: "Resource", name: str, changes: dict[str, str | None]
+    cluster: "ClusterView", kind: "Resource", name: str, wanted: dict[str, str | None]
 ) -> None:
-    from engine.client import admin
+    from engine.client import changes
     from engine.errors import ErrorCode, KafkaError
 
     set_there = {each.name for each in _set_there(cluster, kind, name)}
-    not_set = [key for key, value in changes.items() if value is None and key not in set_there]
+    not_set = [key for key, value in wanted.items() if value is None and key not in set_there]
     if not_set:
         raise KafkaError(
             ErrorCode.invalid_config,
             f"Invalid config(s): {','.join(not_set)}: nothing is set here that could be deleted",
         )
-    admin.alter_config(cluster, kind, name, changes)
+    changes.alter_config(cluster, kind, name, wanted)
     what = f"{kind.name.lower()} {name}." if name else "brokers in the cluster."
     print(f"Completed updating {'' if name else 'default '}config for {what}")
 
 
 def _describe(cluster: "ClusterView", kind: "Resource", name: str, show_all: bool) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     entries = (
-        admin.describe_config(cluster, kind, name) if show_all else _set_there(cluster, kind, name)
+        changes.describe_config(cluster, kind, name)
+        if show_all
+        else _set_there(cluster, kind, name)
     )
     if name:
         print(f"{'All' if show_all else 'Dynamic'} configs for {kind.name.lower()} {name} are:")
@@ -132,18 +134,18 @@ def _describe(cluster: "ClusterView", kind: "Resource", name: str, show_all: boo
 
 def _set_there(cluster: "ClusterView", kind: "Resource", name: str) -> list[Any]:
     """What was set for this very entity, and not further down."""
-    from engine.client import admin
+    from engine.client import changes
     from engine.config import Source
 
     source = Source.DYNAMIC_BROKER if name else Source.DYNAMIC_DEFAULT_BROKER
-    if kind is admin.Resource.TOPIC:
+    if kind is changes.Resource.TOPIC:
         source = Source.TOPIC
-    entries = admin.describe_config(cluster, kind, name)
+    entries = changes.describe_config(cluster, kind, name)
     return [each for each in entries if each.config_source == source]
 
 
 def _all_names(cluster: "ClusterView", kind: "Resource") -> list[str]:
-    from engine.client.admin import Resource
+    from engine.client.changes import Resource
 
     metadata = cluster.describe(None)
     if kind is Resource.TOPIC:

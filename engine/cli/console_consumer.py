@@ -3,23 +3,29 @@
     console-consumer --topic orders --from-beginning --max-messages 10
     console-consumer --topic orders --partition 0 --offset 41
     console-consumer --topic orders --property print.key=true --property print.offset=true
+    console-consumer --topic orders --group billing --from-beginning
 
 Values are printed as the bytes that they are, one a line. Without --from-beginning or --offset only
 records are read that are sent from now on. All partitions of the topic are read, unless one is
-named; order holds within a partition only. What went wrong and how many records there were is told
-on stderr.
+named; order holds within a partition only. As a member of a group it reads its share, goes on where
+the group has come to, and commits what it has printed. What went wrong and how many records there
+were is told on stderr.
 """
 
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.cli.options import QUIET, add_bootstrap, add_property, connect, is_true, known
+from engine.cli.options import QUIET, add_bootstrap, add_property, connect, is_true, known, setting
 
 if TYPE_CHECKING:
     from engine.client.cluster import ClusterView
+    from engine.client.consumer import Consumer
     from engine.client.reader import Reader
+    from engine.client.values import KafkaError as Told
+    from engine.client.values import Message
     from engine.model import TopicPartition
     from engine.storage.batch import Header
     from engine.storage.records import Record
@@ -39,6 +45,8 @@ PROPERTIES = {  # in the order in which they are printed
 FOREVER = 10**9
 EARLIEST, LATEST = -2, -1  # as in the protocol
 POLL = 0.5  # seconds; so often it is asked whether it is time to stop
+AT_ONCE = 1000  # records that are printed together
+KINDS = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -59,23 +67,33 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--timeout-ms", type=int, metavar="MS", help="stop when nothing came for so long"
     )
     add_property(parser, PROPERTIES)
-    parser.add_argument("--group", metavar="G", help="not served yet: read by partition instead")
+    parser.add_argument("--group", metavar="G", help="read as a member of this group")
+    parser.add_argument(
+        "--consumer-property",
+        action="append",
+        type=setting,
+        default=[],
+        metavar="KEY=VALUE",
+        help="with --group: a key of the consumer's configuration; may be given several times",
+    )
 
 
 def run(options: Namespace) -> int:
     from engine.cli.main import UsageError
     from engine.client.reader import Reader
 
-    if options.group is not None:
-        raise UsageError(
-            "--group: consumer groups are not served yet; leave it out, all partitions are "
-            "read then"
-        )
+    if options.group is not None and options.partition is not None:
+        raise UsageError("Options group and partition cannot be specified together.")
+    if options.group is None and options.consumer_property:
+        raise UsageError("--consumer-property is for a member of a group: give --group")
     if options.offset is not None and options.partition is None:
         raise UsageError("--offset needs --partition")
     if options.offset is not None and options.from_beginning:
         raise UsageError("--from-beginning and --offset say the same: give one of them")
     printer = _Printer(PROPERTIES | known(options.property, PROPERTIES, "property"))
+    if options.group is not None:
+        _join(printer, options)
+        return 0
     with connect(options.bootstrap_server, patience=FOREVER) as cluster:
         start = EARLIEST if options.from_beginning else LATEST
         with Reader(cluster, _positions(cluster, options, start), reset=start) as reader:
@@ -111,8 +129,7 @@ def _positions(
 
 
 def _print(reader: "Reader", printer: "_Printer", options: Namespace) -> None:
-    most = FOREVER if options.max_messages is None else options.max_messages
-    silence = FOREVER if options.timeout_ms is None else options.timeout_ms / 1000
+    most, silence = _limits(options)
     last, told = time.monotonic(), 0.0
     while printer.count < most:
         now = time.monotonic()
@@ -121,13 +138,102 @@ def _print(reader: "Reader", printer: "_Printer", options: Namespace) -> None:
         batches = reader.poll(min(left, POLL))
         for batch in batches:
             for record in batch.records()[: most - printer.count]:
-                printer.add(batch.partition, batch.header, record)
+                printer.add(Line.of_record(batch.partition, batch.header, record))
             printer.flush()
         if batches:
             last = time.monotonic()
         elif reader.trouble and now >= max(last, told) + QUIET:
             told = now
             print(f"waiting: {reader.trouble.message}", file=sys.stderr, flush=True)
+
+
+def _limits(options: Namespace) -> tuple[int, float]:
+    """So many records, and so many seconds in which none comes."""
+    most = FOREVER if options.max_messages is None else options.max_messages
+    return most, FOREVER if options.timeout_ms is None else options.timeout_ms / 1000
+
+
+# -- as a member of a group --------------------------------------------------------------------
+
+
+def _join(printer: "_Printer", options: Namespace) -> None:
+    from engine.client.consumer import Consumer
+
+    with connect(options.bootstrap_server) as cluster:
+        cluster.topic(options.topic)  # one that is not there is told at once
+    config = dict(options.consumer_property) | {
+        "bootstrap.servers": options.bootstrap_server,
+        "group.id": options.group,
+    }
+    if options.from_beginning:
+        config["auto.offset.reset"] = "earliest"
+    with closing(_made(Consumer, config)) as consumer:
+        consumer.subscribe([options.topic])
+        try:
+            _consume(consumer, printer, options)
+        finally:
+            print(f"Processed a total of {printer.count} messages", file=sys.stderr)
+
+
+def _made(kind: "type[Consumer]", config: dict[str, str]) -> "Consumer":
+    from engine.client.values import KafkaException
+    from engine.errors import ErrorCode, KafkaError
+
+    try:
+        return kind(config)
+    except KafkaException as error:
+        raise KafkaError(ErrorCode.invalid_config, error.args[0].str()) from error
+
+
+def _consume(consumer: "Consumer", printer: "_Printer", options: Namespace) -> None:
+    most, silence = _limits(options)
+    last = time.monotonic()
+    while printer.count < most and (left := last + silence - time.monotonic()) > 0:
+        first = consumer.poll(min(left, POLL))
+        more = consumer.consume(min(most - printer.count, AT_ONCE) - 1, 0) if first else []
+        for message in [first, *more] if first else []:
+            if error := message.error():
+                _complain(error)
+            else:
+                printer.add(Line.of_message(message))
+                last = time.monotonic()
+        printer.flush()
+
+
+def _complain(error: "Told") -> None:
+    """What may pass is told; what may not ends the command."""
+    from engine.errors import ErrorCode, KafkaError
+
+    if not error.retriable():
+        known = {int(each): each for each in ErrorCode}
+        raise KafkaError(known.get(error.code(), ErrorCode.unknown_server_error), error.str())
+    print(f"waiting: {error.str()}", file=sys.stderr, flush=True)
+
+
+# -- lines -------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """What there is to print of a record."""
+
+    kind: str  # of the timestamp
+    timestamp: int
+    partition: int
+    offset: int
+    headers: Any
+    key: bytes | None
+    value: bytes | None
+
+    @classmethod
+    def of_record(cls, at: "TopicPartition", header: "Header", it: "Record") -> "Line":
+        kind = KINDS[1 + header.is_log_append_time]
+        return cls(kind, it.timestamp, at.partition, it.offset, it.headers, it.key, it.value)
+
+    @classmethod
+    def of_message(cls, it: "Message") -> "Line":
+        kind, timestamp = it.timestamp()
+        place = it.partition() or 0, it.offset() or 0
+        return cls(KINDS[kind], timestamp, *place, it.headers() or (), it.key(), it.value())
 
 
 class _Printer:
@@ -146,23 +252,22 @@ class _Printer:
         self._null = properties["null.literal"].encode()
         self._lines: list[bytes] = []
 
-    def add(self, partition: "TopicPartition", header: "Header", record: "Record") -> None:
+    def add(self, it: Line) -> None:
         self.count += 1
         parts = []
         if "timestamp" in self._show:
-            kind = "LogAppendTime" if header.is_log_append_time else "CreateTime"
-            parts.append(b"%s:%d" % (kind.encode(), record.timestamp))
+            parts.append(b"%s:%d" % (it.kind.encode(), it.timestamp))
         if "partition" in self._show:
-            parts.append(b"Partition:%d" % partition.partition)
+            parts.append(b"Partition:%d" % it.partition)
         if "offset" in self._show:
-            parts.append(b"Offset:%d" % record.offset)
+            parts.append(b"Offset:%d" % it.offset)
         if "headers" in self._show:
-            pairs = (name.encode() + b":" + self._bytes(it) for name, it in record.headers)
+            pairs = (name.encode() + b":" + self._bytes(data) for name, data in it.headers)
             parts.append(self._between_headers.join(pairs) or b"NO_HEADERS")
         if "key" in self._show:
-            parts.append(self._bytes(record.key))
+            parts.append(self._bytes(it.key))
         if "value" in self._show:
-            parts.append(self._bytes(record.value))
+            parts.append(self._bytes(it.value))
         self._lines += (self._between.join(parts), self._end)
 
     def flush(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
+from engine.cli.dump_offsets import texts
 from engine.errors import KafkaError
 from engine.storage import producers, records
 from engine.storage.batch import (
@@ -54,7 +55,7 @@ def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[
 
 def dump_log(path: Path, options: argparse.Namespace, report: Report) -> None:
     """The batches of a log, and their records if asked for. One batch is in memory at a time."""
-    deep = options.deep_iteration or options.print_data_log
+    deep = options.deep_iteration or options.print_data_log or options.offsets_decoder
     end, last, gaps = 0, -1, []
     with path.open("rb") as file:
         fd, size = file.fileno(), os.fstat(file.fileno()).st_size
@@ -127,7 +128,10 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
         parts.append(_metadata(record, header, position))
         if header.is_control:
             parts.append(_marker(record))
-    if options.print_data_log and not header.is_control:
+    if options.offsets_decoder and not header.is_control:
+        key, value = texts(record.key, record.value)
+        parts += (f"key: {shown(key.encode())}", f"payload: {shown(value.encode())}")
+    elif options.print_data_log and not header.is_control:
         if record.key is not None:
             parts.append(f"key: {shown(record.key)}")
         if record.value is not None:

@@ -7,7 +7,8 @@
 
 The lines are those of Kafka 2.8's tool, so that what reads one reads the other. What is wrong
 with a file is told on stderr when all files are printed, and the exit status is then 1. Keys and
-values are shown as text; bytes that are not text are escaped.
+values are shown as text; bytes that are not text are escaped. Those of __consumer_offsets are told
+in words with --offsets-decoder: which group, how far, and who has which partitions.
 """
 
 import argparse
@@ -34,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--print-data-log",
         action="store_true",
         help="print keys and values too; implies --deep-iteration",
+    )
+    parser.add_argument(
+        "--offsets-decoder",
+        action="store_true",
+        help="print keys and values as what they are in __consumer_offsets",
     )
     parser.add_argument(
         "--deep-iteration", action="store_true", help="print each record, not only each batch"

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from engine.cli.main import UsageError
-    from engine.client import admin
+    from engine.client import changes
     from engine.errors import ErrorCode, KafkaError
 
     if (options.topic is None) != (options.partition is None):
@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
     kind = options.election_type.upper()
     partitions = _partitions(options)
     with connect(options.bootstrap_server) as cluster:
-        outcomes = admin.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
+        outcomes = changes.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
     needless = {
         partition
         for partition, error in outcomes.items()

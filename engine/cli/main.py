@@ -76,6 +76,13 @@ COMMANDS = [
         "--describe --entity-type topics --entity-name orders --all",
     ),
     Command(
+        "consumer-groups",
+        "engine.cli.consumer_groups",
+        "Use it",
+        "look at groups of consumers, reset their offsets, delete them",
+        "--describe --group billing",
+    ),
+    Command(
         "reassign-partitions",
         "engine.cli.reassign_partitions",
         "Use it",
@@ -116,6 +123,20 @@ COMMANDS = [
         "Look into a log",
         "print .log, .index, .timeindex and .snapshot files, entry by entry",
         "--files orders-0/00000000000000000000.log --print-data-log",
+    ),
+    Command(
+        "simulate",
+        "engine.cli.simulate",
+        "Try to break it",
+        "a simulated cluster in a storm of faults, from a seed",
+        "--seed 7 --rows 100",
+    ),
+    Command(
+        "chaos",
+        "engine.cli.chaos",
+        "Try to break it",
+        "a real cluster, killed, paused and cut under stock clients, and a verdict",
+        "--seconds 60 --seed 7",
     ),
 ]
 

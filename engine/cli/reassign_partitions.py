@@ -30,7 +30,7 @@ from engine.cli.options import add_bootstrap, connect
 from engine.model import TopicPartition
 
 if TYPE_CHECKING:
-    from engine.client.admin import Outcomes, Reassignment
+    from engine.client.changes import Outcomes, Reassignment
     from engine.client.cluster import ClusterView
     from engine.errors import KafkaError
 
@@ -117,10 +117,10 @@ def _generate(cluster: "ClusterView", options: Namespace) -> None:
 
 
 def _execute(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     target = _target(options)
-    under_way = admin.list_reassignments(cluster)
+    under_way = changes.list_reassignments(cluster)
     if under_way and not options.additional:
         raise failure(
             "Cannot execute because there is an existing partition assignment.  Use --additional "
@@ -141,15 +141,15 @@ def _execute(cluster: "ClusterView", options: Namespace) -> None:
             "ensure the throttle is removed."
         )
         _throttle(cluster, options.throttle, _copies(under_way, target, current))
-    _check("Error reassigning partition(s)", admin.alter_reassignments(cluster, target))
+    _check("Error reassigning partition(s)", changes.alter_reassignments(cluster, target))
     print(f"Successfully started partition reassignment{_s(target)} for {_comma(sorted(target))}")
 
 
 def _verify(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     target = _target(options)
-    under_way = admin.list_reassignments(cluster)
+    under_way = changes.list_reassignments(cluster)
     topics = cluster.describe(None).topics
     print("Status of partition reassignment:")
     for partition, to in sorted(target.items()):
@@ -171,12 +171,12 @@ def _verify(cluster: "ClusterView", options: Namespace) -> None:
 
 
 def _cancel(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     target = _target(options)
-    active = admin.list_reassignments(cluster, target)
+    active = changes.list_reassignments(cluster, target)
     if active:
-        outcomes = admin.alter_reassignments(cluster, dict.fromkeys(active))
+        outcomes = changes.alter_reassignments(cluster, dict.fromkeys(active))
         _check(f"Error cancelling partition reassignment{_s(active)} for", outcomes)
         done = _comma(sorted(active))
         print(f"Successfully cancelled partition reassignment{_s(active)} for: {done}")
@@ -188,9 +188,9 @@ def _cancel(cluster: "ClusterView", options: Namespace) -> None:
 
 
 def _list(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
-    under_way = sorted(admin.list_reassignments(cluster).items())
+    under_way = sorted(changes.list_reassignments(cluster).items())
     print("Current partition reassignments:" if under_way else "No partition reassignments found.")
     for partition, (replicas, adding, removing) in under_way:
         print(
@@ -242,7 +242,7 @@ def _copies(
 
 def _throttle(cluster: "ClusterView", rate: int, copies: Mapping[TopicPartition, Copies]) -> None:
     """Sources are held back as leaders, destinations as followers; other replicas are not."""
-    from engine.client.admin import Resource, alter_config
+    from engine.client.changes import Resource, alter_config
 
     for topic in sorted({partition.topic for partition in copies}):
         held = [
@@ -265,7 +265,7 @@ def _throttle(cluster: "ClusterView", rate: int, copies: Mapping[TopicPartition,
 
 def _clear_throttles(cluster: "ClusterView", target: Placement) -> None:
     """On all brokers: who was a source is not known any more."""
-    from engine.client.admin import Resource, alter_config
+    from engine.client.changes import Resource, alter_config
 
     brokers = sorted(cluster.metadata.brokers)
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {_comma(brokers)}")

@@ -20,7 +20,7 @@ from engine.cli.options import add_bootstrap, add_config, connect
 from engine.model import TopicPartition
 
 if TYPE_CHECKING:
-    from engine.client.admin import Reassignment
+    from engine.client.changes import Reassignment
     from engine.client.cluster import ClusterView
     from engine.client.metadata import Metadata, Partition, Topic
 
@@ -138,7 +138,7 @@ ONLY: "dict[str, tuple[Callable[[_Found], bool], str]]" = {
 
 
 def _create(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
     from engine.errors import ErrorCode, KafkaError
 
     if "." in options.topic or "_" in options.topic:
@@ -148,7 +148,7 @@ def _create(cluster: "ClusterView", options: Namespace) -> None:
             "both."
         )
     try:
-        admin.create_topic(
+        changes.create_topic(
             cluster,
             options.topic,
             options.partitions or -1,
@@ -172,7 +172,7 @@ def _list(cluster: "ClusterView", options: Namespace) -> None:
 
 
 def _describe(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
     from engine.config import Source
     from engine.model import id_text
 
@@ -180,7 +180,7 @@ def _describe(cluster: "ClusterView", options: Namespace) -> None:
     topics = _matching(metadata, options)
     moves = _moves(cluster)
     for topic in topics:
-        entries = admin.describe_config(cluster, admin.Resource.TOPIC, topic.name)
+        entries = changes.describe_config(cluster, changes.Resource.TOPIC, topic.name)
         found = {
             number: _Found(
                 partition,
@@ -208,11 +208,11 @@ def _describe(cluster: "ClusterView", options: Namespace) -> None:
 
 def _moves(cluster: "ClusterView") -> "dict[TopicPartition, Reassignment]":
     """What is under way, unless the brokers are so old that they can't tell."""
-    from engine.client import admin
+    from engine.client import changes
     from engine.errors import ErrorCode, KafkaError
 
     try:
-        return admin.list_reassignments(cluster)
+        return changes.list_reassignments(cluster)
     except KafkaError as error:
         if error.code != ErrorCode.unsupported_version:
             raise
@@ -220,19 +220,19 @@ def _moves(cluster: "ClusterView") -> "dict[TopicPartition, Reassignment]":
 
 
 def _alter(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     for topic in _matching(cluster.describe(None), options):
         by_hand = options.replica_assignment
         added = None if by_hand is None else by_hand[len(topic.partitions) :]
-        admin.create_partitions(cluster, topic.name, options.partitions, added)
+        changes.create_partitions(cluster, topic.name, options.partitions, added)
 
 
 def _delete(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import admin
+    from engine.client import changes
 
     for topic in _matching(cluster.describe(None), options):
-        admin.delete_topic(cluster, topic.name)
+        changes.delete_topic(cluster, topic.name)
 
 
 def _matching(metadata: "Metadata", options: Namespace) -> "list[Topic]":

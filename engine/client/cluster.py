@@ -9,8 +9,10 @@ whom to ask, asks, and raises what went wrong. If that is the kind of thing that
 metadata is asked for again and the attempt is made again, until there is no more patience.
 """
 
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Self, TypeVar
 
@@ -27,11 +29,12 @@ T = TypeVar("T")
 PATIENCE = 30.0  # seconds for something that passes to pass
 BACKOFF = 0.1  # seconds between two attempts: retry.backoff.ms
 NEWS_TAKES = 1.0  # seconds until every broker has heard of a new topic
+SHORTEST = 0.001  # seconds that a request is given when there is no time left
 
 UNREACHABLE = frozenset(
     {ErrorCode.broker_not_available, ErrorCode.network_exception, ErrorCode.request_timed_out}
 )
-# What passes: elections, brokers that come back, replicas that catch up.
+# What passes: elections, brokers that come back, replicas that catch up, groups that are loaded.
 PASSING = UNREACHABLE | {
     ErrorCode.unknown_topic_or_partition,
     ErrorCode.leader_not_available,
@@ -45,6 +48,10 @@ PASSING = UNREACHABLE | {
     ErrorCode.fenced_leader_epoch,
     ErrorCode.unknown_leader_epoch,
     ErrorCode.offset_not_available,
+    ErrorCode.coordinator_not_available,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.not_coordinator,
+    ErrorCode.unstable_offset_commit,
 }
 
 
@@ -75,16 +82,20 @@ class ClusterView:
         timeout: float = REQUEST_TIMEOUT,
         patience: float = PATIENCE,
         waiting: Callable[[KafkaError, float], None] = lambda error, seconds: None,
+        within: float = math.inf,
     ) -> None:
+        """`timeout` is for one request, `patience` for what passes, `within` for the opening."""
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._timeout = timeout
         self._patience = patience
         self._waiting = waiting  # told before each new attempt: what failed, for how long already
+        self._until = math.inf  # when all that is done now has to be done
         self._connections: dict[Address, Connection] = {}
         self._wanted: dict[str, bool] = {}  # topics in use, and whether they may be created
         self.metadata = Metadata(None, NO_BROKER, {}, {})
-        self.refresh()
+        with self.within(within):
+            self.refresh()
 
     def __enter__(self) -> Self:
         return self
@@ -145,8 +156,25 @@ class ClusterView:
 
     def _connect(self, address: Address) -> Connection:
         if address not in self._connections or self._connections[address].fileno() < 0:
-            self._connections[address] = Connection(address, self._client_id, self._timeout)
-        return self._connections[address]
+            self._connections[address] = Connection(address, self._client_id, self._left())
+        connection = self._connections[address]
+        connection.timeout = self._left()
+        return connection
+
+    # -- time ----------------------------------------------------------------------------
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """All that is done in there has so long together, whatever it has to wait for."""
+        self._until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._until = math.inf
+
+    def _left(self) -> float:
+        """For one request."""
+        return min(self._timeout, max(self._until - time.monotonic(), SHORTEST))
 
     # -- metadata ------------------------------------------------------------------------
 
@@ -154,17 +182,22 @@ class ClusterView:
         """Ask again about the brokers and the topics in use."""
         self.metadata = self.describe(self._wanted, create=any(self._wanted.values()))
 
-    def describe(self, topics: Iterable[str] | None, create: bool = False) -> Metadata:
-        """What any broker that answers knows; of all topics, for None."""
+    def describe(
+        self, topics: Iterable[str] | None, create: bool = False, broker: int | None = None
+    ) -> Metadata:
+        """What one broker knows, or any that answers; of all topics, for None."""
         wanted = tuple(MetadataRequestTopic(topic_id=None, name=name) for name in topics or ())
         request = MetadataRequest(
             topics=None if topics is None else wanted,
             allow_auto_topic_creation=create,
             include_topic_authorized_operations=False,
         )
-        return Metadata.of(self._ask_any(Api.METADATA, request))
+        if broker is None:
+            return Metadata.of(self.ask_any(Api.METADATA, request))
+        return Metadata.of(self.node(broker).ask(Api.METADATA, request))
 
-    def _ask_any(self, api: Api, request: Any) -> Any:
+    def ask_any(self, api: Api, request: Any) -> Any:
+        """Of whoever answers first."""
         known = [*self._connections, *self.metadata.brokers.values(), *self._bootstrap]
         errors = []
         for address in dict.fromkeys(known):
@@ -195,8 +228,9 @@ class ClusterView:
             except KafkaError as error:
                 is_unknown = error.code == ErrorCode.unknown_topic_or_partition
                 patience = min(self._patience, NEWS_TAKES) if is_unknown else self._patience
-                waited = time.monotonic() - began
-                if error.code not in PASSING or waited + BACKOFF > patience:
+                now = time.monotonic()
+                waited, end = now - began, min(began + patience, self._until)
+                if error.code not in PASSING or now + BACKOFF > end:
                     raise
                 self._waiting(error, waited)
             stale = True

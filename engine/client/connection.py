@@ -69,7 +69,7 @@ class Connection:
     ) -> None:
         self.address = address
         self._client_id = client_id
-        self._timeout = timeout
+        self.timeout = timeout  # seconds for one request and its answer
         self._numbers = count(1)
         self._on_the_way: deque[_Sent] = deque()
         self._reader = FrameReader(MAX_ANSWER)
@@ -108,7 +108,7 @@ class Connection:
         """Whether the oldest answer should have been here long ago."""
         if not self._on_the_way or self._frames:
             return False
-        return time.monotonic() - self._on_the_way[0].at > self._timeout
+        return time.monotonic() - self._on_the_way[0].at > self.timeout
 
     # -- requests ------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Connection:
         header = RequestHeader(int(api), self.version(api), next(self._numbers), self._client_id)
         frame = encode_request(header, request)
         try:
-            self._socket.settimeout(self._timeout)
+            self._socket.settimeout(self.timeout)
             self._socket.sendall(frame)
         except OSError as error:
             raise self._lost(f"the connection to {self.address} broke: {error}") from error
@@ -132,7 +132,7 @@ class Connection:
 
     def receive(self, timeout: float | None = None) -> Answer:
         """The answer to the oldest request on the way, as soon as it is there."""
-        until = time.monotonic() + (self._timeout if timeout is None else timeout)
+        until = time.monotonic() + (self.timeout if timeout is None else timeout)
         while not self._frames:
             self._read(max(until - time.monotonic(), 0.001))
         sent = self._on_the_way.popleft()
@@ -144,12 +144,7 @@ class Connection:
     def version(self, api: Api) -> int:
         """The newest version of a request that both sides know."""
         if api not in self._versions:
-            name = api.name.title().replace("_", "")
-            raise KafkaError(
-                ErrorCode.unsupported_version,
-                f"the broker at {self.address} does not serve {name} in version "
-                f"{api.oldest} to {api.newest}",
-            )
+            raise not_served(api, self.address)
         return self._versions[api]
 
     def abandon(self) -> list[Any]:
@@ -165,15 +160,7 @@ class Connection:
 
     def _negotiate(self, timeout: float) -> dict[int, int]:
         """Asked in version 0, which any broker answers, however old or new."""
-        response = self.ask(Api.API_VERSIONS, ApiVersionsRequest(), timeout)
-        offered = {each.api_key: each for each in response.api_keys}
-        return {
-            int(api): min(api.newest, offered[api].max_version)
-            for api in Api
-            if api in offered
-            and offered[api].min_version <= api.newest
-            and offered[api].max_version >= api.oldest
-        }
+        return agreed(self.ask(Api.API_VERSIONS, ApiVersionsRequest(), timeout))
 
     # -- bytes ---------------------------------------------------------------------------
 
@@ -204,6 +191,26 @@ class Connection:
             f"what {self.address} answers is not Kafka's protocol: {error}",
             ErrorCode.unknown_server_error,
         )
+
+
+def agreed(response: Any) -> dict[int, int]:
+    """The newest version of each API that both sides know, by the answer to ApiVersions."""
+    offered = {each.api_key: each for each in response.api_keys}
+    return {
+        int(api): min(api.newest, offered[api].max_version)
+        for api in Api
+        if api in offered
+        and offered[api].min_version <= api.newest
+        and offered[api].max_version >= api.oldest
+    }
+
+
+def not_served(api: Api, address: Address | None) -> KafkaError:
+    name = api.name.title().replace("_", "")
+    return KafkaError(
+        ErrorCode.unsupported_version,
+        f"the broker at {address} does not serve {name} in version {api.oldest} to {api.newest}",
+    )
 
 
 def wait(connections: Collection[Connection], timeout: float) -> Sequence[Connection]:

@@ -1,9 +1,18 @@
-"""Which partition a record goes to: Kafka's default partitioner.
+"""Which partition a record goes to.
 
-A key always goes to the same partition, whoever sends it, since all clients in all languages have
-to agree on the hash (as long as the number of partitions stays the same). It is 32-bit murmur2
-with a seed of its own. Where a record without a key goes is up to the sender.
+    key -> murmur2 -> partition        the same key, the same partition, whoever sends it
+
+All clients in all languages agree on that hash, so the records of a key stay together and in
+order, as long as the number of partitions stays the same. It is 32-bit murmur2 with a seed of its
+own. Where a record without a key goes is up to the sender: Kafka fills a batch for one partition,
+then one for another ("sticky", KIP-480), since few full batches are cheaper than many small ones.
 """
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+Pick = Callable[[int], int]  # a random number below that one
 
 _SEED, _MIX, _SHIFT, _MASK = 0x9747B28C, 0x5BD1E995, 24, 0xFFFFFFFF
 
@@ -25,3 +34,83 @@ def murmur2(data: bytes) -> int:
         mixed = (mixed ^ int.from_bytes(data[whole:], "little")) * _MIX & _MASK
     mixed = (mixed ^ mixed >> 13) * _MIX & _MASK
     return mixed ^ mixed >> 15
+
+
+class Partitioner(Protocol):
+    def choose(
+        self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
+    ) -> int:
+        """`available`: those that have a leader now."""
+        ...
+
+    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+        """The next record without a key would begin a new batch where the last one went."""
+        ...
+
+
+class Sticky:
+    """The same partition until a batch is full, then another one."""
+
+    def __init__(self, pick: Pick, heeds_keys: bool = True) -> None:
+        self._pick = pick
+        self._heeds_keys = heeds_keys
+        self._current: dict[str, int] = {}
+
+    def choose(
+        self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
+    ) -> int:
+        if key is not None and self._heeds_keys:
+            return partition_of(key, partitions)
+        if topic not in self._current:
+            self.filled(topic, partitions, available)
+        return self._current[topic]
+
+    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+        usable = available or range(partitions)
+        others = [each for each in usable if each != self._current.get(topic)] or usable
+        self._current[topic] = others[self._pick(len(others))]
+
+
+class RoundRobin:
+    """Each partition that has a leader in turn, whatever the key."""
+
+    def __init__(self) -> None:
+        self._turns: Counter[str] = Counter()
+
+    def choose(
+        self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
+    ) -> int:
+        usable = available or range(partitions)
+        turn = self._turns[topic]
+        self._turns[topic] += 1
+        return usable[turn % len(usable)]
+
+    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+        pass  # nobody's batch counts
+
+
+class Own:
+    """A function of the application's: (key, number of partitions) -> partition."""
+
+    def __init__(self, function: Callable[[bytes | None, int], Any]) -> None:
+        self._function = function
+
+    def choose(
+        self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
+    ) -> int:
+        chosen = self._function(key, partitions)
+        if not isinstance(chosen, int) or not 0 <= chosen < partitions:
+            raise ValueError(
+                f"the partitioner chose {chosen!r} for topic {topic}, not 0 to {partitions - 1}"
+            )
+        return chosen
+
+    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+        pass  # the function knows nothing of batches
+
+
+def partitioner(name: str, pick: Pick) -> Partitioner:
+    """Of the name that `partitioner.class` has."""
+    if name == "roundrobin":
+        return RoundRobin()
+    return Sticky(pick, heeds_keys=name != "sticky")

@@ -58,21 +58,35 @@ class Batch(NamedTuple):
         return [it for it in found if it.offset >= self.start] if self.start else found
 
 
+class Offset(NamedTuple):
+    """What ListOffsets finds."""
+
+    offset: int  # -1: there is none
+    timestamp: int  # of the record there, if a time was asked for
+    leader_epoch: int  # of whoever wrote it
+
+
 def list_offset(cluster: ClusterView, partition: TopicPartition, timestamp: int) -> int:
     """The first or last offset of a partition, or that of a time; -1 if there is none."""
+    return find_offset(cluster, partition, timestamp).offset
 
+
+def find_offset(
+    cluster: ClusterView, partition: TopicPartition, timestamp: int, isolation: int = 0
+) -> Offset:
+    """The same, with what else there is to know; `isolation` 1: not beyond open transactions."""
     wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=timestamp)
     request = ListOffsetsRequest(
         replica_id=CONSUMER,
-        isolation_level=0,
+        isolation_level=isolation,
         topics=(ListOffsetsTopic(name=partition.topic, partitions=(wanted,)),),
     )
 
-    def attempt() -> int:
+    def attempt() -> Offset:
         response = cluster.node(cluster.leader(partition)).ask(Api.LIST_OFFSETS, request)
         answer = response.topics[0].partitions[0]
         check(answer.error_code, what=str(partition))
-        return int(answer.offset)
+        return Offset(answer.offset, answer.timestamp, answer.leader_epoch)
 
     return cluster.retry(attempt)
 

@@ -20,9 +20,10 @@ for a broker that is down meanwhile, until `heal`.
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from engine.cluster.child import Child, end_all
+from engine.cluster.clients import NONE, Clients
 from engine.cluster.faults import End, Faults
 from engine.cluster.node import Node
 from engine.cluster.observer import Observer
@@ -35,6 +36,11 @@ from engine.cluster.zookeeper import Zookeeper
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
 from engine.wire.apis import Api
+
+if TYPE_CHECKING:
+    from engine.client.admin.client import AdminClient
+    from engine.client.consumer import Consumer
+    from engine.client.producer import Producer
 
 STOP_TIMEOUT = 30.0  # seconds for brokers to hand over what they lead, and to close their logs
 HASTE = 3.0  # the same, where nothing is worth keeping
@@ -72,6 +78,7 @@ class Cluster:
         self._observer = Observer(self.directory, self._members)
         self._recorders: list[Recorder] = []
         self._tracing = False
+        self._clients = Clients(lambda: self.bootstrap)
 
     @property
     def zookeeper(self) -> str:
@@ -82,6 +89,18 @@ class Cluster:
     def bootstrap(self) -> str:
         """What clients want as bootstrap.servers."""
         return ",".join(node.address for node in self._nodes.values())
+
+    @property
+    def admin(self) -> "AdminClient":
+        """What can be done to a cluster through its own protocol."""
+        return self._clients.admin
+
+    def producer(self, config: Mapping[str, Any] = NONE) -> "Producer":
+        """Of this cluster, with Kafka's keys; it ends with it, as consumers do."""
+        return self._clients.producer(config)
+
+    def consumer(self, config: Mapping[str, Any] = NONE) -> "Consumer":
+        return self._clients.consumer(config)
 
     @property
     def brokers(self) -> list[int]:
@@ -120,6 +139,7 @@ class Cluster:
         return self
 
     def stop(self) -> None:
+        self._clients.close()
         for recorder in self._recorders:
             recorder.stop()
         for node in self._nodes.values():

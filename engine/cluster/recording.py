@@ -14,7 +14,7 @@ import gzip
 import json
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
@@ -38,6 +38,22 @@ INTERVAL = 0.1  # seconds
 FLUSH = 10  # intervals
 
 
+class Writer:
+    """Writes what has changed since the last time, a line for each."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = _open(path, "wt")
+        self._last: ClusterState | None = None
+
+    def write(self, state: ClusterState, events: Sequence[Happened], last: bool = False) -> None:
+        line = _changes(self._last, state)
+        if events:
+            line["events"] = events
+        if line or last:
+            self.file.write(json.dumps({"t": state.at, **line}, separators=(",", ":")) + "\n")
+        self._last = state
+
+
 class Recorder:
     """Writes from a thread of its own, until `stop`, or to the end of a with block."""
 
@@ -50,9 +66,8 @@ class Recorder:
         self.path = path
         self._state = state
         self._events = events
-        self._last: ClusterState | None = None
         self._number = 0  # of the last event that is written
-        self._file = _open(path, "wt")
+        self._writer = Writer(path)
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"recording {path}", daemon=True)
@@ -74,26 +89,22 @@ class Recorder:
 
     def _run(self) -> None:
         try:
-            with self._file:
+            with self._writer.file as file:
                 rounds, last = 0, False
                 while not last:
                     last = self._stopping.wait(INTERVAL)
                     self._write_what_is_new(last)
                     rounds += 1
                     if rounds % FLUSH == 0:
-                        self._file.flush()
+                        file.flush()
         except BaseException as error:
             self._failure = error
 
     def _write_what_is_new(self, last: bool) -> None:
         state, events = self._state(), self._events(self._number)
-        line = _changes(self._last, state)
         if events:
             self._number = events[-1].number
-            line["events"] = events
-        if line or last:
-            self._file.write(json.dumps({"t": state.at, **line}, separators=(",", ":")) + "\n")
-        self._last = state
+        self._writer.write(state, events, last)
 
 
 class Recording:

@@ -5,6 +5,9 @@ and broker.py and read. Values are Kafka 2.8's wherever Kafka has the key.
 
     topic = TopicConfig.parse({"segment.bytes": "1048576"}, base=broker.topic_defaults())
     topic.segment_bytes                              # 1048576
+
+The clients' keys are in client.py, which they share, and in producer.py, consumer.py, admin.py;
+each client imports its own.
 """
 
 from engine.config.broker import BrokerConfig

@@ -121,6 +121,10 @@ class Client:
             self._process.after(0, self._next, partition)
         return delivery
 
+    def waiting(self, partition: TopicPartition) -> int:
+        """How many records are under way."""
+        return len(self._waiting.get(partition, ()))
+
     def _batch(self, delivery: Delivery) -> bytes:
         now, partition = self._process.clock.now, delivery.partition
         record = [Record(0, now, None, delivery.value.encode())]

@@ -76,6 +76,10 @@ class Clock:
 
     def run_until(self, time: int) -> None:
         """All that is due by then; and then it is that time."""
-        while (due := self.due()) is not None and due <= time:
-            self.step()
+        queue = self._queue
+        while queue and queue[0][0] <= time:
+            at, _, timer = heapq.heappop(queue)
+            if timer.pending:
+                self.now = at
+                timer.fire()
         self.now = max(self.now, time)

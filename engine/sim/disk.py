@@ -94,6 +94,7 @@ class Log:
         self.last_flush = now
         self.segments: list[object] = []  # retention finds none
         self.size = 0  # so it has nothing to count, either
+        self.cuts = 0  # how often its end was cut
         self._lasts: list[int] = []  # each batch's last offset, to look it up by
         self._emit = emit
 
@@ -174,6 +175,10 @@ class Log:
             at, left = at + 1, left - len(data)
         return Piece(self, b"".join(found))
 
+    def before(self, offset: int) -> int:
+        """How many batches end before an offset."""
+        return bisect_left(self._lasts, offset)
+
     def offset_for_time(self, timestamp: int) -> tuple[int, int, int] | None:
         for header, data in self.batches:
             if header.max_timestamp >= timestamp and header.last_offset >= self.start_offset:
@@ -204,6 +209,7 @@ class Log:
         self.emit("log.truncated", now, end_offset=offset, was=was)
 
     def _cut(self, at: int, end: int) -> None:
+        self.cuts += 1
         del self.batches[at:], self._lasts[at:]
         self.end_offset = end
         self.start_offset = min(self.start_offset, end)
@@ -294,9 +300,9 @@ class Disk:
             log.flush(now)
         self.checkpoint(high_watermarks)
 
-    def power_cut(self) -> None:
-        for log in self.logs.values():
-            log.power_cut()
+    def power_cut(self) -> int:
+        """What was not flushed is gone. Returns how many records."""
+        return sum(log.power_cut() for log in self.logs.values())
 
     def _tell(self, event: Event) -> None:
         self.emit(event)

@@ -81,8 +81,10 @@ class Ensemble:
         self._seats: dict[int, Seat] = {}
         network.listen(NAME, self._accept)
 
-    def session(self, number: int) -> Session:
-        return self._seats[number].session
+    def expire(self, number: int) -> None:
+        """Its owner is told when it asks next; it may know already that the session is over."""
+        if number in self._seats:
+            self._seats[number].session.expire()
 
     def _accept(self, end: End) -> None:
         end.received = partial(self._greet, end)

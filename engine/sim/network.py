@@ -28,6 +28,9 @@ from typing import Any
 from engine.sim.clock import Clock
 
 PATIENCE = 30_000  # ms
+LOST = -1  # in place of a time of arrival
+
+Carried = Callable[[str, str, Any, int], object]  # from, to, what, when it arrives
 
 
 class Signal(Enum):
@@ -93,11 +96,12 @@ class Network:
     ) -> None:
         self._clock = clock
         self._random = random
-        self._delay = delay
+        self.delay = delay
         self._patience = patience
-        self._ways: dict[tuple[str, str], Way] = {}
+        self.ways: dict[tuple[str, str], Way] = {}
         self._listening: dict[str, Callable[[End], object]] = {}
         self._ends: dict[str, list[End]] = {}
+        self.carried: list[Carried] = []  # called with each message, as it is sent
 
     def listen(self, node: str, accept: Callable[[End], object]) -> None:
         """The node is up, and is given its end of each connection that another opens."""
@@ -122,9 +126,9 @@ class Network:
 
     def way(self, source: str, target: str) -> Way:
         """Its delay, loss and order may be changed at any time."""
-        way = self._ways.get((source, target))
+        way = self.ways.get((source, target))
         if way is None:
-            way = self._ways[source, target] = Way(self._delay)
+            way = self.ways[source, target] = Way(self.delay)
         return way
 
     def cut(self, one: str, other: str, *, both: bool = True) -> None:
@@ -134,9 +138,9 @@ class Network:
 
     def heal(self, one: str | None = None, other: str | None = None) -> None:
         """Of this pair, of all that one node has, or everywhere; what waited arrives now."""
-        for pair, way in self._ways.items():
+        for pair, way in self.ways.items():
             if {one, other} - {None} <= set(pair):
-                way.cut = False
+                way.cut, way.delay, way.loss, way.ordered = False, self.delay, 0.0, True
                 for end in way.inboxes:
                     self._clock.after(0, self._hand_over, end)
                 way.inboxes.clear()
@@ -144,7 +148,9 @@ class Network:
     def _carry(self, to: End, message: Any) -> None:
         way, random = to._way, self._random
         shortest, longest = way.delay
-        delay = shortest if shortest == longest else random.randint(shortest, longest)
+        delay = shortest
+        if shortest < longest:  # as randint would, but quicker
+            delay += int(random.random() * (longest - shortest + 1))
         arrival = max(self._clock.now + delay, to._last)
         lost = way.loss > 0 and random.random() < way.loss
         if way.ordered or isinstance(message, Signal):
@@ -153,6 +159,8 @@ class Network:
             to._last, to._stuck = arrival, lost
             if lost:
                 self._clock.after(self._patience, self._break, to)
+        for tell in self.carried:
+            tell(to._peer.node, to.node, message, LOST if lost else arrival)
         if not lost:
             self._clock.at(arrival, self._arrive, to, message)
 

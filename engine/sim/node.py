@@ -58,6 +58,7 @@ class Node:
         random: Random,
         config_of: Callable[[BrokerConfig, str], TopicConfig],
         emit: Callable[[int, Event], None],
+        kind: type[Replicas] = Replicas,  # what decides about replicas
         **settings: str,
     ) -> None:
         self.id = broker
@@ -68,7 +69,7 @@ class Node:
         self.config = BrokerConfig.parse(given | settings)
         self._clock, self._network, self._random = clock, network, random
         self._config_of = config_of
-        self._emit = emit
+        self._emit, self._kind = emit, kind
 
     def now(self) -> int:
         return self._clock.now + self.skew
@@ -87,17 +88,17 @@ class Node:
         process = Process(self._clock, self._network, machine(self.id))
         emit = partial(self._emit, self.id)
         config_of = partial(self._config_of, self.config)
-        self.life = Life(
-            process, self.config, self.disk, self.now, self._random, emit, config_of, self._over
-        )
+        replicas = self._kind(self.config, [self.disk], self.now, emit)
+        self.life = Life(process, replicas, self.disk, self._random, emit, config_of, self._over)
 
     def kill(self) -> None:
         self.running.process.kill()
         self._over()
 
-    def power_cut(self) -> None:
+    def power_cut(self) -> int:
+        """Returns how many records were lost."""
         self.kill()
-        self.disk.power_cut()
+        return self.disk.power_cut()
 
     def stop(self) -> None:
         self.running.stop()
@@ -121,9 +122,8 @@ class Life:
     def __init__(
         self,
         process: Process,
-        config: BrokerConfig,
+        replicas: Replicas,
         disk: Disk,
-        now: Callable[[], int],
         random: Random,
         emit: Emit,
         config_of: Callable[[str], TopicConfig],
@@ -132,7 +132,7 @@ class Life:
         disk.emit = emit
         self.process = process
         self.metadata = Metadata()
-        self.replicas = Replicas(config, [disk], now, emit)
+        self.replicas, config = replicas, replicas.config
         self.replicas.elsewhere = lambda partition: self.metadata.partition(partition) is not None
         self.replicas.load(config_of)
         self.keeper = Keeper(
@@ -142,7 +142,7 @@ class Life:
             lambda: None,  # questions wait, and that is all
             self._expired,
         )
-        controller = Controller(config.broker_id, config, now, emit)
+        controller = Controller(config.broker_id, config, replicas.now, emit)
         self.controlling = Controlling(process, controller, self.keeper, machine)
         self._config, self._disk, self._over = config, disk, over
         self._emit, self._config_of = emit, config_of

@@ -33,16 +33,17 @@ from engine.controller.events import Event as Wish
 from engine.controller.znodes import PartitionState
 from engine.model import Event, TopicPartition
 from engine.sim import node as nodes
-from engine.sim.client import Client, Seen
+from engine.sim.client import TIMEOUT, Client, Seen
 from engine.sim.clock import Clock
+from engine.sim.defects import SOUND, Defect
 from engine.sim.keeper import Ensemble
-from engine.sim.network import Network
+from engine.sim.network import PATIENCE, Network
 from engine.sim.node import machine, overrides_of
 from engine.sim.process import Process
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
 FOREVER = 2**40  # ms: the administrator's session
-NOBODY = 0  # as whom ZooKeeper's own events are told
+NOBODY = 0  # as whom is told what ZooKeeper does, and what is done to the cluster
 
 
 FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
@@ -50,7 +51,7 @@ FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
 
 class Happened(NamedTuple):
     at: int  # ms since the world began
-    broker: int  # who tells it; 0: ZooKeeper
+    broker: int  # who tells it; 0: none of them
     event: Event
 
 
@@ -63,21 +64,23 @@ class World:
         delay: tuple[int, int] = (1, 1),
         config: Mapping[str, str] | None = None,
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
+        patience: int = PATIENCE,  # ms until a connection through which nothing comes is broken
+        defect: Defect = SOUND,
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock(START)
-        self.network = Network(self.clock, self.random, delay)
+        self.network = Network(self.clock, self.random, delay, patience)
         self.ensemble = Ensemble(self.clock, self.network)
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
         self.nodes: dict[int, nodes.Node] = {}
-        self._config = dict(config or {})
+        self._config = {**(config or {}), **defect.config}
+        self._defect = defect
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
         self._configs: dict[tuple[int, str, bytes], TopicConfig] = {}
         self.ensemble.answered.append(self._note_fencing)
-        ids = count(1000)
-        process = Process(self.clock, self.network, "client")
-        self.client = Client(process, self._answering, lambda: next(ids))
+        self._producer_ids = count(1000)
+        self.client = self.add_client("client")
         for broker in range(1, brokers + 1) if isinstance(brokers, int) else brokers:
             self.add(broker, **(each or {}).get(broker, {}))
 
@@ -114,35 +117,50 @@ class World:
             self.random,
             self._config_of,
             self._note,
+            self._defect.replicas,
             **given,
         )
         self.start(broker)
+
+    def add_client(self, name: str, timeout: int = TIMEOUT) -> Client:
+        """One more machine, with a client on it; `timeout`: ms for an answer."""
+        process = Process(self.clock, self.network, name)
+        return Client(process, self._answering, lambda: next(self._producer_ids), timeout)
 
     def __getitem__(self, broker: int) -> nodes.Node:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
+        self._tell("broker.started", broker=broker)
         self.nodes[broker].start()
 
     def kill(self, broker: int) -> None:
         self.nodes[broker].kill()
+        self._tell("broker.killed", broker=broker)
 
     def power_cut(self, broker: int) -> None:
-        self.nodes[broker].power_cut()
+        lost = self.nodes[broker].power_cut()
+        self._tell("broker.lost-power", broker=broker, records=lost)
 
     def stop(self, broker: int) -> None:
         """In order, which takes a while."""
+        self._tell("broker.stopping", broker=broker)
         self.nodes[broker].stop()
 
     def pause(self, broker: int) -> None:
         self.nodes[broker].pause()
+        self._tell("broker.paused", broker=broker)
 
     def resume(self, broker: int) -> None:
+        self._tell("broker.resumed", broker=broker)
         self.nodes[broker].resume()
 
     def expire(self, broker: int) -> None:
         """ZooKeeper ends a broker's session, whatever the reason."""
-        self.ensemble.session(self.nodes[broker].running.keeper.session).expire()
+        session = self.nodes[broker].running.keeper.session
+        if session:  # or it has none yet
+            self._tell("session.expired", broker=broker)
+            self.ensemble.expire(session)
 
     @property
     def controller(self) -> int | None:
@@ -154,20 +172,33 @@ class World:
 
     def cut(self, one: int | str, other: int | str, *, both: bool = True) -> None:
         self.network.cut(_name(one), _name(other), both=both)
+        self._tell("link.cut", one=one, other=other, both=both)
 
     def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
         """Cut links are whole again, slow ones quick, and nothing is lost any more."""
         pair = [None if each is None else _name(each) for each in (one, other)]
+        self._tell("link.healed", one=one, other=other)
         self.network.heal(*pair)
 
     def slow(self, one: int | str, other: int | str, delay: int, *, both: bool = True) -> None:
         """Each message takes so many milliseconds."""
+        self._tell("link.slowed", one=one, other=other, ms=delay)
         self.network.way(_name(one), _name(other)).delay = (delay, delay)
         if both:
             self.slow(other, one, delay, both=False)
 
+    def scatter(self, one: int | str, other: int | str, delay: tuple[int, int]) -> None:
+        """Each message takes its own time, and so one overtakes another."""
+        self._tell("link.scattered", one=one, other=other, ms=delay)
+        for way in (
+            self.network.way(_name(one), _name(other)),
+            self.network.way(_name(other), _name(one)),
+        ):
+            way.delay, way.ordered = delay, False
+
     def lose(self, one: int | str, other: int | str, share: float, *, both: bool = True) -> None:
         """So many of the messages are lost."""
+        self._tell("link.loses", one=one, other=other, share=share)
         self.network.way(_name(one), _name(other)).loss = share
         if both:
             self.lose(other, one, share, both=False)
@@ -279,6 +310,10 @@ class World:
         if key not in self._configs:
             self._configs[key] = TopicConfig.parse(overrides_of(data), base=broker.topic_defaults())
         return self._configs[key]
+
+    def _tell(self, kind: str, **facts: Any) -> None:
+        """What was done to the cluster, and not by it."""
+        self._note(NOBODY, Event(kind, self.clock.now, facts))
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))

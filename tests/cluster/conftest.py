@@ -13,24 +13,16 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kafka.net.inet import KafkaNetSocket
 
+from engine.chaos.reading import create
+from engine.chaos.run import CONFIG
+from engine.chaos.storm import heal
+from engine.chaos.workload import Workload
 from engine.cluster.cluster import Cluster
 from tests.cluster.probe import Probe
-from tests.cluster.reading import create
 from tests.cluster.truth import Truth
-from tests.cluster.workload import Workload
 from tests.interop.watch import until
 
 PARTITIONS = 3
-CONFIG = {
-    "zookeeper.session.timeout.ms": "2000",
-    "replica.lag.time.max.ms": "2000",
-    "replica.fetch.wait.max.ms": "200",
-    "min.insync.replicas": "2",
-    "offsets.topic.num.partitions": "1",
-    "log.segment.bytes": "400000",  # some segments in a short run, and borders to be unlike
-    "log.index.interval.bytes": "1000",
-    "replica.high.watermark.checkpoint.interval.ms": "200",
-}
 Start = Callable[..., Workload]
 
 _numbers = count()
@@ -59,17 +51,6 @@ def healed(request: pytest.FixtureRequest) -> Iterator[None]:
         for broker in cluster.brokers:
             log = cluster.directory(broker) / "broker.log"
             assert "Traceback" not in log.read_text(), f"broker {broker} met a bug: {log}"
-
-
-def heal(cluster: Cluster) -> None:
-    """Nobody is cut off, paused or dead."""
-    cluster.heal()
-    for broker in cluster.brokers:
-        child = cluster.child(broker)
-        if not child.alive:
-            cluster.restart(broker)
-        elif child.paused:
-            cluster.resume(broker)
 
 
 def new_topic(cluster: Cluster, truth: Truth, *, whole: bool = True, **config: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from engine.controller.znodes import Replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from tests.interop.member import Member
+from tests.interop.raw_member import Member
 from tests.interop.watch import until
 
 OFFSETS = "__consumer_offsets"

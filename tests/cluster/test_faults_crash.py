@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.chaos.workload import Writer
+from tests.cluster.python_writer import PythonWriter
 from tests.cluster.truth import Truth
-from tests.cluster.workload import PythonWriter, Writer
 
 ROUNDS = 5
 

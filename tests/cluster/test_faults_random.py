@@ -1,52 +1,12 @@
 """Everything at once: kills, pauses and cuts in an order that nobody chose, and one verdict."""
 
-from collections.abc import Callable
 from random import Random
 
 import pytest
 
-from engine.cluster.cluster import Cluster
-from tests.cluster.conftest import heal
+from engine.chaos.storm import FAULTS, heal
 
 STEPS = 5
-
-
-def kill(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.kill(broker)
-
-
-def stop(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.stop_broker(broker)
-
-
-def pause(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.pause(broker)
-
-
-def cut(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, other)
-
-
-def cut_one_way(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, other, both=False)
-
-
-def cut_from_zookeeper(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, "zookeeper")
-
-
-def slow(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.slow(broker, other, 400)
-
-
-def drop_answers(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.drop_next_answer(broker)
-
-
-Fault = Callable[[Cluster, int, int], None]
-FAULTS: list[Fault] = [
-    kill, stop, pause, cut, cut_one_way, cut_from_zookeeper, slow, drop_answers,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.cluster.judge import Kind
-from tests.cluster.workload import PythonWriter, Writer
+from engine.chaos.judge import Kind
+from engine.chaos.workload import Writer
+from tests.cluster.python_writer import PythonWriter
 
 BROKERS = 1
 CONFIG = {"min.insync.replicas": "1"}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.chaos.history import History, Outcome, Read, Sent
+from engine.chaos.judge import Finding, Kind, Verdict, compare, ends, unlike
 from engine.storage.records import Record, encode
-from tests.cluster.history import History, Outcome, Read, Sent
-from tests.cluster.judge import Finding, Kind, Verdict, compare, ends, unlike
 
 PARTITION = 1
 Change = Callable[[list[Read]], object]

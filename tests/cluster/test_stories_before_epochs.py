@@ -3,7 +3,7 @@
 It hears of that late, or not at all: see test_stories_comeback.py for how both end today.
 """
 
-from tests.cluster.judge import Kind
+from engine.chaos.judge import Kind
 from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.cluster.test_stories_comeback import (
     cuts,

@@ -13,12 +13,12 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
+from engine.chaos.judge import Finding, batches, unlike
+from engine.chaos.reading import QUICK, create
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from tests.cluster.judge import Finding, batches, unlike
 from tests.cluster.probe import Probe
-from tests.cluster.reading import QUICK, create
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 

@@ -14,6 +14,8 @@ import pytest
 from confluent_kafka import ElectionType
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from engine.chaos.reading import QUICK, consumer, create
+from engine.chaos.workload import Workload
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import ClusterState, PartitionState
 from engine.config.broker import RACK_AWARE
@@ -38,8 +40,6 @@ from engine.wire.messages.update_metadata import (
 )
 from tests.cluster.conftest import CONFIG as USUAL
 from tests.cluster.probe import Probe
-from tests.cluster.reading import QUICK, consumer, create
-from tests.cluster.workload import Workload
 from tests.interop.raw import fetch, unpacked
 from tests.interop.watch import until
 

@@ -1,136 +1,173 @@
-"""A member of a group on a raw socket: every request by hand, every error code as it came."""
+"""A member of a group, a process of its own around any client: reads, tells, and then commits.
 
-from datetime import timedelta
-from types import SimpleNamespace as Message
+    python -m tests.interop.member CLIENT BOOTSTRAP GROUP TOPIC STRATEGY
+
+It writes a line for whatever happens. What was read is told before it is committed; so of one
+that is killed, everything that it has committed is known.
+
+    owns t-0 t-1      its partitions, whenever they are others
+    read VALUE
+    failed WHAT       a commit, or a poll
+    closed
+
+SIGTERM ends it in good order: it leaves its group.
+"""
+
+import asyncio
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
-from engine.client.assignors.protocol import Subscription, encode_subscription
-from engine.errors import ErrorCode
-from engine.wire import codec
-from engine.wire.apis import Api
-from engine.wire.errors import RequestHeader
-from tests.interop.raw import Raw
-from tests.interop.watch import until
+SESSION, HEARTBEAT = 3000, 200  # milliseconds
+BATCH = 50  # records that are committed together
 
-SUBSCRIPTION = encode_subscription(Subscription(("t",)))
-PASSING = {ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress}
+# Where the strategies of clients in Python are, in their own packages.
+ASSIGNORS = {
+    "range": "range:RangePartitionAssignor",
+    "roundrobin": "roundrobin:RoundRobinPartitionAssignor",
+    "sticky": "sticky.sticky_assignor:StickyPartitionAssignor",
+    "cooperative-sticky": "cooperative_sticky:CooperativeStickyAssignor",  # kafka-python's alone
+}
 
 
-class Member(Raw):
-    """Speaks to the broker that it is given, coordinator or not."""
+def say(*words: object) -> None:
+    print(*words, flush=True)
 
-    def __init__(self, bootstrap: str, group: str) -> None:
-        super().__init__(bootstrap)
-        self.group = group
-        self.id, self.generation, self.leads = "", -1, False
-        self.instance: str | None = None
 
-    def coordinator(self, group: str | None = None) -> str:
-        """Its address, once there is one."""
-        request = Message(key=self.group if group is None else group, key_type=0)
+class Told:
+    """Says what is owned when that changes, and what was read."""
 
-        def found() -> Any:
-            answer = self.ask(Api.FIND_COORDINATOR, request)
-            assert answer.error_code in PASSING | {ErrorCode.none}, answer
-            return None if answer.error_code else answer
+    def __init__(self) -> None:
+        self._owned: list[str] | None = None
 
-        answer = until(found)
-        return f"{answer.host}:{answer.port}"
+    def owns(self, partitions: Iterable[Any]) -> None:
+        owned = sorted(f"{each.topic}-{each.partition}" for each in partitions)
+        if owned != self._owned:
+            self._owned = owned
+            say("owns", *owned)
 
-    # -- membership ------------------------------------------------------------------------
+    def read(self, values: Iterable[bytes]) -> None:
+        text = "".join(f"read {value.decode()}\n" for value in values)
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
-    def begin_to_join(self, version: int = 7, **more: Any) -> RequestHeader:
-        protocols = more.pop("protocols", {"range": SUBSCRIPTION})
-        fields: dict[str, Any] = {
-            "group_id": self.group,
-            "session_timeout": timedelta(milliseconds=more.pop("session_ms", 10_000)),
-            "rebalance_timeout": timedelta(milliseconds=more.pop("rebalance_ms", 10_000)),
-            "member_id": self.id,
-            "group_instance_id": self.instance,
-            "protocol_type": "consumer",
-            "protocols": tuple(Message(name=n, metadata=m) for n, m in protocols.items()),
+
+class Ending:
+    """Whether it was asked to end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, number: int, frame: object) -> None:
+        self.asked = True
+
+
+def run_confluent(package: str, bootstrap: str, group: str, topic: str, strategy: str) -> None:
+    """The same lines for both: this is what having the same methods is for."""
+    ending, told, home = Ending(), Told(), import_module(package)
+    consumer = home.Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": SESSION,
+            "heartbeat.interval.ms": HEARTBEAT,
+            "partition.assignment.strategy": strategy,
+            "topic.metadata.refresh.interval.ms": 1000,
+            "socket.timeout.ms": 4000,
         }
-        return self.post(Api.JOIN_GROUP, Message(**fields | more), version)
+    )
+    consumer.subscribe([topic])
+    while not ending.asked:
+        try:
+            messages = consumer.consume(BATCH, 0.1)
+            told.owns(consumer.assignment())
+            good = [each for each in messages if each.error() is None]
+            for each in messages:
+                if each.error() is not None:
+                    say("failed", each.error())
+            if good:
+                told.read(each.value() for each in good)
+                consumer.commit(asynchronous=False)
+        except home.KafkaException as error:
+            say("failed", error)
+    consumer.close()
 
-    def joined(self, asked: RequestHeader) -> Any:
-        answer: Any = codec.decode_response(asked, self.frame())
-        if answer.error_code == ErrorCode.member_id_required:
-            self.id = answer.member_id
-        if answer.error_code == ErrorCode.none:
-            self.id, self.generation = answer.member_id, answer.generation_id
-            self.leads = answer.leader == self.id
-        return answer
 
-    def join(self, **more: Any) -> Any:
-        """Until there is an answer other than "come again with this id"."""
-        answer = self.joined(self.begin_to_join(**more))
-        if answer.error_code == ErrorCode.member_id_required:
-            answer = self.joined(self.begin_to_join(**more))
-        return answer
+def settings(package: str, bootstrap: str, group: str, strategy: str) -> dict[str, Any]:
+    """What kafka-python and aiokafka have in common."""
+    module, _, name = ASSIGNORS[strategy].partition(":")
+    assignor = getattr(import_module(f"{package}.coordinator.assignors.{module}"), name)
+    return {
+        "bootstrap_servers": bootstrap.split(","),
+        "group_id": group,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "session_timeout_ms": SESSION,
+        "heartbeat_interval_ms": HEARTBEAT,
+        "partition_assignment_strategy": [assignor],
+        "metadata_max_age_ms": 1000,
+        "max_poll_records": BATCH,
+    }
 
-    def begin_to_sync(self, shares: dict[str, bytes] | None = None, **more: Any) -> RequestHeader:
-        rows = tuple(Message(member_id=k, assignment=v) for k, v in (shares or {}).items())
-        fields = {**self._who(), "protocol_type": "consumer", "protocol_name": "range"}
-        return self.post(Api.SYNC_GROUP, Message(**fields | {"assignments": rows} | more))
 
-    def synced(self, asked: RequestHeader) -> Any:
-        return codec.decode_response(asked, self.frame())
+def run_kafka_python(package: str, bootstrap: str, group: str, topic: str, strategy: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way
+        kafka = import_module(package)
+    ending, told = Ending(), Told()
+    consumer = kafka.KafkaConsumer(topic, **settings(package, bootstrap, group, strategy))
+    while not ending.asked:
+        try:
+            rows = consumer.poll(timeout_ms=100)
+            told.owns(consumer.assignment())
+            if rows:
+                told.read(each.value for these in rows.values() for each in these)
+                consumer.commit()
+        except kafka.errors.KafkaError as error:
+            say("failed", error)
+    consumer.close()
 
-    def sync(self, shares: dict[str, bytes] | None = None, **more: Any) -> Any:
-        return self.synced(self.begin_to_sync(shares, **more))
 
-    def heartbeat(self, **more: Any) -> ErrorCode:
-        return self._code(Api.HEARTBEAT, Message(**self._who() | more))
+def run_aiokafka(*arguments: str) -> None:
+    asyncio.run(_run_aiokafka(*arguments))
 
-    def leave(self) -> ErrorCode:
-        members = (Message(member_id=self.id, group_instance_id=self.instance),)
-        answer = self.ask(Api.LEAVE_GROUP, Message(group_id=self.group, members=members))
-        return ErrorCode(answer.error_code or answer.members[0].error_code)
 
-    # -- offsets ---------------------------------------------------------------------------
+async def _run_aiokafka(
+    package: str, bootstrap: str, group: str, topic: str, strategy: str
+) -> None:
+    aiokafka = import_module(package)
+    ending, told = Ending(), Told()
+    consumer = aiokafka.AIOKafkaConsumer(topic, **settings(package, bootstrap, group, strategy))
+    await consumer.start()
+    while not ending.asked:
+        try:
+            rows = await consumer.getmany(timeout_ms=100)
+            told.owns(consumer.assignment())
+            if rows:
+                told.read(each.value for these in rows.values() for each in these)
+                await consumer.commit()
+        except aiokafka.errors.KafkaError as error:
+            say("failed", error)
+    await consumer.stop()
 
-    def commit(self, topic: str, offset: int, partition: int = 0, **more: Any) -> ErrorCode:
-        row = Message(
-            partition_index=partition,
-            committed_offset=offset,
-            committed_leader_epoch=-1,
-            committed_metadata="",
-        )
-        who = self._who()
-        who["generation_id_or_member_epoch"] = who.pop("generation_id")
-        topics = (Message(name=topic, partitions=(row,)),)
-        answer = self.ask(Api.OFFSET_COMMIT, Message(**who | {"topics": topics} | more))
-        return ErrorCode(answer.topics[0].partitions[0].error_code)
 
-    def committed(self, topic: str, partition: int = 0) -> int:
-        """The offset; -1 if there is none."""
-        topics = (Message(name=topic, partition_indexes=(partition,)),)
-        request = Message(group_id=self.group, topics=topics, require_stable=True)
+Run = Callable[[str, str, str, str, str], None]
 
-        def found() -> Any:
-            answer = self.ask(Api.OFFSET_FETCH, request)
-            assert answer.error_code in PASSING | {ErrorCode.none}, answer
-            return None if answer.error_code else answer.topics[0].partitions[0]
+CLIENTS: dict[str, tuple[Run, str]] = {
+    "ours": (run_confluent, "engine"),
+    "confluent": (run_confluent, "confluent_kafka"),
+    "kafka-python": (run_kafka_python, "kafka"),
+    "aiokafka": (run_aiokafka, "aiokafka"),
+}
 
-        return int(until(found).committed_offset)
-
-    # -- groups ----------------------------------------------------------------------------
-
-    def describe(self) -> Any:
-        request = Message(groups=(self.group,), include_authorized_operations=False)
-        return self.ask(Api.DESCRIBE_GROUPS, request).groups[0]
-
-    def delete(self) -> ErrorCode:
-        answer = self.ask(Api.DELETE_GROUPS, Message(groups_names=(self.group,)))
-        return ErrorCode(answer.results[0].error_code)
-
-    def _who(self) -> dict[str, Any]:
-        return {
-            "group_id": self.group,
-            "generation_id": self.generation,
-            "member_id": self.id,
-            "group_instance_id": self.instance,
-        }
-
-    def _code(self, api: Api, request: Any) -> ErrorCode:
-        return ErrorCode(self.ask(api, request).error_code)
+if __name__ == "__main__":
+    client, *arguments = sys.argv[1:]
+    run, package = CLIENTS[client]
+    run(package, *arguments)
+    say("closed")

@@ -110,7 +110,11 @@ def test_if_exists_and_if_not_exists_make_no_fuss(shell: Shell, topic: str) -> N
         ("console-consumer --topic TOPIC --partition 5", 1, "no partition 5: the last one is 1"),
         ("console-consumer --topic TOPIC --offset 1", 2, "--offset needs --partition"),
         ("console-consumer --topic TOPIC --partition 0 --offset x", 2, "'x' is not earliest, lat"),
-        ("console-consumer --topic TOPIC --group g", 2, "--group: consumer groups are not served"),
+        (
+            "console-consumer --topic TOPIC --group g --partition 0",
+            2,
+            "Options group and partition",
+        ),
         (
             "console-consumer --topic TOPIC --property print.keys=true",
             2,

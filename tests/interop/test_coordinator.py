@@ -9,7 +9,7 @@ from engine.coordinator.records import OffsetKey, decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from tests.interop.member import SUBSCRIPTION, Member, Message
+from tests.interop.raw_member import SUBSCRIPTION, Member, Message
 from tests.interop.watch import until
 
 CONFIG = {"offsets.topic.num.partitions": "3"}

@@ -8,7 +8,7 @@ import pytest
 from kio.schema.metadata.v11.request import MetadataRequest
 
 from engine.client.cluster import ClusterView
-from engine.client.connection import Address
+from engine.client.connection import REQUEST_TIMEOUT, Address
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
@@ -50,6 +50,16 @@ def test_one_address_leads_to_all_brokers(brokers: Brokers, view: ClusterView) -
         assert another is not view.node(2)
         assert another.address == brokers.two.address
     assert view.controller() is view.node(1)
+
+
+def test_all_that_is_done_together_has_its_time(view: ClusterView) -> None:
+    """Each request has what is left of it; afterwards, and for others, all is as before."""
+    with view.within(0.5):
+        assert 0 < view.node(1).timeout <= 0.5
+        with pytest.raises(KafkaError, match="broker 7 is not alive"):
+            view.retry(lambda: view.node(7))
+        assert view.node(1).timeout < 0.2
+    assert view.node(1).timeout == REQUEST_TIMEOUT
 
 
 def test_the_first_address_that_answers_is_taken(brokers: Brokers) -> None:

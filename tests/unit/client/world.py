@@ -18,8 +18,6 @@ from heapq import heappop, heappush
 from itertools import combinations, count
 
 from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
-from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
-from kio.schema.metadata.v11 import response as metadata_v11
 from kio.schema.metadata.v11.request import MetadataRequest
 
 from engine.client.asking import ANY
@@ -30,14 +28,13 @@ from engine.client.consuming.orders import Assign, Lost, Revoke
 from engine.client.consuming.states import State
 from engine.client.view import View
 from engine.config.consumer import ConsumerConfig
-from engine.coordinator.answers import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from tests.unit.client import answers
 from tests.unit.coordinator.shell import GROUP, PARTITION, START, Shell
 
 WAY = 0.001  # seconds that a message takes
 REQUEST_TIMEOUT = 30.0
-NONE = ErrorCode.none
 
 
 def partitions(topic, *numbers):
@@ -130,6 +127,7 @@ class World:
         self.coordinator = 1  # the broker that leads the group's partition
         self.apps = []
         self.lanes = defaultdict(deque)  # (app, broker, lane): asks that wait for their turn
+        self.denied = ErrorCode.none  # what FindCoordinator is answered
         self.frozen = set()  # brokers that have been stopped: they take what comes, and are silent
         self.waiting = {}  # (broker, number): (lane, ask), handed in and not answered
         self.on_their_way = []  # (when, order, what to do)
@@ -204,7 +202,7 @@ class World:
             case MetadataRequest():
                 self.later(self.answer, lane, ask, self.metadata(ask.request))
             case FindCoordinatorRequest():
-                self.later(self.answer, lane, ask, found(self.coordinator))
+                self.later(self.answer, lane, ask, answers.found(self.coordinator, self.denied))
             case _:
                 shell = self.brokers[broker]
                 shell.now = self.milliseconds
@@ -260,16 +258,8 @@ class World:
 
     def metadata(self, request):
         wanted = self.topics if request.topics is None else [it.name for it in request.topics]
-        return metadata_v11.MetadataResponse(
-            throttle_time=NO_THROTTLE,
-            brokers=tuple(
-                metadata_v11.MetadataResponseBroker(node_id=each, host="b", port=each, rack=None)
-                for each in self.brokers
-            ),
-            cluster_id=None,
-            controller_id=self.coordinator,
-            topics=tuple(topic(name, self.topics.get(name), self.coordinator) for name in wanted),
-        )
+        rows = {name: self.topics.get(name, 0) for name in wanted}
+        return answers.metadata(self.brokers, rows, self.coordinator)
 
     # -- time ------------------------------------------------------------------------------
 
@@ -310,6 +300,7 @@ class World:
 
     def run(self, seconds):
         end = self.now + seconds
+        self.later(lambda: None, after=seconds)  # or the clock would go on to what happens next
         while self.now < end:
             self.turn()
 
@@ -365,35 +356,6 @@ class World:
                         TopicPartition(each, n) for each, count in counts for n in range(count)
                     ]
                     assert owned == sorted(every), "each partition once, and none left out"
-
-
-def found(broker):
-    return FindCoordinatorResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=NONE if broker else ErrorCode.coordinator_not_available,
-        error_message=None,
-        node_id=broker or -1,
-        host="b",
-        port=broker or -1,
-    )
-
-
-def topic(name, partitions, leader):
-    rows = tuple(
-        metadata_v11.MetadataResponsePartition(
-            error_code=NONE,
-            partition_index=number,
-            leader_id=leader,
-            replica_nodes=(leader,),
-            isr_nodes=(leader,),
-            offline_replicas=(),
-        )
-        for number in range(partitions or 0)
-    )
-    error = NONE if partitions else ErrorCode.unknown_topic_or_partition
-    return metadata_v11.MetadataResponseTopic(
-        error_code=error, name=name, is_internal=False, partitions=rows, topic_id=None
-    )
 
 
 __all__ = ["GROUP", "App", "Assign", "Lost", "Revoke", "State", "World", "partitions"]

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from engine.sim.clock import Clock
-from engine.sim.network import Network
+from engine.sim.network import LOST, Network
 
 
 class Host:
@@ -199,6 +199,33 @@ def test_healing_one_node_leaves_other_ways_cut():
     world.network.heal("2")
     world.run(10)
     assert three.messages == ["3"]
+
+
+def test_a_healed_way_is_quick_and_in_order_and_loses_nothing(world):
+    way = world.network.way("1", "2")
+    way.delay, way.loss, way.ordered = (500, 900), 1.0, False
+    world.network.heal("1", "2")
+    end, began = world.one.connect("2"), world.clock.now
+    for number in range(50):
+        end.send(number)
+    world.run()
+    assert world.two.messages == list(range(50))
+    assert max(at for at, _ in world.two.heard) <= began + 18  # opening it, and the way itself
+
+
+def test_who_wants_to_know_is_told_of_each_message_as_it_is_sent(world):
+    told = []
+    world.network.carried.append(lambda *facts: told.append(facts))
+    end = world.one.connect("2")
+    end.send("a")
+    world.network.way("1", "2").loss = 1.0
+    end.send("b")
+    assert [(source, target, what) for source, target, what, _ in told[1:]] == [
+        ("1", "2", "a"),
+        ("1", "2", "b"),
+    ]
+    assert told[1][3] >= world.clock.now + 1
+    assert told[2][3] == LOST
 
 
 def test_who_closes_hears_nothing_more_and_the_other_end_all_that_was_sent(world):

@@ -1,7 +1,8 @@
 """Topics, configurations, elections and reassignments: the requests that change a cluster.
 
 Topics, and who leads them and keeps them, are the controller's business. A configuration can be
-asked of any broker, except that of a broker, which only that one can tell.
+asked of any broker, except that of a broker, which only that one can tell; likewise its log
+directories. Records are deleted by the leader of their partition. Groups are in groups.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from kio.schema.alter_configs.v2 import request as alter_v2
 from kio.schema.alter_partition_reassignments.v0.request import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -26,8 +28,14 @@ from kio.schema.create_topics.v7.request import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kio.schema.delete_records.v2.request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
+from kio.schema.describe_log_dirs.v2.request import DescribeLogDirsRequest
 from kio.schema.elect_leaders.v2.request import ElectLeadersRequest, TopicPartitions
 from kio.schema.incremental_alter_configs.v1.request import (
     AlterableConfig,
@@ -58,6 +66,15 @@ class Resource(IntEnum):
 class Operation(IntEnum):
     SET = 0
     DELETE = 1
+    APPEND = 2  # to a list
+    SUBTRACT = 3  # from a list
+
+
+class Change(NamedTuple):
+    """Of one key."""
+
+    operation: Operation
+    value: str | None
 
 
 class Reassignment(NamedTuple):
@@ -78,6 +95,8 @@ def create_topic(
     replication: int = -1,
     by_hand: Sequence[Sequence[int]] = (),
     configs: Mapping[str, str] | None = None,
+    validate_only: bool = False,
+    timeout: timedelta = TIMEOUT,
 ) -> None:
     """-1 leaves a number to the broker; replicas by hand are instead of both."""
     topic = CreatableTopic(
@@ -92,7 +111,7 @@ def create_topic(
             CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
         ),
     )
-    request = CreateTopicsRequest(topics=(topic,), timeout=TIMEOUT)
+    request = CreateTopicsRequest(topics=(topic,), timeout=timeout, validate_only=validate_only)
 
     def attempt() -> None:
         (result,) = cluster.controller().ask(Api.CREATE_TOPICS, request).topics
@@ -101,9 +120,9 @@ def create_topic(
     cluster.retry(attempt)
 
 
-def delete_topic(cluster: ClusterView, name: str) -> None:
+def delete_topic(cluster: ClusterView, name: str, timeout: timedelta = TIMEOUT) -> None:
     topic = DeleteTopicState(name=name, topic_id=None)
-    request = DeleteTopicsRequest(topics=(topic,), timeout=TIMEOUT)
+    request = DeleteTopicsRequest(topics=(topic,), timeout=timeout)
 
     def attempt() -> None:
         (result,) = cluster.controller().ask(Api.DELETE_TOPICS, request).responses
@@ -113,7 +132,12 @@ def delete_topic(cluster: ClusterView, name: str) -> None:
 
 
 def create_partitions(
-    cluster: ClusterView, name: str, count: int, by_hand: Sequence[Sequence[int]] | None = None
+    cluster: ClusterView,
+    name: str,
+    count: int,
+    by_hand: Sequence[Sequence[int]] | None = None,
+    validate_only: bool = False,
+    timeout: timedelta = TIMEOUT,
 ) -> None:
     """Let a topic have `count` partitions; by hand: the replicas of each that is added."""
     assignments = tuple(
@@ -122,7 +146,7 @@ def create_partitions(
     topic = CreatePartitionsTopic(
         name=name, count=count, assignments=None if by_hand is None else assignments
     )
-    request = CreatePartitionsRequest(topics=(topic,), timeout=TIMEOUT, validate_only=False)
+    request = CreatePartitionsRequest(topics=(topic,), timeout=timeout, validate_only=validate_only)
 
     def attempt() -> None:
         (result,) = cluster.controller().ask(Api.CREATE_PARTITIONS, request).results
@@ -151,20 +175,55 @@ def alter_config(
     cluster: ClusterView, kind: Resource, name: str, changes: Mapping[str, str | None]
 ) -> None:
     """Set keys, and let go of those whose value is None."""
+    change_config(
+        cluster,
+        kind,
+        name,
+        [
+            (key, Change(Operation.DELETE if value is None else Operation.SET, value))
+            for key, value in changes.items()
+        ],
+    )
+
+
+def change_config(
+    cluster: ClusterView,
+    kind: Resource,
+    name: str,
+    changes: Iterable[tuple[str, Change]],
+    validate_only: bool = False,
+) -> None:
+    """Change some keys, each in its own way; the others stay as they are."""
     configs = tuple(
-        AlterableConfig(
-            name=key,
-            config_operation=Operation.DELETE if value is None else Operation.SET,
-            value=value,
-        )
-        for key, value in changes.items()
+        AlterableConfig(name=key, config_operation=change.operation, value=change.value)
+        for key, change in changes
     )
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
-    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+    _alter(cluster, kind, name, Api.INCREMENTAL_ALTER_CONFIGS, request)
 
+
+def replace_config(
+    cluster: ClusterView,
+    kind: Resource,
+    name: str,
+    values: Mapping[str, str],
+    validate_only: bool = False,
+) -> None:
+    """Set these keys, and let go of all others that were set."""
+    configs = tuple(
+        alter_v2.AlterableConfig(name=key, value=value) for key, value in values.items()
+    )
+    resource = alter_v2.AlterConfigsResource(
+        resource_type=kind, resource_name=name, configs=configs
+    )
+    request = alter_v2.AlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+    _alter(cluster, kind, name, Api.ALTER_CONFIGS, request)
+
+
+def _alter(cluster: ClusterView, kind: Resource, name: str, api: Api, request: Any) -> None:
     def attempt() -> None:
-        connection = _who_knows(cluster, kind, name)
-        (result,) = connection.ask(Api.INCREMENTAL_ALTER_CONFIGS, request).responses
+        (result,) = _who_knows(cluster, kind, name).ask(api, request).responses
         check(result.error_code, result.error_message)
 
     cluster.retry(attempt)
@@ -172,6 +231,38 @@ def alter_config(
 
 def _who_knows(cluster: ClusterView, kind: Resource, name: str) -> Connection:
     return cluster.node(int(name)) if kind is Resource.BROKER and name else cluster.controller()
+
+
+# -- records ---------------------------------------------------------------------------------
+
+
+def delete_records(
+    cluster: ClusterView, partition: TopicPartition, offset: int, timeout: timedelta = TIMEOUT
+) -> int:
+    """All below this offset, or, for -1, all there are; returns the first that is left."""
+    each = DeleteRecordsPartition(partition_index=partition.partition, offset=offset)
+    topic = DeleteRecordsTopic(name=partition.topic, partitions=(each,))
+    request = DeleteRecordsRequest(topics=(topic,), timeout=timeout)
+
+    def attempt() -> int:
+        leader = cluster.node(cluster.leader(partition))
+        result = leader.ask(Api.DELETE_RECORDS, request).topics[0].partitions[0]
+        check(result.error_code, what=str(partition))
+        return int(result.low_watermark)
+
+    return cluster.retry(attempt)
+
+
+def describe_log_dirs(cluster: ClusterView, broker: int) -> Sequence[Any]:
+    """A broker's directories, and what is in them, as the protocol has it."""
+    request = DescribeLogDirsRequest(topics=None)
+
+    def attempt() -> Sequence[Any]:
+        response = cluster.node(broker).ask(Api.DESCRIBE_LOG_DIRS, request)
+        results: Sequence[Any] = response.results
+        return results
+
+    return cluster.retry(attempt)
 
 
 # -- elections and reassignments -------------------------------------------------------------
@@ -188,7 +279,7 @@ def elect_leaders(
     if partitions is not None:
         topics = tuple(
             TopicPartitions(topic=topic, partitions=numbers)
-            for topic, numbers in _by_topic(partitions)
+            for topic, numbers in by_topic(partitions)
         )
     request = ElectLeadersRequest(
         election_type=int(unclean), topic_partitions=topics, timeout=TIMEOUT
@@ -221,7 +312,7 @@ def alter_reassignments(
                 for to in [moves[TopicPartition(topic, number)]]
             ),
         )
-        for topic, numbers in _by_topic(moves)
+        for topic, numbers in by_topic(moves)
     )
     request = AlterPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
 
@@ -245,7 +336,7 @@ def list_reassignments(
     if partitions is not None:
         topics = tuple(
             ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
-            for topic, numbers in _by_topic(partitions)
+            for topic, numbers in by_topic(partitions)
         )
     request = ListPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
 
@@ -263,7 +354,7 @@ def list_reassignments(
     return cluster.retry(attempt)
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Iterable[tuple[str, tuple[int, ...]]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> Iterable[tuple[str, tuple[int, ...]]]:
     for topic, group in groupby(sorted(partitions), key=lambda each: each.topic):
         yield topic, tuple(each.partition for each in group)
 

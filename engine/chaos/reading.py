@@ -9,17 +9,18 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
-from tests.cluster.history import Read
-from tests.interop.watch import until
+from engine.chaos.history import Read
+from engine.chaos.waiting import until
 
 # A broker that is stopped in its tracks keeps its connections and says nothing: who waits for a
 # minute, as clients do by default, makes a short test long. And a leader that has been superseded
 # and has not heard of it only lets requests time out, upon which librdkafka asks the same broker
 # again: nothing but a regular look at the metadata (by default every five minutes) tells it more.
-QUICK = {
+QUICK: dict[str, Any] = {
     "log_level": 2,  # what happens to connections is no news here
     "socket.timeout.ms": 3000,
     "topic.metadata.refresh.interval.ms": 1000,
@@ -81,8 +82,14 @@ def _partition(reader: Consumer, topic: str, partition: int, high: int) -> list[
     while (found[-1].offset + 1 if found else 0) < high and time.monotonic() < deadline:
         for message in reader.consume(1000, 0.1):
             assert message.error() is None, message.error()
-            found.append(Read(partition, message.offset(), message.value()))
+            found.append(as_read(message))
     return [read for read in found if read.offset < high]
+
+
+def as_read(message: Message) -> Read:
+    partition, offset, value = message.partition(), message.offset(), message.value()
+    assert partition is not None and offset is not None and value is not None
+    return Read(partition, offset, value)
 
 
 def placement(bootstrap: str, topic: str) -> dict[int, list[int]]:

@@ -25,10 +25,10 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.chaos.history import History, Outcome, Read, Sent
+from engine.chaos.reading import PATIENCE, placement, read_all
 from engine.cluster.cluster import Cluster
 from engine.storage.batch import Header, crc_ok, scan
-from tests.cluster.history import History, Outcome, Read, Sent
-from tests.cluster.reading import PATIENCE, placement, read_all
 
 TOLD = 20  # findings that a verdict shows
 

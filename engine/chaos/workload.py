@@ -20,16 +20,14 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any, Self
 
-import kafka
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
-from kafka.errors import KafkaError as PythonError
 
+from engine.chaos.history import History, Outcome, Sent
+from engine.chaos.judge import Verdict, judge
+from engine.chaos.reading import PATIENCE as READING
+from engine.chaos.reading import QUICK, as_read, consumer
+from engine.chaos.waiting import Late, until
 from engine.cluster.cluster import Cluster
-from tests.cluster.history import History, Outcome, Read, Sent
-from tests.cluster.judge import Verdict, judge
-from tests.cluster.reading import PATIENCE as READING
-from tests.cluster.reading import QUICK, consumer
-from tests.interop.watch import until
 
 TURN = 0.01  # seconds between two bursts of a writer
 WAITING = 1000  # messages of one partition that may be under way
@@ -38,6 +36,8 @@ PATIENCE = 40.0  # seconds until what is sent is acknowledged, an election or tw
 
 class Writer:
     """confluent-kafka, as an application that cares for its data would set it up."""
+
+    refusals: tuple[type[Exception], ...] = (KafkaException,)  # by which it takes no more
 
     def __init__(
         self,
@@ -65,6 +65,9 @@ class Writer:
         """How many messages went to each partition so far: the number that the next one has."""
         return dict(self._sent)
 
+    def has_sent(self, count: int) -> bool:
+        return sum(self._sent.values()) >= count
+
     def reached(self, numbers: Mapping[int, int]) -> bool:
         """Whether these, or later ones, are acknowledged."""
         return all(self._newest[partition] >= number for partition, number in numbers.items())
@@ -83,7 +86,7 @@ class Writer:
             while not self._over.is_set():
                 self._produce()
                 self._turn()
-        except (KafkaException, PythonError) as error:  # it takes no more
+        except self.refusals as error:  # it takes no more
             self._history.errors.append(f"{self.name} had to end: {error}")
 
     def _produce(self) -> None:
@@ -114,7 +117,7 @@ class Writer:
             "message.timeout.ms": 120_000,
             "error_cb": self._trouble,
         }
-        self._producer = Producer(QUICK | fixed | settings)
+        self._producer = Producer({**QUICK, **fixed, **settings})
 
     def _send(self, sent: Sent, value: bytes) -> None:
         told = partial(self._told, sent)
@@ -137,34 +140,6 @@ class Writer:
         """A broker that is gone is no trouble: the client goes on. A fatal error is."""
         if error.fatal():
             self._history.errors.append(f"{self.name} failed: {error}")
-
-
-class PythonWriter(Writer):
-    """kafka-python's producer, at the same work."""
-
-    def _open(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
-        fixed = {
-            "bootstrap_servers": bootstrap.split(","),
-            "acks": "all",
-            "enable_idempotence": True,
-            "linger_ms": 5,
-            "request_timeout_ms": 3000,
-            "reconnect_backoff_max_ms": 200,
-            "metadata_max_age_ms": 1000,
-            "delivery_timeout_ms": 120_000,
-        }
-        self._producer = kafka.KafkaProducer(**(fixed | settings))
-
-    def _send(self, sent: Sent, value: bytes) -> None:
-        future = self._producer.send(self._history.topic, value, partition=sent.partition)
-        future.add_callback(lambda answer: self._note(sent, answer.offset, ""))
-        future.add_errback(lambda error: self._note(sent, -1, repr(error)))
-
-    def _turn(self) -> None:
-        self._over.wait(TURN)
-
-    def _close(self, patience: float) -> None:
-        self._producer.close(timeout=patience)
 
 
 class Follower:
@@ -194,8 +169,8 @@ class Follower:
                     if message.error() is not None:
                         self._history.errors.append(f"{self.name}: {message.error()}")
                     else:
-                        seen.append(Read(message.partition(), message.offset(), message.value()))
-                        self._ends[message.partition()] = message.offset() + 1
+                        seen.append(as_read(message))
+                        self._ends[seen[-1].partition] = seen[-1].offset + 1
 
 
 class Workload:
@@ -225,14 +200,19 @@ class Workload:
         for writer in self.writers:
             numbers = writer.sent()
             ahead = {number: numbers[number] + count for number in partitions or numbers}
-            until(lambda writer=writer, ahead=ahead: errors or writer.reached(ahead), PATIENCE)
-            assert not errors, errors
+            what = f"that {writer.name} gets on"
+            until(partial(self._is_ahead, writer, ahead), PATIENCE, what)
+            if errors:
+                raise Late(f"{writer.name} does not get on: {errors}")
+
+    def _is_ahead(self, writer: Writer, numbers: Mapping[int, int]) -> bool:
+        return bool(self.history.errors) or writer.reached(numbers)
 
     def write(self, count: int) -> None:
         """Until so many more are sent, acknowledged or not: some time passes, but not idly."""
         for writer in self.writers:
             enough = sum(writer.sent().values()) + count
-            until(lambda writer=writer, enough=enough: sum(writer.sent().values()) >= enough)
+            until(partial(writer.has_sent, enough))
 
     def stop(self) -> None:
         """No more is sent, all is answered, and the follower has seen it."""
@@ -241,7 +221,7 @@ class Workload:
         ends = self.history.ends()
         try:
             until(lambda: self.follower.reached(ends))
-        except AssertionError:
+        except Late:
             self.history.errors.append(f"{self.follower.name} never came to {ends}")
         self.close()
 

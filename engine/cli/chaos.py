@@ -1,0 +1,59 @@
+"""Kill, pause and cut a real cluster under stock clients, and judge what became of their records.
+
+    chaos --seconds 60 --seed 7
+
+It starts a cluster of its own: ZooKeeper, and brokers that are processes. confluent-kafka's clients
+write (acks=all, idempotent) and read all the time. In the end every replica is back, everything is
+read, and the history is compared with it, to the offset: what was lost, moved, doubled, reordered,
+or never sent. The seed decides what is done; what comes of it depends on the machine, too.
+
+Exit status 1: something was wrong. With --data the cluster's files stay, to be looked into.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="N", help="default: %(default)g"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="of the faults (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--brokers", type=int, default=3, metavar="N", help="how many (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="keep the cluster's files here; an empty directory"
+    )
+
+
+def run(options: Namespace) -> int:
+    from engine.chaos.waiting import Late
+    from engine.cli.main import UsageError
+
+    if options.brokers < 1 or options.seconds <= 0:
+        raise UsageError("chaos needs a broker or more, and some seconds")
+    if options.data is not None and options.data.exists() and any(options.data.iterdir()):
+        raise UsageError(f"{options.data} is not empty: an old cluster would be judged, too")
+    try:
+        from engine.chaos import run as chaos
+    except ModuleNotFoundError as missing:
+        if not (missing.name or "").startswith("confluent_kafka"):
+            raise
+        raise UsageError(
+            "chaos sets a stock client to work, which is not installed: pip install confluent-kafka"
+        ) from None
+    try:
+        verdict = chaos.run(options.seconds, options.seed, options.brokers, options.data, _say)
+    except Late as late:
+        print(f"the cluster did not recover: {late}")
+        return 1
+    print(verdict)
+    return int(not verdict.good)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

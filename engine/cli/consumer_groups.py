@@ -1,0 +1,301 @@
+"""Look at groups of consumers and change how far they have come, as kafka-consumer-groups.sh does.
+
+    consumer-groups --list [--state]
+    consumer-groups --describe --group orders       each partition: where the group is, and its lag
+    consumer-groups --describe --all-groups --members --verbose        who reads what
+    consumer-groups --reset-offsets --group orders --topic orders:0,1 --to-earliest --dry-run
+    consumer-groups --reset-offsets --group orders --all-topics --shift-by -10 --execute
+    consumer-groups --delete --group orders
+    consumer-groups --delete-offsets --group orders --topic orders
+
+Offsets can be reset, and a group deleted, when it has no members: stop the consumers first. A reset
+shows what it would do; only with --execute it does it. With --export it shows it as CSV, which
+--from-file reads.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.cli.options import PATIENCE, add_bootstrap, connect
+from engine.cli.table import Row, table
+
+if TYPE_CHECKING:
+    from engine.client.cluster import ClusterView
+    from engine.client.groups import Described, Member
+    from engine.model import TopicPartition
+
+ACTIONS = {
+    "list": "print the names of all groups",
+    "describe": "print what there is to say about groups",
+    "reset-offsets": "let a group without members go on elsewhere",
+    "delete": "delete groups, and all that they have committed",
+    "delete-offsets": "delete what a group has committed for the topics that are named",
+}
+SUBJECTS = {
+    "offsets": "--describe: partitions, with the group's offset and lag (the default)",
+    "members": "--describe: members, and how many partitions they have",
+}
+NOTHING = "-"  # in a column that has no value
+ANY_STATE = ""  # --state, without a value
+STATES = ["PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from engine.cli.reset_offsets import add_scenarios
+
+    add_bootstrap(parser)
+    action = parser.add_mutually_exclusive_group(required=True)
+    for name, help in ACTIONS.items():
+        action.add_argument(f"--{name}", dest="action", action="store_const", const=name, help=help)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--group", action="append", default=[], metavar="G", help="which; may be given repeatedly"
+    )
+    which.add_argument("--all-groups", action="store_true", help="all of them")
+    subject = parser.add_mutually_exclusive_group()
+    for name, help in SUBJECTS.items():
+        subject.add_argument(
+            f"--{name}", dest="subject", action="store_const", const=name, help=help
+        )
+    subject.add_argument(
+        "--state",
+        nargs="?",
+        const=ANY_STATE,
+        metavar="S,...",
+        help="--describe: coordinator, state and strategy; --list: states too, or only these",
+    )
+    parser.add_argument("--verbose", action="store_true", help="--members: which partitions, too")
+    parser.add_argument(
+        "--timeout",
+        type=int,
+        default=int(PATIENCE * 1000),
+        metavar="MS",
+        help="how long to wait for a coordinator (default: %(default)s)",
+    )
+    add_scenarios(parser)
+
+
+def run(options: Namespace) -> int:
+    from engine.cli.main import UsageError
+    from engine.cli.reset_offsets import check, reset
+
+    action, has_groups = options.action, bool(options.group or options.all_groups)
+    if action in ("describe", "delete", "reset-offsets") and not has_groups:
+        raise UsageError(f"--{action} needs --group or --all-groups")
+    if action == "list" and has_groups:
+        raise UsageError("--list prints all groups: it takes neither --group nor --all-groups")
+    if action == "delete-offsets" and not (len(options.group) == 1 and options.topic):
+        raise UsageError("--delete-offsets needs one --group, and --topic")
+    if action == "describe" and options.state:
+        raise UsageError("--describe --state takes no value: a state is for --list")
+    if action == "delete" and options.topic:
+        raise UsageError("--delete takes the whole group; for a topic's offsets: --delete-offsets")
+    if action == "reset-offsets":
+        check(options)
+    states = _states(options.state or "")
+    with connect(options.bootstrap_server, patience=options.timeout / 1000) as cluster:
+        if action == "list":
+            _list(cluster, states, show=options.state is not None)
+            return 0
+        names = sorted(_found(cluster)) if options.all_groups else options.group
+        if action == "reset-offsets":
+            return reset(cluster, names, options)
+        if action == "describe":
+            return _describe(cluster, names, options)
+        if action == "delete":
+            return _delete(cluster, names)
+        return _delete_offsets(cluster, names[0], options.topic)
+
+
+def _states(text: str) -> list[str]:
+    """As they are called, however they are written."""
+    from engine.cli.main import UsageError
+
+    known = {state.lower(): state for state in STATES}
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    if not known.keys() >= set(names):
+        raise UsageError(f"Invalid state list '{text}'. Valid states are: {', '.join(STATES)}")
+    return [known[name] for name in names]
+
+
+def _found(cluster: "ClusterView", states: Iterable[str] = ()) -> dict[str, str]:
+    """The groups of consumers, with the state of each."""
+    from engine.client import groups
+
+    found, silent = groups.list_groups(cluster, states)
+    for error in silent.values():
+        raise error
+    return {
+        name: each.state
+        for name, each in found.items()
+        if each.protocol_type in ("", groups.CONSUMER)
+    }
+
+
+def _list(cluster: "ClusterView", states: list[str], show: bool) -> None:
+    found = _found(cluster, states)
+    if show:
+        table([("GROUP", "STATE"), *sorted(found.items())], [15])
+    else:
+        for name in sorted(found):
+            print(name)
+
+
+# -- describe ----------------------------------------------------------------------------------
+
+
+def _describe(cluster: "ClusterView", names: Sequence[str], options: Namespace) -> int:
+    from engine.client import groups
+
+    unknown: list[str] = []
+    for name in names:
+        found = groups.describe(cluster, name)
+        if found.state == groups.DEAD:
+            unknown.append(f"Consumer group '{name}' does not exist.")
+            continue
+        if found.state == groups.EMPTY:
+            print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
+        elif found.state != groups.STABLE:
+            print(f"\nWarning: Consumer group '{name}' is rebalancing.", file=sys.stderr)
+        if options.state is not None:
+            _print_state(cluster, name, found)
+        elif options.subject == "members":
+            _print_members(name, found.members, options.verbose)
+        else:
+            _print_offsets(cluster, name, found)
+    return _refused(unknown)
+
+
+def _refused(why: Sequence[str]) -> int:
+    from engine.errors import ErrorCode, KafkaError
+
+    if why:
+        raise KafkaError(ErrorCode.group_id_not_found, " ".join(why))
+    return 0
+
+
+def _print_state(cluster: "ClusterView", name: str, found: "Described") -> None:
+    at = cluster.metadata.brokers[found.coordinator]
+    coordinator = f"{at} ({found.coordinator})"
+    columns = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+    row = (name, coordinator, found.protocol, found.state, len(found.members))
+    print()
+    table([columns, row], [25, 25, 20, 15])
+
+
+def _print_members(name: str, members: "Sequence[Member]", verbose: bool) -> None:
+    """The instance id is a column where a member has one."""
+    columns: dict[str, tuple[int, Callable[[Member], object]]] = {
+        "GROUP": (15, lambda it: name),
+        "CONSUMER-ID": (15, lambda it: it.id),
+        "GROUP-INSTANCE-ID": (17, lambda it: it.instance_id or ""),
+        "HOST": (15, lambda it: it.host),
+        "CLIENT-ID": (15, lambda it: it.client_id),
+        "#PARTITIONS": (15, lambda it: len(it.partitions)),
+        "ASSIGNMENT": (0, lambda it: _shown(it.partitions)),
+    }
+    if not any(it.instance_id for it in members):
+        del columns["GROUP-INSTANCE-ID"]
+    if not verbose:
+        del columns["ASSIGNMENT"]
+    if members:
+        print()
+        rows = [[cell(it) for _, cell in columns.values()] for it in members]
+        table([list(columns), *rows], [width for width, _ in columns.values()][:-1])
+
+
+def _shown(partitions: "Iterable[TopicPartition]") -> str:
+    """orders(0,1), payments(2)"""
+    numbers: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        numbers.setdefault(topic, []).append(str(number))
+    return ", ".join(f"{topic}({','.join(them)})" for topic, them in numbers.items()) or NOTHING
+
+
+def _print_offsets(cluster: "ClusterView", name: str, found: "Described") -> None:
+    """Partitions that somebody reads, then those for which only an offset is left."""
+    from engine.client import groups
+
+    committed = {
+        partition: it.offset
+        for partition, it in groups.committed(cluster, name).items()
+        if isinstance(it, groups.Committed)
+    }
+    readers: list[tuple[TopicPartition, Row]] = [
+        (partition, (each.id, each.host, each.client_id))
+        for each in sorted(found.members, key=lambda each: -len(each.partitions))
+        for partition in sorted(each.partitions)
+    ]
+    taken = {partition for partition, _ in readers}
+    readers += [(it, (NOTHING,) * 3) for it in sorted(committed.keys() - taken)]
+    ends = _ends(cluster, [partition for partition, _ in readers])
+    columns = ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
+    rows: list[Row] = [(*columns, "CONSUMER-ID", "HOST", "CLIENT-ID")]
+    for partition, reader in readers:
+        offset, end = committed.get(partition), ends.get(partition)
+        lag = None if offset is None or end is None else end - offset
+        numbers = [NOTHING if each is None else each for each in (offset, end, lag)]
+        rows.append((name, *partition, *numbers, *reader))
+    if readers:
+        print()
+        table(rows, [15, 15, 10, 15, 15, 15, 15, 15])
+
+
+def _ends(
+    cluster: "ClusterView", partitions: "Sequence[TopicPartition]"
+) -> "dict[TopicPartition, int]":
+    """Where the logs end; a topic that is gone, or a partition that nobody leads, has no end."""
+    from engine.client.metadata import NO_BROKER
+    from engine.client.reader import LATEST, list_offset
+
+    metadata = cluster.describe({each.topic for each in partitions})
+    led = [each for each in partitions if metadata.leader(each) != NO_BROKER]
+    for topic in {each.topic for each in led}:
+        cluster.topic(topic)
+    return {each: list_offset(cluster, each, LATEST) for each in led}
+
+
+# -- delete ------------------------------------------------------------------------------------
+
+
+def _delete(cluster: "ClusterView", names: Sequence[str]) -> int:
+    from engine.client import groups
+    from engine.errors import KafkaError
+
+    done: list[str] = []
+    failed: list[KafkaError] = []
+    for name in names:
+        try:
+            groups.delete(cluster, name)
+            done.append(f"'{name}'")
+        except KafkaError as error:
+            text = f"Group '{name}' could not be deleted due to: {error.message}"
+            failed.append(KafkaError(error.code, text))
+    if failed:
+        if done:
+            print(f"These consumer groups were deleted successfully: {', '.join(done)}")
+        told = "; ".join(error.message for error in failed)
+        raise KafkaError(failed[0].code, f"Deletion of some consumer groups failed: {told}")
+    print(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
+    return 0
+
+
+def _delete_offsets(cluster: "ClusterView", name: str, topics: Sequence[str]) -> int:
+    from engine.cli.reset_offsets import partitions_of
+    from engine.client import groups
+    from engine.errors import KafkaError
+
+    outcomes = groups.forget(cluster, name, partitions_of(cluster, topics))
+    failed = [error for error in outcomes.values() if error]
+    if not failed:
+        print(f"Request succeed for deleting offsets with topic {', '.join(topics)} group {name}\n")
+    rows: list[Row] = [("TOPIC", "PARTITION", "STATUS")]
+    for partition, error in sorted(outcomes.items(), key=lambda each: each[0]):
+        rows.append((*partition, f"Error: {error.message}" if error else "Successful"))
+    table(rows, [30, 15])
+    if failed:
+        counts = f"{len(failed)} of {len(outcomes)}"
+        raise KafkaError(failed[0].code, f"the offsets of {counts} partitions were not deleted")
+    return 0

@@ -1,0 +1,295 @@
+"""`consumer-groups --reset-offsets`: where a group is to go on.
+
+    scope      --topic orders | --topic orders:0,1 | --all-topics     for which partitions
+    scenario   --to-earliest, --shift-by -10, --to-datetime ...       to which offset of each
+    outcome    --dry-run (show it), --execute (and do it), --export (as CSV)
+
+An offset beyond either end of a log becomes that end. A group with members is left alone: they
+would not notice, and commit over it.
+"""
+
+import csv
+import re
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.cli.table import Row, table
+
+if TYPE_CHECKING:
+    from engine.client.cluster import ClusterView
+    from engine.model import TopicPartition
+
+    Offsets = dict[TopicPartition, int]
+
+SCENARIOS = (
+    *("to_earliest", "to_latest", "to_current", "to_offset"),
+    *("shift_by", "to_datetime", "by_duration", "from_file"),
+)
+FLAG = "store_true"
+WIDTHS = [30, 30, 10]
+
+
+def add_scenarios(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="T[:0,1]",
+        help="of which topic, or which of its partitions; may be given repeatedly",
+    )
+    parser.add_argument(
+        "--all-topics", action=FLAG, help="--reset-offsets: all for which there are offsets"
+    )
+    to = parser.add_mutually_exclusive_group()
+    to.add_argument("--to-earliest", action=FLAG, help="to the oldest record that is there")
+    to.add_argument("--to-latest", action=FLAG, help="behind the newest record")
+    to.add_argument("--to-current", action=FLAG, help="to where it is; the end, if nowhere")
+    to.add_argument("--to-offset", type=int, metavar="N", help="to this offset")
+    to.add_argument("--shift-by", type=int, metavar="N", help="so many records on, or back: -10")
+    to.add_argument(
+        "--to-datetime",
+        type=instant,
+        metavar="D",
+        help="to the first record from this time on, 2021-04-19T08:00:00.000; UTC, or with a zone",
+    )
+    to.add_argument(
+        "--by-duration",
+        type=duration,
+        metavar="D",
+        help="to the first record that is not older than this: PnDTnHnMnS, such as PT1H30M",
+    )
+    to.add_argument("--from-file", type=Path, metavar="F", help="to the offsets of this CSV file")
+    outcome = parser.add_mutually_exclusive_group()
+    outcome.add_argument("--dry-run", action=FLAG, help="only show what would be done")
+    outcome.add_argument("--execute", action=FLAG, help="do it")
+    parser.add_argument("--export", action=FLAG, help="show it as CSV")
+
+
+def check(options: Namespace) -> None:
+    """Whether it is said for which partitions, and where to."""
+    from engine.cli.main import UsageError
+
+    if not any(getattr(options, name) not in (None, False) for name in SCENARIOS):
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in SCENARIOS)
+        raise UsageError(f"--reset-offsets needs one of {names}")
+    if options.topic and options.all_topics:
+        raise UsageError("--topic and --all-topics: give one of them")
+    if not (options.topic or options.all_topics or options.from_file):
+        raise UsageError("--reset-offsets needs --topic or --all-topics")
+    if not (options.dry_run or options.execute or options.export):
+        told = "WARN: nothing is done without --execute; --dry-run says that it is meant so"
+        print(told, file=sys.stderr)
+
+
+def reset(cluster: "ClusterView", names: Sequence[str], options: Namespace) -> int:
+    from engine.client import groups
+    from engine.errors import ErrorCode, KafkaError
+
+    plans, busy = {}, []
+    for name in names:
+        state = groups.describe(cluster, name).state
+        if state in (groups.EMPTY, groups.DEAD):
+            plans[name] = _plan(cluster, name, len(names) == 1, options)
+        else:
+            busy.append(
+                f"Assignments can only be reset if the group '{name}' is inactive, but the current "
+                f"state is {state}."
+            )
+    if options.execute:
+        for name, offsets in plans.items():
+            _commit(cluster, name, offsets)
+    if options.export:
+        _export(plans, len(names) == 1)
+    elif any(plans.values()):
+        _print(plans)
+    if busy:
+        raise KafkaError(ErrorCode.non_empty_group, " ".join(busy))
+    return 0
+
+
+def _commit(cluster: "ClusterView", name: str, offsets: "Offsets") -> None:
+    from engine.client import groups
+
+    places = {it: groups.Committed(offset, -1, "") for it, offset in offsets.items()}
+    for error in groups.commit(cluster, name, places).values() if places else ():
+        if error:
+            raise error
+
+
+def _print(plans: "Mapping[str, Offsets]") -> None:
+    rows: list[Row] = [("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")]
+    for name, offsets in plans.items():
+        rows += [(name, *partition, offsets[partition]) for partition in sorted(offsets)]
+    print()
+    table(rows, WIDTHS)
+
+
+def _export(plans: "Mapping[str, Offsets]", is_single: bool) -> None:
+    """topic,partition,offset; with the group in front if there are several."""
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    for name, offsets in plans.items():
+        for partition in sorted(offsets):
+            rows.writerow([*([] if is_single else [name]), *partition, offsets[partition]])
+
+
+# -- which offsets -----------------------------------------------------------------------------
+
+
+def _plan(cluster: "ClusterView", name: str, is_single: bool, options: Namespace) -> "Offsets":
+    from engine.client.reader import EARLIEST, LATEST, list_offset
+
+    if options.from_file:
+        return _within(cluster, _read(options.from_file, name, is_single))
+    committed = _committed(cluster, name)
+    scope = list(committed) if options.all_topics else partitions_of(cluster, options.topic)
+    _there(cluster, scope)
+    if options.to_offset is not None:
+        return _within(cluster, dict.fromkeys(scope, options.to_offset))
+    if options.shift_by is not None:
+        return _within(cluster, _shifted(committed, scope, options.shift_by))
+    if options.to_earliest:
+        return {it: list_offset(cluster, it, EARLIEST) for it in scope}
+    if options.to_current:
+        return {
+            it: committed[it] if it in committed else list_offset(cluster, it, LATEST)
+            for it in scope
+        }
+    found = dict.fromkeys(scope, -1)
+    if options.to_datetime is not None or options.by_duration is not None:
+        since = options.to_datetime
+        if since is None:
+            since = int((time.time() - options.by_duration.total_seconds()) * 1000)
+        found = {it: list_offset(cluster, it, since) for it in scope}
+    return {
+        it: list_offset(cluster, it, LATEST) if offset < 0 else offset
+        for it, offset in found.items()
+    }
+
+
+def _committed(cluster: "ClusterView", name: str) -> "Offsets":
+    from engine.client import groups
+
+    return {
+        partition: it.offset
+        for partition, it in groups.committed(cluster, name).items()
+        if isinstance(it, groups.Committed)
+    }
+
+
+def _shifted(committed: "Offsets", scope: "Collection[TopicPartition]", by: int) -> "Offsets":
+    from engine.errors import ErrorCode, KafkaError
+
+    for partition in scope:
+        if partition not in committed:
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                f"Cannot shift offset for partition {partition} since there is no current "
+                "committed offset",
+            )
+    return {partition: committed[partition] + by for partition in scope}
+
+
+def _within(cluster: "ClusterView", offsets: "Offsets") -> "Offsets":
+    """No further than where each log begins or ends."""
+    from engine.client.reader import EARLIEST, LATEST, list_offset
+
+    _there(cluster, offsets)
+    kept = {}
+    for partition, offset in offsets.items():
+        first, last = (list_offset(cluster, partition, which) for which in (EARLIEST, LATEST))
+        kept[partition] = min(max(offset, first), last)
+        if kept[partition] != offset:
+            which = "higher than latest" if offset > last else "lower than earliest"
+            print(
+                f"WARN: New offset ({offset}) is {which} offset for topic partition {partition}. "
+                f"Value will be set to {kept[partition]}",
+                file=sys.stderr,
+            )
+    return kept
+
+
+def partitions_of(cluster: "ClusterView", topics: Sequence[str]) -> "list[TopicPartition]":
+    """What --topic means: `orders` all of its partitions, `orders:0,1` these."""
+    from engine.cli.main import UsageError
+    from engine.model import TopicPartition
+
+    found = []
+    for text in topics:
+        name, colon, numbers = text.partition(":")
+        if not colon:
+            found += [TopicPartition(name, each) for each in cluster.topic(name).partitions]
+        elif re.fullmatch(r"\d+(,\d+)*", numbers):
+            found += [TopicPartition(name, int(each)) for each in numbers.split(",")]
+        else:
+            raise UsageError(f"--topic {text}: not of the form orders:0,1")
+    return list(dict.fromkeys(found))
+
+
+def _there(cluster: "ClusterView", partitions: "Collection[TopicPartition]") -> None:
+    """A partition that there is not has no ends."""
+    from engine.errors import ErrorCode, KafkaError
+
+    for partition in partitions:
+        numbers = cluster.topic(partition.topic).partitions
+        if partition.partition not in numbers:
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition,
+                f"topic {partition.topic} has no partition {partition.partition}: it has "
+                f"{len(numbers)}, from 0 on",
+            )
+
+
+# -- what is written ---------------------------------------------------------------------------
+
+
+def _read(path: Path, name: str, is_single: bool) -> "Offsets":
+    """The lines of a CSV file, with the group in front or not; those of one group."""
+    from engine.errors import ErrorCode, KafkaError
+    from engine.model import TopicPartition
+
+    plan = {}
+    with path.open(newline="") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            group = [name] if len(row) == 3 and is_single else row[:1]
+            topic, *numbers = row[-3:] or [""]
+            if len(row) not in (3, 4) or not group or not all(map(str.isdecimal, numbers)):
+                raise KafkaError(
+                    ErrorCode.invalid_request,
+                    f"{path}: line {number}: not [group,]topic,partition,offset: {','.join(row)}",
+                )
+            if group == [name]:
+                plan[TopicPartition(topic, int(numbers[0]))] = int(numbers[1])
+    if not plan:
+        raise KafkaError(ErrorCode.invalid_request, f"No reset plan for group {name} found")
+    return plan
+
+
+def instant(text: str) -> int:
+    """Milliseconds since 1970."""
+    try:
+        if "T" not in text:
+            raise ValueError("there is no T between date and time")
+        at = datetime.fromisoformat(text)
+    except ValueError as why:
+        raise ArgumentTypeError(f"{text!r} is not of the form 2021-04-19T08:00:00.000") from why
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+_DURATION = re.compile(
+    r"(?P<sign>[+-])?P(?=.)(?:(?P<days>[+-]?\d+)D)?"
+    r"(?:T(?=.)(?:(?P<hours>[+-]?\d+)H)?(?:(?P<minutes>[+-]?\d+)M)?"
+    r"(?:(?P<seconds>[+-]?\d+(?:\.\d{0,9})?)S)?)?",
+    re.IGNORECASE,
+)
+
+
+def duration(text: str) -> timedelta:
+    if not (match := _DURATION.fullmatch(text)):
+        raise ArgumentTypeError(f"{text!r} is not of the form PnDTnHnMnS, such as PT1H30M")
+    parts = {name: float(n) for name, n in match.groupdict().items() if n and name != "sign"}
+    return timedelta(**parts) * (-1 if match["sign"] == "-" else 1)

@@ -1,0 +1,153 @@
+"""Try to break a simulated cluster: three brokers, clients, and a storm of faults, all from a seed.
+
+    simulate --seed 7                       one run; if an invariant breaks: what happened before
+    simulate --seed 7 --rows 200            its last 200 lines in any case
+    simulate --seeds 500                    seeds 0 to 499; --first 1000: 1000 to 1499
+    simulate --minutes 60 --jobs 2          as many as there are in an hour, on two cores
+    simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
+
+The code that decides is the brokers' own; clock, network, disks and ZooKeeper are simulated. The
+same seed makes the same run, to the last event. Exit status 1: an invariant did not hold.
+"""
+
+import math
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from multiprocessing import Pool
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from engine.sim.trace import Recipe
+
+ROWS = 60  # of a run that failed
+BATCH = 8  # runs of each process between two looks at the clock
+
+
+class Outcome(NamedTuple):
+    recipe: "Recipe"
+    failure: str  # "" if all was well
+    simulated: int  # ms
+    spent: float  # seconds of CPU
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, metavar="N", help="one run, in detail")
+    parser.add_argument("--seeds", type=int, metavar="N", help="so many runs, in short")
+    parser.add_argument("--minutes", type=float, metavar="M", help="runs until so long has passed")
+    parser.add_argument(
+        "--first", type=int, default=0, metavar="N", help="the first seed of many (default: 0)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=25.0,
+        metavar="S",
+        help="how long each storm is, in simulated time (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--fork",
+        type=_fork,
+        action="append",
+        default=[],
+        metavar="AT:SEED",
+        help="from AT seconds on, chance goes by another seed; may be given several times",
+    )
+    parser.add_argument("--defect", default="", metavar="NAME", help="give the brokers a defect")
+    parser.add_argument("--rows", type=int, metavar="N", help="lines of space and time to print")
+    parser.add_argument(
+        "--routine", action="store_true", help="also those of what goes on all the time"
+    )
+    parser.add_argument("--save", metavar="FILE", help="record the run: FILE.jsonl or .jsonl.gz")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+
+
+def run(options: Namespace) -> int:
+    from engine.cli.main import UsageError
+    from engine.sim.defects import DEFECTS
+
+    if options.defect and options.defect not in DEFECTS:
+        raise UsageError(
+            f"there is no defect {options.defect}; there are {', '.join(sorted(DEFECTS))}"
+        )
+    if options.seed is None and options.seeds is None and options.minutes is None:
+        raise UsageError("say which run: --seed N; or how many: --seeds N, --minutes M")
+    return _many(options) if options.seed is None else _one(options)
+
+
+def _recipe(options: Namespace, seed: int) -> "Recipe":
+    from engine.sim.run import Fork
+    from engine.sim.trace import Recipe
+
+    forks = tuple(Fork(at, other) for at, other in options.fork)
+    return Recipe(seed, options.seconds, options.defect, forks)
+
+
+def _fork(text: str) -> tuple[int, int]:
+    at, _, seed = text.partition(":")
+    try:
+        return round(float(at) * 1000), int(seed)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not SECONDS:SEED") from None
+
+
+# -- one run ---------------------------------------------------------------------------------
+
+
+def _one(options: Namespace) -> int:
+    from engine.sim.trace import Trace
+
+    trace = Trace(_recipe(options, options.seed))
+    rows = options.rows if options.rows is not None else ROWS * (trace.violation is not None)
+    if rows:
+        drawn = trace.diagram(routine=options.routine).splitlines()
+        print("\n".join([drawn[0], *drawn[1:][-rows:]]))
+    if options.save:
+        trace.save(options.save)
+    if trace.violation is None:
+        print(f"all is well, after {trace.end / 1000:.1f} simulated seconds")
+        return 0
+    print(trace.violation)
+    return 1
+
+
+# -- many ------------------------------------------------------------------------------------
+
+
+def _many(options: Namespace) -> int:
+    outcomes, failed, simulated, spent, runs = _outcomes(options), 0, 0, 0.0, 0
+    for outcome in outcomes:
+        runs, simulated, spent = runs + 1, simulated + outcome.simulated, spent + outcome.spent
+        if outcome.failure:
+            failed += 1
+            print(f"seed {outcome.recipe.seed}: {outcome.failure}", flush=True)
+            print(f"  {outcome.recipe.command}", flush=True)
+    minutes = simulated / 60_000
+    print(
+        f"{runs} runs, {failed} of them broke an invariant; {minutes:.1f} simulated minutes in "
+        f"{spent:.1f} s of CPU ({minutes / max(spent, 1e-9):.1f} a second)"
+    )
+    return int(failed > 0)
+
+
+def _outcomes(options: Namespace) -> Iterator[Outcome]:
+    """Of the seeds in turn, until there were enough or the time is up."""
+    end = time.monotonic() + options.minutes * 60 if options.minutes is not None else math.inf
+    last = options.first + options.seeds if options.seeds is not None else math.inf
+    at, batch = options.first, BATCH * options.jobs
+    with Pool(options.jobs) as pool:
+        while at < last and time.monotonic() < end:
+            seeds = range(at, int(min(at + batch, last)))
+            yield from pool.map(outcome_of, [_recipe(options, seed) for seed in seeds], 1)
+            at += batch
+
+
+def outcome_of(recipe: "Recipe") -> Outcome:
+    from engine.sim.invariants import Violation
+
+    began, failure, run = time.process_time(), "", recipe.run()
+    try:
+        run.go()
+    except Violation as violation:
+        failure = str(violation)
+    return Outcome(recipe, failure, run.world.now, time.process_time() - began)

@@ -1,0 +1,303 @@
+"""What moves a consumer's positions on; their states are in place.py.
+
+    offset 0   1   2   3   4   5                offset 0   1   2   3
+           e0  e0  e0  e0  e0  | position       e0  e0  e0  e2  |        the new leader's log
+                                                           ^
+    "where did epoch 0 end?"  ------------------>  "at 3"  |  records 3 and 4 are no more
+
+A new leader may lack records that the old one had handed out (an unclean election). The offset
+alone would not tell: soon the new leader has other records there. So a position carries the epoch
+of the record before it, and whenever the leader changes, the consumer asks where that epoch ended
+(OffsetForLeaderEpoch, KIP-320). If it was below the position, the consumer goes back to where the
+histories part; or, with auto.offset.reset=none, it stops and tells.
+
+Invariant: nothing is fetched from a leader that the position was not held against.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kio.schema.offset_for_leader_epoch.v4.request import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+from engine.client.asking import Ask
+from engine.client.consuming.committing import Found
+from engine.client.consuming.offsets import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    NEWS_TAKES,
+    NOBODY,
+    At,
+    Missing,
+    Offsets,
+    by_topic,
+    missing,
+)
+from engine.client.consuming.place import Place, Position, State, Trouble
+from engine.client.values import OFFSET_BEGINNING, OFFSET_END
+from engine.client.values import KafkaError as Code
+from engine.client.view import View
+from engine.config.consumer import ConsumerConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.model import Event, TopicPartition
+from engine.wire.apis import Api
+
+# The group's committed offsets: Committing.fetch.
+Fetch = Callable[[Iterable[TopicPartition], Callable[[Found | KafkaError], None], float], None]
+_POLICIES = {"earliest": EARLIEST, "latest": LATEST}
+_STARTS = {OFFSET_BEGINNING: EARLIEST, OFFSET_END: LATEST}
+
+
+class Positions:
+    """A core; what moves positions on."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        offsets: Offsets,
+        committed: Fetch | None = None,
+        emit: Callable[[Event], None] = lambda event: None,
+    ) -> None:
+        self.places: dict[TopicPartition, Place] = {}  # who was served goes last
+        self.troubles: deque[Trouble] = deque()
+        self._policy = _POLICIES.get(config.auto_offset_reset)
+        self._backoff = config.retry_backoff_ms / 1000
+        self._offsets = offsets
+        self._committed = committed
+        self._emit = emit
+        self._seen = NOBODY  # the version of the metadata that positions were held against
+        self._stale = False  # the metadata is out of date
+
+    # -- by the application --------------------------------------------------------------
+
+    def assign(self, starts: Mapping[TopicPartition, int]) -> None:
+        """More partitions, each from an offset, the beginning or the end, or as committed."""
+        for partition, start in starts.items():
+            self.places[partition] = Place(partition)
+            if start >= 0 or start in _STARTS:
+                self.seek(partition, start)
+        self._seen = NOBODY
+
+    def unassign(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            if place := self.places.pop(partition, None):
+                place.refetch()  # whoever has some of it in hand drops it
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = NOBODY) -> None:
+        place = self.places[partition]
+        if offset in _STARTS:
+            self._reset(place, _STARTS[offset])
+        else:
+            self._settle(place, Position(offset, epoch))
+
+    def pause(self, partition: TopicPartition, paused: bool) -> None:
+        self.places[partition].paused = paused
+        self.places[partition].refetch()
+
+    # -- by the network ------------------------------------------------------------------
+
+    def step(self, now: float, view: View) -> Iterator[Ask]:
+        if self._stale:
+            view.stale()
+            self._stale = False
+        for partition in self.places:
+            if not view.wants(partition.topic):
+                view.add(partition.topic)
+        if view.version != self._seen:
+            self._seen = view.version
+            for place in self.places.values():
+                self._hold_against(place, view, now)
+        due = [it for it in self.places.values() if not it.waiting and it.retry_at <= now]
+        for place in due:
+            place.retry_at = 0.0
+        if unknown := [place for place in due if place.state is State.UNKNOWN]:
+            self._ask_group(unknown, now)
+        validating: dict[int, list[Place]] = {}
+        for place in due:
+            if place.state is State.RESETTING:
+                self._look_up(place, now)
+            elif place.state is State.VALIDATING and place.leader != NOBODY:
+                validating.setdefault(place.leader, []).append(place)
+        for leader, places in validating.items():
+            yield _validation(leader, places)
+
+    def due(self) -> float | None:
+        return min((it.retry_at for it in self.places.values() if it.retry_at), default=None)
+
+    def _hold_against(self, place: Place, view: View, now: float) -> None:
+        """Whether there is such a partition, and whether its leader is one that we know."""
+        partition = place.partition
+        if why := missing(partition, view):
+            self._is_missing(place, why, now)
+            return
+        place.missing_since = None
+        known = view.partition(partition)
+        if known is None or known.leader == NOBODY:
+            return  # in an election
+        if (known.leader, known.epoch) == (place.leader, place.leader_epoch):
+            return
+        if place.leader != NOBODY:
+            self._note("leader.changed", now, place, leader=known.leader, reign=known.epoch)
+        place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NOBODY
+        if place.state in (State.FETCHING, State.VALIDATING):
+            self._settle(place, place.position)
+
+    def _is_missing(self, place: Place, why: Missing, now: float) -> None:
+        """The application is told once, and not before the news may have come round."""
+        if place.missing_since is None:
+            place.missing_since = now
+        elif place.missing_since + NEWS_TAKES <= now:
+            place.missing_since = float("inf")
+            self.troubles.append(Trouble(place.partition, place.offset, *why))
+
+    def _settle(self, place: Place, position: Position) -> None:
+        """At a position, to be validated if there is an epoch to do it by."""
+        provable = position.epoch >= 0 and place.leader_epoch >= 0
+        place.jump(State.VALIDATING if provable else State.FETCHING, *position)
+
+    # -- without a position --------------------------------------------------------------
+
+    def _ask_group(self, places: Sequence[Place], now: float) -> None:
+        if self._committed is None:
+            for place in places:
+                self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+            return
+        turns = [(place, place.turn) for place in places]
+
+        def told(found: Found | KafkaError) -> None:
+            for place, turn in turns:
+                row = found if isinstance(found, KafkaError) else found[place.partition]
+                if place.turn != turn:
+                    continue  # the application was quicker
+                place.waiting = False
+                if isinstance(row, KafkaError):
+                    place.retry_at = now + self._backoff
+                    trouble = Trouble(place.partition, NOBODY, int(row.code), row.message)
+                    self.troubles.append(trouble)
+                elif row.offset >= 0:
+                    self._note("position.committed", now, place, to=row.offset)
+                    place.committed = Position(row.offset, row.epoch)
+                    self._settle(place, place.committed)
+                else:
+                    self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+
+        for place in places:
+            place.waiting = True
+        self._committed([place.partition for place in places], told, now)
+
+    def out_of_range(self, place: Place, now: float) -> None:
+        """The log begins behind this offset, or ends before it."""
+        why = f"offset {place.ahead} is out of range"
+        self._fall_back(place, Code._AUTO_OFFSET_RESET, why, now)
+
+    def _fall_back(self, place: Place, code: int, why: str, now: float) -> None:
+        """To where auto.offset.reset says."""
+        if self._policy is not None:
+            self._note("position.reset", now, place, why=why)
+            self._reset(place, self._policy)
+            return
+        self.stop(place, code, f"{why}, and auto.offset.reset is none")
+
+    def stop(self, place: Place, code: int, why: str) -> None:
+        """The application has to know, and to say how to go on."""
+        text = f"{place.partition}: {why}: seek() to go on"
+        self.troubles.append(Trouble(place.partition, place.offset, code, text))
+        place.become(State.STOPPED)
+
+    def served(self, place: Place) -> None:
+        """It had its share: next time, others come first."""
+        self.places[place.partition] = self.places.pop(place.partition)
+
+    def _reset(self, place: Place, timestamp: int) -> None:
+        place.jump(State.RESETTING)
+        place.reset_to = timestamp
+
+    def _look_up(self, place: Place, now: float) -> None:
+        turn = place.turn
+
+        def told(found: At | Missing) -> None:
+            if place.turn != turn:
+                return  # the application was quicker
+            place.waiting = False
+            if isinstance(found, At):
+                place.jump(State.FETCHING, found.offset)
+
+        place.waiting = True
+        self._offsets.find(place.partition, place.reset_to, told)
+
+    # -- a new leader --------------------------------------------------------------------
+
+    def answered(self, ask: Ask, response: Any, now: float) -> None:
+        for topic in response.topics:
+            for answer in topic.partitions:
+                place, turn = ask.about.get(
+                    TopicPartition(topic.topic, answer.partition), (None, NOBODY)
+                )
+                if place is None or place.turn != turn:
+                    continue
+                place.waiting = False
+                if answer.error_code != ErrorCode.none:
+                    self._again(place, now)
+                elif answer.end_offset < 0 or answer.leader_epoch < 0:
+                    why = f"no leader remembers epoch {place.epoch}"
+                    self._fall_back(place, Code._LOG_TRUNCATION, why, now)
+                elif answer.end_offset < place.offset:
+                    self._truncated(place, Position(answer.end_offset, answer.leader_epoch), now)
+                else:
+                    self._note("position.validated", now, place)
+                    place.become(State.FETCHING)
+
+    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+        for place, turn in ask.about.values():
+            if place.turn == turn:
+                self._again(place, now)
+
+    def _again(self, place: Place, now: float) -> None:
+        place.waiting, place.retry_at = False, now + self._backoff
+        self._stale = True
+
+    def _truncated(self, place: Place, fork: Position, now: float) -> None:
+        """Records that the application has seen are no more: those from the fork on."""
+        seen = place.offset
+        self._note("log.truncated", now, place, to=fork.offset, to_epoch=fork.epoch)
+        if self._policy is not None:
+            place.jump(State.FETCHING, *fork)
+            return
+        lost = f"offset {fork.offset} to {seen - 1}, read under epoch {place.epoch}"
+        self.stop(place, Code._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
+
+    def _note(self, kind: str, now: float, place: Place, **data: Any) -> None:
+        topic, number = place.partition
+        at = {"topic": topic, "partition": number, "offset": place.offset, "epoch": place.epoch}
+        self._emit(Event(kind, round(now * 1000), at | data))
+
+
+def _validation(leader: int, places: Iterable[Place]) -> Ask:
+    asked = list(places)
+    topics = by_topic(
+        (
+            place.partition,
+            OffsetForLeaderPartition(
+                partition=place.partition.partition,
+                current_leader_epoch=place.leader_epoch,
+                leader_epoch=place.epoch,
+            ),
+        )
+        for place in asked
+    )
+    for place in asked:
+        place.waiting = True
+    request = OffsetForLeaderEpochRequest(
+        replica_id=CONSUMER,
+        topics=tuple(
+            OffsetForLeaderTopic(topic=topic, partitions=tuple(each))
+            for topic, each in topics.items()
+        ),
+    )
+    about = {place.partition: (place, place.turn) for place in asked}
+    return Ask(leader, Api.OFFSET_FOR_LEADER_EPOCH, request, about)

@@ -1,0 +1,293 @@
+"""A way to one broker that never blocks, for the network's thread (network.py).
+
+    DOWN -> CONNECTING -> GREETING -> READY      ask after ask, answers in the same order
+      ^  a pause, that   |  versions are  |
+      +- doubles         +----------------+----- lost: whatever was asked fails
+
+Asks that come while there is no connection wait for one. Each has its time. When that is over for
+one whose answer is still to come, the connection is given up, because all others are behind it.
+
+Invariant: an ask that fails with UNSENT has not left this machine; with any other code it may
+have, and nobody knows what became of it.
+"""
+
+import os
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from itertools import count
+from typing import Any, NamedTuple
+
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+
+from engine.client.asking import UNSENT, Ask, Core
+from engine.client.connection import CHUNK, MAX_ANSWER, Address, agreed, not_served
+from engine.config.client import ClientConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.wire.apis import Api
+from engine.wire.codec import decode_response, encode_request
+from engine.wire.errors import Malformed, RequestHeader
+from engine.wire.frame import FrameReader
+
+Outcome = tuple[Core, Ask, Any]  # whose ask, which, and a response or a KafkaError
+
+
+class State(Enum):
+    DOWN = "down"
+    CONNECTING = "connecting"
+    GREETING = "greeting"
+    READY = "ready"
+
+
+class _Asked(NamedTuple):
+    """An ask that waits: for a connection, or for its answer."""
+
+    core: Core
+    ask: Ask
+    until: float
+    header: RequestHeader | None = None  # with which it was sent
+
+
+class Link:
+    def __init__(
+        self,
+        settings: ClientConfig,
+        selector: selectors.BaseSelector,
+        address: Callable[[], Address],  # where the broker is now; raises if that is not known
+    ) -> None:
+        self.state = State.DOWN
+        self._settings = settings
+        self._selector = selector
+        self._find = address
+        self._address: Address | None = None
+        self._socket: socket.socket | None = None
+        self._places: list[Any] = []  # what the name stands for, to be tried one by one
+        self._failures = 0  # in a row
+        self._again = 0.0  # when it may be tried again
+        self._setup_until = 0.0
+        self._numbers = count(1)
+        self._versions: dict[int, int] = {}
+        self._reader = FrameReader(MAX_ANSWER)
+        self._waiting: deque[_Asked] = deque()
+        self._on_the_way: deque[_Asked] = deque()
+        self._out: deque[tuple[memoryview, _Asked | None]] = deque()  # None: an answer is to come
+        self._outcomes: list[Outcome] = []
+
+    @property
+    def load(self) -> int:
+        """How many asks a new one would have to wait for."""
+        return len(self._waiting) + len(self._on_the_way)
+
+    def pause(self, now: float) -> float:
+        """Seconds until it may be tried again; 0 if it is connected, or may be at once."""
+        return max(self._again - now, 0) if self.state is State.DOWN else 0
+
+    # -- the network's turns ---------------------------------------------------------------
+
+    def put(self, core: Core, ask: Ask, now: float) -> None:
+        timeout = ask.timeout
+        if timeout is None:
+            timeout = self._settings.request_timeout_ms / 1000
+        self._waiting.append(_Asked(core, ask, now + timeout))
+
+    def move(self, now: float) -> None:
+        """Send what can be sent; connect if there is a reason to."""
+        if not self._waiting:
+            return
+        if self.state is State.DOWN and now >= self._again:
+            self._call(now)
+        if self.state is State.READY:
+            while self._waiting:
+                self._send(self._waiting.popleft())
+            self._flush(now)
+
+    def serve(self, events: int, now: float) -> None:
+        """The socket can go on."""
+        if self.state is State.CONNECTING:
+            self._connected(now)
+            return
+        if events & selectors.EVENT_READ:
+            self._read(now)
+        if events & selectors.EVENT_WRITE and self._out:
+            self._flush(now)
+
+    def expire(self, now: float) -> None:
+        """Give up what has taken too long."""
+        late = ErrorCode.request_timed_out
+        if any(now >= asked.until for asked in self._on_the_way):
+            self._lost(now, f"{self._address} does not answer", late)
+        elif self.state in (State.CONNECTING, State.GREETING) and now >= self._setup_until:
+            self._lost(now, f"{self._address} does not answer")
+        for asked in [asked for asked in self._waiting if now >= asked.until]:
+            self._waiting.remove(asked)
+            where = self._address or "the broker"
+            self._came(asked, KafkaError(UNSENT, f"no connection to {where} in time"))
+
+    def due(self) -> float | None:
+        """When something has to be done even if nothing arrives."""
+        dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
+        if self.state in (State.CONNECTING, State.GREETING):
+            dues.append(self._setup_until)
+        elif self.state is State.DOWN and self._waiting:
+            dues.append(self._again)
+        return min(dues, default=None)
+
+    def outcomes(self) -> Iterable[Outcome]:
+        """What has come back since."""
+        found, self._outcomes = self._outcomes, []
+        return found
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._selector.unregister(self._socket)
+            self._socket.close()
+            self._socket = None
+        self.state = State.DOWN
+        self._out.clear()
+
+    # -- a connection, and its end ---------------------------------------------------------
+
+    def _call(self, now: float) -> None:
+        try:
+            self._address = self._find()
+            # A name is looked up right here: brokers of a lab have numbers, or are local.
+            found = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
+        except KafkaError as error:
+            self._refuse(now, error)
+        except OSError as error:
+            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {error}"))
+        else:
+            self._places = [(family, place) for family, _, _, _, place in found]
+            self._setup_until = now + self._settings.socket_connection_setup_timeout_ms / 1000
+            self._next_place(now, "it has no address")
+
+    def _next_place(self, now: float, reason: str) -> None:
+        """A name may stand for several addresses, and the broker listen on only one of them."""
+        self.close()
+        if not self._places:
+            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {reason}"))
+            return
+        family, place = self._places.pop(0)
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(self._socket, selectors.EVENT_WRITE, self)
+        self.state = State.CONNECTING
+        try:
+            self._socket.connect(place)
+        except BlockingIOError:
+            pass  # on its way: `_connected` will tell
+        except OSError as error:
+            self._next_place(now, os.strerror(error.errno or 0))
+
+    def _connected(self, now: float) -> None:
+        assert self._socket is not None
+        failure = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failure:
+            self._next_place(now, os.strerror(failure))
+            return
+        self.state = State.GREETING
+        self._reader = FrameReader(MAX_ANSWER)
+        header = RequestHeader(int(Api.API_VERSIONS), 0, 0, self._settings.client_id)
+        self._out.append((memoryview(encode_request(header, ApiVersionsRequest())), None))
+        self._flush(now)
+
+    def _greeted(self, frame: bytes | bytearray) -> None:
+        header = RequestHeader(int(Api.API_VERSIONS), 0, 0, None)
+        self._versions = agreed(decode_response(header, frame))
+        self._failures = 0
+        self.state = State.READY
+
+    def _lost(self, now: float, why: str, code: ErrorCode = ErrorCode.network_exception) -> None:
+        """Nothing more comes from this connection."""
+        unsent = [asked for _, asked in self._out if asked is not None]
+        self.close()
+        for asked in (*self._on_the_way, *unsent):
+            self._came(asked, KafkaError(code, why))
+        self._on_the_way.clear()
+        self._refuse(now, KafkaError(UNSENT, why))
+
+    def _refuse(self, now: float, error: KafkaError) -> None:
+        """There is no connection: who waits for one is told, and the next try has to wait."""
+        self._again = now + self._backoff()
+        self._failures += 1
+        for asked in self._waiting:
+            self._came(asked, error)
+        self._waiting.clear()
+
+    def _backoff(self) -> float:
+        longest = self._settings.reconnect_backoff_max_ms
+        return min(self._settings.reconnect_backoff_ms << min(self._failures, 30), longest) / 1000
+
+    # -- bytes -----------------------------------------------------------------------------
+
+    def _send(self, asked: _Asked) -> None:
+        ask = asked.ask
+        version = self._versions.get(ask.api)
+        if version is None:
+            self._came(asked, not_served(ask.api, self._address))
+            return
+        header = RequestHeader(int(ask.api), version, next(self._numbers), self._settings.client_id)
+        self._out.append(
+            (memoryview(encode_request(header, ask.request)), None if ask.answered else asked)
+        )
+        if ask.answered:
+            self._on_the_way.append(asked._replace(header=header))
+
+    def _flush(self, now: float) -> None:
+        """Hand to the system as much as it takes."""
+        assert self._socket is not None
+        try:
+            while self._out:
+                view, asked = self._out[0]
+                sent = self._socket.send(view)
+                if sent < len(view):
+                    self._out[0] = (view[sent:], asked)
+                    continue
+                self._out.popleft()
+                if asked is not None:
+                    self._came(asked, None)
+        except BlockingIOError:
+            pass  # the selector tells when it takes more
+        except OSError as error:
+            self._lost(now, f"the connection to {self._address} broke: {error}")
+            return
+        more = selectors.EVENT_WRITE if self._out else 0
+        self._selector.modify(self._socket, selectors.EVENT_READ | more, self)
+
+    def _read(self, now: float) -> None:
+        assert self._socket is not None
+        try:
+            chunk = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._lost(now, f"the connection to {self._address} broke: {error}")
+            return
+        if not chunk:
+            self._lost(now, f"{self._address} closed the connection")
+            return
+        try:
+            for frame in self._reader.feed(chunk):
+                self._take(frame)
+        except Malformed as error:
+            why = f"what {self._address} answers is not Kafka's protocol: {error}"
+            self._lost(now, why, ErrorCode.unknown_server_error)
+
+    def _take(self, frame: bytes | bytearray) -> None:
+        """The answer to the oldest request on the way."""
+        if self.state is State.GREETING:
+            self._greeted(frame)
+        elif not self._on_the_way:
+            raise Malformed("an answer to nothing")
+        else:
+            asked = self._on_the_way[0]
+            assert asked.header is not None
+            response = decode_response(asked.header, frame)
+            self._on_the_way.popleft()
+            self._came(asked, response)
+
+    def _came(self, asked: _Asked, outcome: Any) -> None:
+        self._outcomes.append((asked.core, asked.ask, outcome))

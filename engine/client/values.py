@@ -1,0 +1,315 @@
+"""What an application handles: messages, places in a log, errors. Of confluent-kafka's shape.
+
+    TopicPartition("orders", 0, offset=17)          a place
+    message.topic(), .offset(), .value(), .error()  a record, or why there is none
+    KafkaError.code() == KafkaError._PARTITION_EOF  an error, told by its code
+    KafkaException.args[0]                          the KafkaError that was raised
+
+Codes from 0 on are those that a broker answers, under librdkafka's names. Negative ones are a
+client's own and never on the wire. Inside the engine failures are `engine.errors.KafkaError`; a
+façade turns them into these at its edge, once: `error_of` to report one, `exception_of` to raise.
+"""
+
+import builtins
+from functools import total_ordering
+from typing import TYPE_CHECKING, Any
+
+from engine import errors
+from engine.errors import ErrorCode
+
+OFFSET_END = -1
+OFFSET_BEGINNING = -2
+OFFSET_STORED = -1000  # what the group has committed
+OFFSET_INVALID = -1001  # no offset: not told, or not known
+
+TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME = range(3)
+
+Headers = list[tuple[str, bytes | None]]
+
+# A client's own codes: what it finds out without a broker.
+_LOCAL = {
+    -199: ("_BAD_MSG", "bad message format"),
+    -198: ("_BAD_COMPRESSION", "invalid compressed data"),
+    -197: ("_DESTROY", "the client is being closed"),
+    -196: ("_FAIL", "communication with a broker failed"),
+    -195: ("_TRANSPORT", "the connection to a broker broke"),
+    -194: ("_CRIT_SYS_RESOURCE", "a critical resource of the system failed"),
+    -193: ("_RESOLVE", "a host name has no address"),
+    -192: ("_MSG_TIMED_OUT", "the message was not delivered in time"),
+    -191: ("_PARTITION_EOF", "no more messages in the partition, for now"),
+    -190: ("_UNKNOWN_PARTITION", "unknown partition"),
+    -189: ("_FS", "a file or the file system failed"),
+    -188: ("_UNKNOWN_TOPIC", "unknown topic"),
+    -187: ("_ALL_BROKERS_DOWN", "no broker can be reached"),
+    -186: ("_INVALID_ARG", "invalid argument or configuration"),
+    -185: ("_TIMED_OUT", "timed out"),
+    -184: ("_QUEUE_FULL", "the queue is full"),
+    -179: ("_UNKNOWN_GROUP", "unknown group"),
+    -178: ("_IN_PROGRESS", "the operation is in progress"),
+    -177: ("_PREV_IN_PROGRESS", "an earlier operation is in progress"),
+    -175: ("_ASSIGN_PARTITIONS", "assign partitions"),
+    -174: ("_REVOKE_PARTITIONS", "revoke partitions"),
+    -173: ("_CONFLICT", "conflicting use"),
+    -172: ("_STATE", "not possible in this state"),
+    -170: ("_NOT_IMPLEMENTED", "not implemented"),
+    -169: ("_AUTHENTICATION", "authentication failed"),
+    -168: ("_NO_OFFSET", "no offset stored"),
+    -167: ("_OUTDATED", "outdated"),
+    -165: ("_UNSUPPORTED_FEATURE", "the broker does not support it"),
+    -163: ("_INTR", "interrupted"),
+    -160: ("_KEY_DESERIALIZATION", "a key cannot be read"),
+    -159: ("_VALUE_DESERIALIZATION", "a value cannot be read"),
+    -158: ("_PARTIAL", "a part of it failed"),
+    -156: ("_NOENT", "no such entry"),
+    -153: ("_RETRY", "to be tried again"),
+    -152: ("_PURGE_QUEUE", "purged before it was sent"),
+    -151: ("_PURGE_INFLIGHT", "purged while it was on its way"),
+    -150: ("_FATAL", "this client can go on no more: make a new one"),
+    -149: ("_INCONSISTENT", "inconsistent state"),
+    -148: ("_GAPLESS_GUARANTEE", "to go on would leave a gap"),
+    -147: ("_MAX_POLL_EXCEEDED", "the application did not poll for max.poll.interval.ms"),
+    -146: ("_UNKNOWN_BROKER", "unknown broker"),
+    -145: ("_NOT_CONFIGURED", "not configured"),
+    -144: ("_FENCED", "fenced by a newer instance"),
+    -143: ("_APPLICATION", "an error of the application"),
+    -142: ("_ASSIGNMENT_LOST", "the group took the assignment away"),
+    -140: ("_AUTO_OFFSET_RESET", "there is no offset, and none to reset to"),
+    -139: ("_LOG_TRUNCATION", "the log was truncated below what has been read"),
+}
+
+# Where librdkafka's name is not Kafka's.
+_RENAMED = {
+    ErrorCode.unknown_server_error: "UNKNOWN",
+    ErrorCode.none: "NO_ERROR",
+    ErrorCode.corrupt_message: "INVALID_MSG",
+    ErrorCode.unknown_topic_or_partition: "UNKNOWN_TOPIC_OR_PART",
+    ErrorCode.invalid_fetch_size: "INVALID_MSG_SIZE",
+    ErrorCode.not_leader_or_follower: "NOT_LEADER_FOR_PARTITION",
+    ErrorCode.message_too_large: "MSG_SIZE_TOO_LARGE",
+    ErrorCode.stale_controller_epoch: "STALE_CTRL_EPOCH",
+    ErrorCode.offset_metadata_too_large: "OFFSET_METADATA_TOO_LARGE",
+    ErrorCode.invalid_topic_exception: "TOPIC_EXCEPTION",
+}
+
+_NAMES = {int(each): _RENAMED.get(each, each.name.upper()) for each in ErrorCode} | {
+    code: name for code, (name, _) in _LOCAL.items()
+}
+_TEXTS = {int(each): f"Broker: {each.name.replace('_', ' ')}" for each in ErrorCode} | {
+    code: f"Local: {text}" for code, (_, text) in _LOCAL.items()
+}
+
+
+class _Codes(type):
+    """Tells a type checker that the names of all codes are attributes; a loop below sets them."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> int: ...
+
+
+@total_ordering
+class KafkaError(metaclass=_Codes):
+    """What went wrong. It equals its code, and every other error of that code."""
+
+    __slots__ = ("_aborts", "_code", "_fatal", "_retriable", "_text")
+
+    def __init__(
+        self,
+        error: int,
+        reason: builtins.str | None = None,
+        fatal: bool = False,
+        retriable: bool = False,
+        txn_requires_abort: bool = False,
+    ) -> None:
+        self._code = int(error)
+        self._text = reason
+        self._fatal = fatal
+        self._retriable = retriable
+        self._aborts = txn_requires_abort
+
+    def code(self) -> int:
+        return self._code
+
+    def name(self) -> builtins.str:
+        return _NAMES.get(self._code, f"ERR_{self._code}?")
+
+    def str(self) -> builtins.str:
+        """The sentence for people."""
+        return self._text or _TEXTS.get(self._code, f"Err-{self._code}?")
+
+    def fatal(self) -> bool:
+        """Whether the client is of no use any more."""
+        return self._fatal
+
+    def retriable(self) -> bool:
+        """Whether it may go well another time."""
+        return self._retriable
+
+    def txn_requires_abort(self) -> bool:
+        return self._aborts
+
+    def __repr__(self) -> builtins.str:
+        fatal = "FATAL," * self._fatal
+        return f'KafkaError{{{fatal}code={self.name()},val={self._code},str="{self.str()}"}}'
+
+    def __hash__(self) -> int:
+        return hash(self._code)
+
+    def __eq__(self, other: object) -> bool:
+        return self._code == other if isinstance(other, int | KafkaError) else NotImplemented
+
+    def __lt__(self, other: "int | KafkaError") -> bool:
+        return self._code < (other if isinstance(other, int) else other.code())
+
+
+for _code, _name in _NAMES.items():
+    setattr(KafkaError, _name, _code)
+
+
+class KafkaException(Exception):
+    """Raised by the clients; `args[0]` is the KafkaError."""
+
+
+def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = False) -> KafkaError:
+    """The engine's error as an application hears of it; `code` if a local one says it better."""
+    number = _LOST.get(error.code, int(error.code)) if code is None else code
+    return KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
+
+
+def exception_of(error: errors.KafkaError, code: int | None = None) -> KafkaException:
+    """The same to be raised: `raise exception_of(error) from error`."""
+    return KafkaException(error_of(error, code))
+
+
+# No broker ever answers these two: our own network says so.
+_LOST = {
+    ErrorCode.network_exception: KafkaError._TRANSPORT,
+    ErrorCode.broker_not_available: KafkaError._ALL_BROKERS_DOWN,
+}
+
+
+@total_ordering
+class TopicPartition:
+    """A partition, and a place in it. Only the partition counts when two are compared."""
+
+    __slots__ = ("error", "leader_epoch", "metadata", "offset", "partition", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int = -1,
+        offset: int = OFFSET_INVALID,
+        metadata: str | None = None,
+        leader_epoch: int | None = None,
+    ) -> None:
+        if not isinstance(topic, str):
+            raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.metadata = metadata
+        self.leader_epoch = leader_epoch
+        self.error: KafkaError | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"TopicPartition{{topic={self.topic},partition={self.partition},offset={self.offset},"
+            f"leader_epoch={self.leader_epoch},error={self.error}}}"
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.topic, self.partition))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopicPartition):
+            return NotImplemented
+        return (self.topic, self.partition) == (other.topic, other.partition)
+
+    def __lt__(self, other: "TopicPartition") -> bool:
+        return (self.topic, self.partition) < (other.topic, other.partition)
+
+
+class Message:
+    """A record that was consumed or is to be delivered, or with `error()` why there is none."""
+
+    __slots__ = (
+        "_epoch", "_error", "_headers", "_key", "_latency",
+        "_offset", "_partition", "_timestamp", "_topic", "_value",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str | None = None,
+        partition: int = -1,
+        offset: int = OFFSET_INVALID,
+        key: Any = None,
+        value: Any = None,
+        headers: Any = None,
+        error: KafkaError | None = None,
+        timestamp: tuple[int, int] = (TIMESTAMP_NOT_AVAILABLE, -1),
+        latency: float | None = None,
+        leader_epoch: int | None = None,
+    ) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._offset = offset
+        self._key = key
+        self._value = value
+        self._headers = headers
+        self._error = error
+        self._timestamp = timestamp
+        self._latency = latency
+        self._epoch = leader_epoch
+
+    def topic(self) -> str | None:
+        return self._topic
+
+    def partition(self) -> int | None:
+        """None if it was never known."""
+        return None if self._partition < 0 else self._partition
+
+    def offset(self) -> int | None:
+        """None if it was never known."""
+        return None if self._offset < 0 else self._offset
+
+    def key(self) -> Any:
+        return self._key
+
+    def value(self) -> Any:
+        return self._value
+
+    def headers(self) -> Headers | None:
+        return list(self._headers) if self._headers else None
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def timestamp(self) -> tuple[int, int]:
+        """Its type, TIMESTAMP_..., and milliseconds since 1970."""
+        return self._timestamp
+
+    def latency(self) -> float | None:
+        """Seconds from `produce` to the delivery report."""
+        return self._latency
+
+    def leader_epoch(self) -> int | None:
+        """Whose reign the record is from: the epoch of the leader that wrote it."""
+        return self._epoch
+
+    def set_topic(self, topic: str) -> None:
+        self._topic = topic
+
+    def set_key(self, key: Any) -> None:
+        self._key = key
+
+    def set_value(self, value: Any) -> None:
+        self._value = value
+
+    def set_headers(self, headers: Any) -> None:
+        self._headers = headers
+
+    def set_error(self, error: KafkaError | None) -> None:
+        self._error = error
+
+    def __len__(self) -> int:
+        return len(self._value) if self._value is not None else 0

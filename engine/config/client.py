@@ -1,0 +1,120 @@
+"""What producer, consumer and admin client have in common, as Kafka 2.8's Java clients have it.
+
+    settings, functions = ProducerConfig.take({"linger.ms": 5, "on_delivery": told, ...})
+
+An application hands over one dict. `take` parts it: values, which come as text or as Python has
+them (5, True), and functions of the application, which no file of properties could hold. It also
+knows librdkafka's other names for keys and values that programs for confluent-kafka really use.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from engine.config.key import Config, Type, at_least, invalid, key, not_empty, printed, required
+from engine.errors import ErrorCode, KafkaError
+
+Function = Callable[..., Any]
+
+# librdkafka's name of a key -> Kafka's; what a client has no such key for is unknown all the same.
+ALIASES = {
+    "metadata.broker.list": "bootstrap.servers",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    "socket.timeout.ms": "request.timeout.ms",
+    "request.required.acks": "acks",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+    "message.send.max.retries": "retries",
+    "message.max.bytes": "max.request.size",
+    "compression.codec": "compression.type",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "partitioner": "partitioner.class",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+}
+# ... and its words for values.
+WORDS = {
+    ("acks", "-1"): "all",
+    ("compression.type", "uncompressed"): "none",
+    ("partitioner.class", "murmur2_random"): "default",
+    ("auto.offset.reset", "smallest"): "earliest",
+    ("auto.offset.reset", "beginning"): "earliest",
+    ("auto.offset.reset", "largest"): "latest",
+    ("auto.offset.reset", "end"): "latest",
+    ("auto.offset.reset", "error"): "none",
+}
+SILENT = frozenset({"logger", "log_level"})  # for logs, which these clients do not write
+LEFT_OUT = {
+    "stats_cb": "there are no statistics as librdkafka has them; ask the cluster for its state()",
+    "throttle_cb": "no broker of this engine throttles a client",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientConfig(Config):
+    """The keys that every client has."""
+
+    kind: ClassVar[str] = "client"
+    functions: ClassVar[frozenset[str]] = frozenset({"error_cb"})  # keys whose value is a function
+
+    bootstrap_servers: tuple[str, ...] = required(
+        Type.LIST,
+        "Brokers to ask first, as HOST:PORT,...: any of them knows all others.",
+        not_empty,
+    )
+    client_id: str = key(Type.STRING, "", "What brokers call this client in their logs.")
+    request_timeout_ms: int = key(
+        Type.INT,
+        30_000,
+        "An answer that has not come by then will not come: the connection is given up.",
+        at_least(0),
+    )
+    retry_backoff_ms: int = key(
+        Type.LONG, 100, "The pause before something that failed is tried again.", at_least(0)
+    )
+    reconnect_backoff_ms: int = key(
+        Type.LONG, 50, "The pause before a broker is called again; it doubles.", at_least(0)
+    )
+    reconnect_backoff_max_ms: int = key(Type.LONG, 1000, "What that pause grows to.", at_least(0))
+    metadata_max_age_ms: int = key(
+        Type.LONG,
+        300_000,
+        "Who leads what is asked again after this time, even if nothing seems wrong.",
+        at_least(0),
+    )
+    socket_connection_setup_timeout_ms: int = key(
+        Type.LONG, 10_000, "The time for a connection to be made, and versions agreed.", at_least(1)
+    )
+
+    @classmethod
+    def take(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, Function]]:
+        """The configuration of a client, and the functions that came along, by their names."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"expected a dict of configuration, not {type(given).__name__}")
+        values: dict[str, str] = {}
+        functions: dict[str, Function] = {}
+        for name, value in given.items():
+            if value is None or name in SILENT:
+                continue  # None is as if it were not there
+            if name in LEFT_OUT:
+                raise KafkaError(ErrorCode.invalid_config, f"{name}: {LEFT_OUT[name]}")
+            if name in cls.functions and callable(value):
+                functions[name] = value
+            else:
+                name = ALIASES.get(name, str(name))
+                text = cls._text(name, value)
+                values[name] = WORDS.get((name, text), text)
+        return cls.parse(values), functions
+
+    @classmethod
+    def _text(cls, name: str, value: Any) -> str:
+        """A value as the text that a file of properties would have."""
+        if name in cls.functions:
+            raise invalid(name, value, f"{name} requires a function")
+        cls.find(name)
+        if isinstance(value, list):
+            value = tuple(value)
+        if not isinstance(value, str | bool | int | float | tuple):
+            kind = type(value).__name__
+            raise invalid(name, value, f"it is of type {kind}, not text, number or list")
+        return printed(value) or ""

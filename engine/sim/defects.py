@@ -1,0 +1,145 @@
+"""Brokers with a known defect, to see whether the simulator finds it.
+
+    World(seed=7, defect=DEFECTS["join-unchecked"])
+
+A check that has never failed proves nothing. So each of these leaves out one decision that the
+engine makes for a reason, and the storm has to find what comes of it. They exist here and nowhere
+else: a defect is a class that the simulator puts in the place of the engine's own, which knows
+nothing of it. The last ones are no defects of ours: settings that Kafka has, and storms in which
+Kafka with ZooKeeper cannot keep its promise.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from engine.model import TopicPartition
+from engine.replication.logs import Log
+from engine.replication.partition import Isr, Partition, Proposal
+from engine.replication.reading import ANY_EPOCH
+from engine.replication.replicas import Replicas
+from engine.replication.roles import NO_EPOCH
+from engine.storage.files import Buffer
+from engine.storage.log import Appended
+from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState
+
+
+class Power(Enum):
+    """When it may fail; see storm.py."""
+
+    CAREFUL = "while others are in sync, and for longer than a session"
+    ANYTIME = "also that of the last replica in sync"
+    BRIEFLY = "and is back before anybody has noticed"
+
+
+class Defect(NamedTuple):
+    says: str  # what is wrong
+    replicas: type[Replicas] = Replicas
+    config: Mapping[str, str] = {}  # of every broker
+    power: Power = Power.CAREFUL
+
+
+class Careless(Replicas):
+    """Every partition is of a class with a defect."""
+
+    partition: type[Partition]
+
+    def _create(self, partition: TopicPartition, topic_id: UUID | None) -> tuple[Partition, Log]:
+        role, log = super()._create(partition, topic_id)
+        role.__class__ = self.partition
+        return role, log
+
+
+class JoinsUnchecked(Partition):
+    __slots__ = ()
+
+    def expand(self, replica: int) -> Proposal | None:
+        if self.isr_state is not Isr.SETTLED or replica in self.isr:
+            return None
+        return self._propose((*self.isr, replica))
+
+
+class JoinUnchecked(Careless):
+    partition = JoinsUnchecked
+
+
+class CountsTheWritten(Partition):
+    __slots__ = ()
+
+    def _settle(self, state: Isr, proposal: Proposal | None) -> None:
+        super()._settle(state, proposal)
+        self.counted = frozenset(self.isr)
+
+
+class ProposalUncounted(Careless):
+    partition = CountsTheWritten
+
+
+class CommitsAtOnce(Partition):
+    __slots__ = ()
+
+    def advance(self, now: int) -> bool:
+        moved, self.high_watermark = self.end > self.high_watermark, self.end
+        return moved
+
+
+class CommitUnreplicated(Careless):
+    partition = CommitsAtOnce
+
+
+class Unfenced(Replicas):
+    def check_controller(self, request: Any) -> None:
+        self.controller_epoch = request.controller_epoch
+
+    def find(
+        self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
+    ) -> tuple[Partition, Log]:
+        return super().find(partition, leads=leads)
+
+    def _assume(
+        self, partition: TopicPartition, state: LeaderAndIsrPartitionState, topic_id: UUID | None
+    ) -> None:
+        if partition in self.partitions:
+            self.partitions[partition].leader_epoch = NO_EPOCH
+        super()._assume(partition, state, topic_id)
+
+
+class SequenceUnchecked(Replicas):
+    def append(self, partition: TopicPartition, batch: Buffer, *, to_all: bool) -> Appended:
+        if partition in self._home:
+            self.log(partition).producers.known.clear()
+        return super().append(partition, batch, to_all=to_all)
+
+
+SOUND = Defect("nothing is wrong")
+
+DEFECTS: Mapping[str, Defect] = {
+    "commit-unreplicated": Defect(
+        "a record counts as committed as soon as the leader has it", CommitUnreplicated
+    ),
+    "join-unchecked": Defect(
+        "a follower is let into the ISR whatever it has (the ISR check is left out)", JoinUnchecked
+    ),
+    "proposal-uncounted": Defect(
+        "whom a proposal lets into the ISR counts only once that is known to be written",
+        ProposalUncounted,
+    ),
+    "sequence-unchecked": Defect("a batch that was sent twice is stored twice", SequenceUnchecked),
+    "unfenced": Defect("an order or a request of an older epoch counts all the same", Unfenced),
+    "cut-to-high-watermark": Defect(
+        "a follower is cut to its high watermark, as before KIP-101",
+        config={"inter.broker.protocol.version": "0.10.2"},
+    ),
+    "elect-anybody": Defect(
+        "a replica that was not in sync may lead",
+        config={"unclean.leader.election.enable": "true"},
+    ),
+    "last-replica-standing": Defect(
+        "the last replica in sync may lose its power, and what it had not flushed",
+        power=Power.ANYTIME,
+    ),
+    "back-too-soon": Defect(
+        "a broker that lost its power is back before its session is over", power=Power.BRIEFLY
+    ),
+}

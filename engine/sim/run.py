@@ -1,0 +1,119 @@
+"""One run: a cluster, its clients, a storm, and the invariants, all from one seed.
+
+    Run(seed=7).go()           returns if all is well; raises Violation where it is not
+
+    |-- 2 s --|------------- seconds -------------|----- until all is well ------|
+      a topic    turns: clients, checks, storm       everything is mended
+
+The same seed makes the same run, to the last event. `forks` change it: from a moment on, chance
+goes by another seed. What was before is as it was.
+
+Invariant: nothing is looked at or checked that would change what happens next.
+"""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.sim.defects import SOUND, Defect
+from engine.sim.invariants import ALWAYS, AT_REST, Violation, check
+from engine.sim.storm import Storm
+from engine.sim.witness import Witness
+from engine.sim.workload import MACHINES, Workload
+from engine.sim.world import START, World
+
+BEGIN = 2000  # ms
+SECONDS = 25.0  # of a storm, if nobody says otherwise
+CALM = 60_000  # ms within which all is well again
+TURN = 500  # ms between two turns when all is calm
+TURNS = (10, 50, 200, 500, 1000)  # and in a storm
+BROKERS = (3, 3, 4)  # one run in three has a broker more than replicas, and so partitions can move
+REPLICAS = 3
+PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+CONFIG = {  # everything is a bit quicker than by default, so that much happens in a short run
+    "zookeeper.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "4000",
+    "replica.socket.timeout.ms": "3000",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
+    "controlled.shutdown.retry.backoff.ms": "1000",
+}
+FETCHES = ("150", "1048576")  # bytes of a partition: a follower gets on in small steps, or in one
+TOPIC = {"min_insync_replicas": "2", "flush_ms": "3000"}
+PATIENCE = 4000  # ms until a connection is given up
+
+
+class Fork(NamedTuple):
+    at: int  # ms since the world began
+    seed: int
+
+
+class Run:
+    def __init__(
+        self,
+        seed: int,
+        seconds: float = SECONDS,
+        *,
+        defect: Defect = SOUND,
+        forks: Sequence[Fork] = (),
+    ) -> None:
+        self.seed = seed
+        self.is_well = False
+        self._chance = Random(seed)
+        config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
+        brokers = self._chance.choice(BROKERS)
+        self.world = World(
+            seed, brokers, delay=(1, 5), config=config, patience=PATIENCE, defect=defect
+        )
+        self._end = BEGIN + round(seconds * 1000)
+        self.workload = Workload(self.world, PARTITIONS, self._chance)
+        self.witness = Witness(self.world, PARTITIONS, self.workload)
+        self.storm = Storm(self.world, PARTITIONS, MACHINES, self._chance, defect.power)
+        clock = self.world.clock
+        for at, other in forks:
+            clock.at(START + at, self._fork, other)
+        clock.after(BEGIN // 2, self._create)
+        clock.after(BEGIN, self._turn)
+
+    def go(self) -> None:
+        for _ in self.steps():
+            pass
+
+    def steps(self) -> Iterator[None]:
+        """From one action to the next, to the end."""
+        clock, last = self.world.clock, START + self._end + CALM
+        while not self.is_well and clock.now < last:
+            clock.step()
+            yield
+        check(self.witness, AT_REST)
+
+    def _create(self) -> None:
+        brokers = [*self.world.nodes]
+        turns = [(brokers[each:] + brokers[:each])[:REPLICAS] for each in range(len(PARTITIONS))]
+        self.world.create("orders", turns, **TOPIC)
+
+    def _fork(self, seed: int) -> None:
+        self.world.random.seed(seed)
+        self._chance.seed(seed)
+
+    def _turn(self) -> None:
+        """Look, check, and only then do something new."""
+        self.witness.look()
+        check(self.witness, ALWAYS)
+        if self.world.now < self._end:
+            self.workload.go_on()
+            self.storm.turn()
+            self.world.clock.after(self._chance.choice(TURNS), self._turn)
+        else:
+            self.storm.is_over = True
+            self.is_well = self._is_well()
+            self.workload.read()
+            self.storm.turn()
+            self.world.clock.after(TURN, self._turn)
+
+    def _is_well(self) -> bool:
+        try:
+            check(self.witness, AT_REST)
+        except Violation:
+            return False
+        return True

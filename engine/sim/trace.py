@@ -1,0 +1,157 @@
+"""A run, kept step by step: to be looked at forward, back, and as it might have gone.
+
+    trace = Trace.of(seed=7)
+    trace.violation                    what was found, or None
+    trace.at(12_340)                   the cluster 12.34 s after its start, a ClusterState
+    trace[0], trace[1], ...            every moment at which something changed, was sent or was told
+    trace.index(12_340)                which of them; from there go on with + 1 and back with - 1
+    trace.fork(at=12_000, seed=8)      the same until then, and another fate from there on
+    print(trace.diagram())             space and time, as text
+    trace.save("run.jsonl.gz")         to be read by engine.cluster.recording.Recording
+
+A cluster can't be copied in mid-flight (half of it is generators that wait for an answer), but it
+can be had again: the same seed makes the same run. So a fork is a run from the beginning on, in
+which chance goes by another seed from a moment on; and a trace keeps pictures, not clusters.
+
+Invariant: to look changes nothing. A run that is traced is the run that was not.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from engine.cluster.recording import Writer
+from engine.cluster.state import ClusterState
+from engine.cluster.stream import Happened
+from engine.sim import diagram
+from engine.sim.defects import DEFECTS, SOUND
+from engine.sim.invariants import Violation
+from engine.sim.moment import Message, Moment
+from engine.sim.picture import Picture
+from engine.sim.run import SECONDS, Fork, Run
+from engine.sim.world import START
+
+
+class Recipe(NamedTuple):
+    """All that a run depends on."""
+
+    seed: int
+    seconds: float = SECONDS
+    defect: str = ""  # a name in DEFECTS
+    forks: tuple[Fork, ...] = ()
+
+    def run(self) -> Run:
+        defect = DEFECTS[self.defect] if self.defect else SOUND
+        return Run(self.seed, self.seconds, defect=defect, forks=self.forks)
+
+    @property
+    def command(self) -> str:
+        """What replays it."""
+        words = [f"python -m engine simulate --seed {self.seed} --seconds {self.seconds:g}"]
+        words += [f"--defect {self.defect}"] if self.defect else []
+        words += [f"--fork {at / 1000:g}:{seed}" for at, seed in self.forks]
+        return " ".join(words)
+
+
+class Trace:
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.violation: Violation | None = None
+        self._moments: list[Moment] = []
+        self._messages: list[Message] = []  # of this moment, so far
+        self._told = 0  # how many events there were
+        run = recipe.run()
+        self._picture = Picture(run.world)
+        run.world.network.carried.append(self._carried)
+        try:
+            for _ in run.steps():
+                self._keep(run)
+        except Violation as violation:
+            self.violation = violation
+            self._keep(run)
+        self.end = run.world.now
+
+    @classmethod
+    def of(cls, seed: int, seconds: float = SECONDS, *, defect: str = "") -> Self:
+        return cls(Recipe(seed, seconds, defect))
+
+    def fork(self, at: int, seed: int) -> "Trace":
+        forks = [each for each in self.recipe.forks if each.at < at]
+        return Trace(self.recipe._replace(forks=(*forks, Fork(at, seed))))
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def at(self, time: int) -> ClusterState:
+        """As it was so many milliseconds after the start."""
+        return self._moments[self.index(time)].state
+
+    def index(self, time: int) -> int:
+        """Of the moment that still was at that time; before the first one: of the first."""
+        return max(bisect_right(self._moments, time, key=lambda moment: moment.at) - 1, 0)
+
+    def between(self, start: int, end: int) -> Sequence[Moment]:
+        first = bisect_left(self._moments, start, key=lambda moment: moment.at)
+        return self._moments[first : bisect_right(self._moments, end, key=lambda each: each.at)]
+
+    def __getitem__(self, index: int) -> Moment:
+        return self._moments[index]
+
+    def __len__(self) -> int:
+        return len(self._moments)
+
+    def __iter__(self) -> Iterator[Moment]:
+        return iter(self._moments)
+
+    def diagram(self, start: int = 0, end: int | None = None, *, routine: bool = False) -> str:
+        """What happened in between, a line for each message and each event. With `routine`, also
+        what goes on all the time: fetches that bring nothing, pings, metadata."""
+        moments = self.between(start, self.end if end is None else end)
+        return diagram.draw(moments, routine=routine)
+
+    def save(self, path: Path | str) -> None:
+        writer = Writer(Path(path))
+        with writer.file:
+            for moment in self._moments:
+                writer.write(moment.state, moment.events, moment is self._moments[-1])
+
+    # -- keeping ---------------------------------------------------------------------------
+
+    def _carried(self, source: str, target: str, what: Any, arrives: int) -> None:
+        text = diagram.words(what)
+        if text:
+            arrives = arrives - START if arrives > 0 else arrives
+            self._messages.append(Message(source, target, *text, arrives))
+
+    def _keep(self, run: Run) -> None:
+        world, state = run.world, self._picture.take()
+        events = tuple(
+            Happened(kind, at, broker or None, data, number)
+            for number, (_, broker, (kind, at, data)) in enumerate(
+                world.events[self._told :], self._told + 1
+            )
+        )
+        self._told += len(events)
+        last = self._moments[-1] if self._moments else None
+        changed = last is None or _differs(last.state, state)
+        if changed or events or self._messages:
+            messages, self._messages = tuple(self._messages), []
+            state = state if changed or last is None else last.state
+            if last is not None and last.at == world.now:
+                self._moments.pop()
+                events, messages = last.events + events, last.messages + messages
+            self._moments.append(Moment(world.now, state, events, messages))
+
+
+def _differs(old: ClusterState, new: ClusterState) -> bool:
+    """But for the clocks."""
+    return (
+        old.partitions is not new.partitions
+        or old.links != new.links
+        or old.controller != new.controller
+        or any(
+            (each.status, each.epoch, each.session, each.active, each.brokers)
+            != (was.status, was.epoch, was.session, was.active, was.brokers)
+            for each, was in zip(new.brokers.values(), old.brokers.values(), strict=True)
+        )
+    )

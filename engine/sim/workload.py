@@ -1,0 +1,111 @@
+"""Clients at work in a simulated cluster: what they send, what they hear, what they see.
+
+    producer   acks=all, idempotent: what it was told to be stored must stay
+    hasty      acks=1: its records may be lost, but they make logs differ, as life does
+    reader     one for each partition, from the beginning on
+
+Every value is sent once: `r00017` is the eighteenth record of the run. So a value that is there
+twice is the cluster's doing.
+"""
+
+from random import Random
+
+from engine.broker.metadata import PartitionInfo
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.sim.client import Client, Delivery, Row, Seen
+from engine.sim.world import World
+
+MACHINES = ("producer", "hasty", "reader")
+TIMEOUT = 3000  # ms for an answer
+PATIENCE = 15_000  # ms until a producer gives up on a record
+HASTE = 0.25  # the share of records that are sent with acks=1
+FRESH = 20  # polls between two looks at the metadata, as metadata.max.age.ms
+MOST = 3  # records at a time
+WAITING = 20  # records of the producer that may be under way; no more are sent
+
+
+class Reader:
+    """Reads one partition, of its leader, and goes on when it can't."""
+
+    def __init__(self, client: Client, partition: TopicPartition) -> None:
+        self.partition = partition
+        self.rows: list[Row] = []
+        self.refused: ErrorCode | None = None  # for good: what it wants next is not there
+        self._epoch = -1  # the newest that it knows
+        self._client = client
+        self._info: PartitionInfo | None = None  # who leads, as far as it knows
+        self._asking = False
+        self._polls = 0
+
+    @property
+    def position(self) -> int:
+        return self.rows[-1].offset + 1 if self.rows else 0
+
+    def poll(self) -> None:
+        """Who leads is asked again from time to time: one who has ceased to may not know it."""
+        if self._asking:
+            return
+        self._asking = True
+        self._polls += 1
+        if self._polls % FRESH == 0:
+            self._info = None
+        if self._info is None:
+            self._client.locate(self.partition, self._found)
+        else:
+            self._ask(self._info)
+
+    def _found(self, info: PartitionInfo | None) -> None:
+        """A broker may know less than we do: an epoch that is over is not gone back to."""
+        if info is None or info.leader < 0 or info.leader_epoch < self._epoch:
+            self._asking = False
+        else:
+            self._info, self._epoch = info, info.leader_epoch
+            self._ask(info)
+
+    def _ask(self, info: PartitionInfo) -> None:
+        self._client.consume(
+            self.partition,
+            self.position,
+            info.leader,
+            self._seen,
+            leader_epoch=info.leader_epoch,
+        )
+
+    def _seen(self, seen: Seen) -> None:
+        self._asking = False
+        if seen.code != ErrorCode.none:
+            self._info = None
+            if seen.code == ErrorCode.offset_out_of_range:
+                self.refused = seen.code
+        self.rows += seen.rows
+
+
+class Workload:
+    def __init__(self, world: World, partitions: list[TopicPartition], chance: Random) -> None:
+        self.partitions = partitions
+        self.sent: list[Delivery] = []
+        self._chance = chance
+        self._producer, self._hasty, reader = [
+            world.add_client(name, timeout=TIMEOUT) for name in MACHINES
+        ]
+        self.readers = [Reader(reader, each) for each in partitions]
+
+    def go_on(self) -> None:
+        """Send some records, and look what has come."""
+        self.read()
+        for _ in range(self._chance.randint(1, MOST)):
+            partition, value = self._chance.choice(self.partitions), f"r{len(self.sent):05}"
+            hasty = self._chance.random() < HASTE
+            client, acks = (self._hasty, 1) if hasty else (self._producer, -1)
+            if client.waiting(partition) < WAITING:
+                self.sent.append(client.send(partition, value, acks=acks, patience=PATIENCE))
+
+    def read(self) -> None:
+        for reader in self.readers:
+            reader.poll()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that was sent is answered, one way or the other."""
+        return all(each.done for each in self.sent)

@@ -1,0 +1,54 @@
+"""`python -m engine chaos`: a short run is judged good, and a record that is missing is told."""
+
+import sys
+
+import pytest
+
+from engine.chaos import run as chaos
+from engine.chaos.history import Outcome, Sent
+from engine.cli.main import FAILED, USAGE, main
+
+
+def test_a_short_run(capsys):
+    assert main(["chaos", "--seconds", "5", "--seed", "3"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("nothing wrong: ")
+    assert " 0 failed" in said.out
+    assert said.err.splitlines()[-1].endswith("all is healed")
+    assert len(said.err.splitlines()) > 2
+
+
+def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
+    def blow(cluster, work, *_):
+        work.advance()
+        lost = Sent("writer-9", 1, 0, at=0.0, outcome=Outcome.ACKNOWLEDGED, answered=0.1, offset=3)
+        work.history.add(lost)
+        return []
+
+    monkeypatch.setattr(chaos, "blow", blow)
+    assert main(["chaos", "--brokers", "1"]) == FAILED
+    out = capsys.readouterr().out
+    assert out.startswith("1 lost: ")
+    assert "writer-9 #0 in partition 1 was acknowledged at offset 3, where now is writer-1" in out
+
+
+def test_without_the_stock_client_it_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "engine.chaos.run")
+    monkeypatch.delattr("engine.chaos.run")
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    monkeypatch.setitem(sys.modules, "confluent_kafka.cimpl", None)
+    assert main(["chaos"]) == USAGE
+    assert "pip install confluent-kafka" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seconds", "0"], "chaos needs a broker or more, and some seconds"),
+        (["--brokers", "0"], "chaos needs a broker or more, and some seconds"),
+        (["--data", "."], ". is not empty: an old cluster would be judged, too"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(capsys, words, said):
+    assert main(["chaos", *words]) == USAGE
+    assert said in capsys.readouterr().err

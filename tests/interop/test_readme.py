@@ -1,0 +1,41 @@
+"""What the README shows of the clients runs, with ours and with confluent-kafka alike."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from engine.cluster.cluster import Cluster
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+HOME = {"AdminClient": "confluent_kafka.admin"}  # the others are at confluent_kafka's top
+ADDRESS = "127.0.0.1:9092"
+FIRST = r"^( +)from engine import (Producer|Consumer|AdminClient)\n"
+SNIPPET = re.compile(FIRST + r"(?:\1.*\n|\n)+", re.MULTILINE)
+
+
+def snippets():
+    return {found[2]: dedent(found[0]) for found in SNIPPET.finditer(README.read_text())}
+
+
+def run(name, client, address):
+    text = snippets()[name].replace(ADDRESS, address)
+    if client == "confluent":
+        home = HOME.get(name, "confluent_kafka")
+        text = text.replace("from engine import", f"from {home} import")
+    exec(compile(text, f"{README.name}: {name}", "exec"), {})
+
+
+@pytest.mark.parametrize("client", ["ours", "confluent"])
+def test_each_snippet_runs_with_both(client, capsys):
+    assert snippets().keys() == {"Producer", "Consumer", "AdminClient"}
+    with Cluster() as cluster:
+        for name in ("Producer", "Consumer", "AdminClient"):
+            run(name, client, cluster.bootstrap)
+    told = capsys.readouterr().out.splitlines()
+    assert told == [
+        "b'table 4' b'two teas' 0",
+        "['__consumer_offsets', 'orders']",
+        "['kitchen']",
+    ]

@@ -1,0 +1,65 @@
+"""The storm can fail: brokers with a known defect are found out, in so many seeds, by this name."""
+
+from typing import NamedTuple
+
+import pytest
+
+from engine.sim.defects import DEFECTS
+from engine.sim.invariants import Violation
+from engine.sim.run import Run
+from engine.sim.trace import Trace
+
+
+class Expected(NamedTuple):
+    within: int  # seeds, from 0 on
+    invariant: str
+
+
+FOUND = {
+    "commit-unreplicated": Expected(2, "what_is_committed_is_on_every_replica_in_sync"),
+    "join-unchecked": Expected(40, "what_is_committed_is_on_every_replica_in_sync"),
+    "proposal-uncounted": Expected(60, "the_leader_waits_for_all_who_may_follow_it"),
+    "sequence-unchecked": Expected(5, "sequences_are_stored_once"),
+    "unfenced": Expected(60, "epochs_only_grow"),
+    "cut-to-high-watermark": Expected(20, "no_acknowledged_record_is_lost"),
+    "elect-anybody": Expected(20, "no_acknowledged_record_is_lost"),
+    "last-replica-standing": Expected(10, "no_acknowledged_record_is_lost"),
+    "back-too-soon": Expected(30, "no_acknowledged_record_is_lost"),
+}
+
+
+def test_every_defect_has_its_test():
+    assert FOUND.keys() == DEFECTS.keys()
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_defect_is_found(name):
+    """In some runs another invariant is faster: one that breaks before anything is lost."""
+    expected, broken = FOUND[name], []
+    for seed in range(expected.within):
+        try:
+            Run(seed, defect=DEFECTS[name]).go()
+        except Violation as violation:
+            broken.append(violation.invariant)
+            if violation.invariant == expected.invariant:
+                return
+    pytest.fail(f"{expected.invariant} held for {expected.within} seeds; broken: {broken}")
+
+
+def first_loss(name, within):
+    for seed in range(within):
+        trace = Trace.of(seed, defect=name)
+        if trace.violation and trace.violation.invariant == "no_acknowledged_record_is_lost":
+            return trace
+    raise AssertionError("nothing was lost")
+
+
+def test_the_last_replica_standing_had_lost_its_power():
+    """The hole that Kafka with ZooKeeper has: every election was clean, and a record is gone."""
+    trace = first_loss("last-replica-standing", FOUND["last-replica-standing"].within)
+    events = [event for moment in trace for event in moment.events]
+    elections = [event for event in events if event.kind == "leader.elected"]
+    assert all(event.data["clean"] for event in elections)
+    dark = {e.data["broker"] for e in events if e.kind == "broker.lost-power" and e.data["records"]}
+    assert f"leader {elections[-1].data['leader']} " in trace.violation.text
+    assert any(each.data["isr"] in [[b] for b in dark] for each in elections)

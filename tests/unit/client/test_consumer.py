@@ -1,0 +1,81 @@
+"""What a consumer refuses before it speaks to anybody, and how it is configured."""
+
+import pytest
+
+from engine.client.consumer import Consumer
+from engine.client.values import KafkaError, KafkaException
+from engine.config.consumer import ConsumerConfig
+from engine.errors import KafkaError as Failure
+
+BASIC = {"bootstrap.servers": "127.0.0.1:1"}
+
+
+def refused(**settings):
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    with pytest.raises(KafkaException) as caught:
+        Consumer(BASIC | given)
+    error = caught.value.args[0]
+    assert error == KafkaError._INVALID_ARG
+    return error.str()
+
+
+def test_an_unknown_key_is_refused_and_the_nearest_is_named():
+    assert "did you mean group.id?" in refused(grup_id="g")
+
+
+def test_a_value_out_of_range_is_refused_by_name():
+    assert "max.poll.records: Value must be at least 1" in refused(max_poll_records=0)
+    told = "Invalid value sometime for configuration auto.offset.reset"
+    assert told in refused(auto_offset_reset="sometime")
+
+
+def test_heartbeats_have_to_be_quicker_than_the_session():
+    told = refused(heartbeat_interval_ms=10_000)
+    assert "heartbeat.interval.ms: it must be lower than session.timeout.ms (10000)" in told
+
+
+def test_an_unknown_strategy_is_refused_and_the_nearest_is_named():
+    told = refused(group_id="g", partition_assignment_strategy="rang")
+    assert "did you mean range?" in told
+
+
+def test_a_function_has_to_be_one():
+    with pytest.raises(KafkaException, match="on_commit"):
+        Consumer(BASIC | {"on_commit": "no function"})
+
+
+def test_somebody_has_to_be_asked_first():
+    with pytest.raises(KafkaException, match=r"bootstrap\.servers"):
+        Consumer({"group.id": "g"})
+
+
+def test_the_defaults_are_those_of_kafka_2_8():
+    config = ConsumerConfig.parse({"bootstrap.servers": "b:1"})
+    assert (config.session_timeout_ms, config.heartbeat_interval_ms) == (10_000, 3000)
+    assert (config.max_poll_records, config.max_poll_interval_ms) == (500, 300_000)
+    assert (config.fetch_min_bytes, config.fetch_max_wait_ms) == (1, 500)
+    assert (config.fetch_max_bytes, config.max_partition_fetch_bytes) == (50 << 20, 1 << 20)
+    assert (config.enable_auto_commit, config.auto_commit_interval_ms) == (True, 5000)
+    assert config.auto_offset_reset == "latest"
+    assert config.partition_assignment_strategy == ("range",)
+
+
+def test_values_may_be_text_or_what_python_has():
+    config, _ = ConsumerConfig.take(
+        BASIC | {"enable.auto.commit": False, "fetch.max.wait.ms": "7", "max.poll.records": 9}
+    )
+    assert (config.enable_auto_commit, config.fetch_max_wait_ms) == (False, 7)
+    assert config.max_poll_records == 9
+
+
+def test_a_heartbeat_that_is_too_slow_is_no_configuration():
+    with pytest.raises(Failure):
+        ConsumerConfig(
+            bootstrap_servers=("b:1",), session_timeout_ms=100, heartbeat_interval_ms=100
+        )
+
+
+def test_a_consumer_that_finds_nobody_still_closes_at_once():
+    with Consumer(BASIC | {"group.id": "g"}) as consumer:
+        assert consumer.poll(0) is None
+        assert consumer.assignment() == []

@@ -1,0 +1,96 @@
+"""The application's side of a producer, with a broker that says what no real one would."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace as Message
+from typing import Any
+
+import pytest
+
+from engine.client.producer import Producer
+from engine.client.values import KafkaError, KafkaException
+from engine.errors import ErrorCode
+from engine.wire.apis import Api
+from tests.unit.client.fake import FakeBroker, metadata, produced
+
+
+@contextmanager
+def at_work(answers: Any = None, **settings: Any) -> Iterator[tuple[Producer, FakeBroker]]:
+    """A producer, and the only broker, which leads the one partition of `t`."""
+
+    def tell(request: Any) -> Any:
+        return metadata({1: broker.address}, {"t": [1]}, request)
+
+    given = {
+        key if callable(value) else key.replace("_", "."): value for key, value in settings.items()
+    }
+    with FakeBroker({Api.METADATA: tell, Api.PRODUCE: produced} | (answers or {})) as broker:
+        producer = Producer({"bootstrap.servers": str(broker.address)} | given)
+        yield producer, broker
+        producer.close(0)
+
+
+def identity(code: ErrorCode) -> Any:
+    return lambda request: Message(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def test_a_fatal_error_ends_a_producer_and_everybody_hears_of_it() -> None:
+    heard: list[Any] = []
+    told: list[Any] = []
+    answers = {Api.INIT_PRODUCER_ID: identity(ErrorCode.cluster_authorization_failed)}
+    with at_work(answers, enable_idempotence=True, error_cb=heard.append) as (producer, _):
+        producer.produce("t", b"a", on_delivery=lambda error, _: told.append(error))
+        assert producer.flush(20) == 0
+        assert told == [KafkaError._FATAL] and told[0].fatal()
+        producer.poll(0)
+        assert heard == [KafkaError._FATAL]
+        with pytest.raises(KafkaException) as caught:
+            producer.produce("t", b"b")
+        assert caught.value.args[0].fatal()
+
+
+def test_a_full_buffer_is_told_after_max_block_ms_and_room_comes_back() -> None:
+    stuck = True
+
+    def refuse(request: Any) -> Any:
+        code = ErrorCode.not_enough_replicas if stuck else ErrorCode.none
+        return produced(request, code)
+
+    settings = {"buffer_memory": 400, "max_block_ms": 50, "retry_backoff_ms": 1}
+    with at_work({Api.PRODUCE: refuse}, **settings) as (producer, _):
+        producer.produce("t", bytes(200))
+        with pytest.raises(BufferError, match=r"the buffer is full: 1 records wait .*max.block.ms"):
+            producer.produce("t", bytes(200))
+        stuck = False
+        assert producer.flush(20) == 0
+        producer.produce("t", bytes(200))
+        assert producer.flush(20) == 0
+
+
+def test_without_a_leader_a_record_waits_for_one_and_is_given_up() -> None:
+    def tell(request: Any) -> Any:
+        return metadata({1: broker.address}, {"t": [-1]}, request)
+
+    told: list[Any] = []
+    with at_work(delivery_timeout_ms=100) as (producer, broker):
+        broker.answers[Api.METADATA] = tell
+        producer.produce("t", b"a", on_delivery=lambda error, _: told.append(error))
+        assert producer.flush(20) == 0
+    assert told == [KafkaError._MSG_TIMED_OUT]
+
+
+def test_metadata_grows_old() -> None:
+    """Also when all goes well, who leads what is asked now and then."""
+    with at_work(metadata_max_age_ms=10, retry_backoff_ms=1) as (producer, _):
+        producer.produce("t", b"a")
+        producer.flush(20)
+        with producer._lock:
+            seen = producer._view.version
+            assert producer._network.wait(lambda: producer._view.version > seen + 2, 20)
+
+
+def test_a_configuration_may_come_as_words_and_none_at_all_is_refused() -> None:
+    with pytest.raises(KafkaException, match="Missing required configuration"):
+        Producer()
+    with pytest.raises(TypeError):
+        Producer(5)  # type: ignore[arg-type]
