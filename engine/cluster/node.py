@@ -69,7 +69,6 @@ class Node:
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
         self.release()
-        self.expected = True
         self.directory.mkdir(parents=True, exist_ok=True)
         self._child = Child(
             [sys.executable, "-m", *self.arguments(zookeeper)],
@@ -77,6 +76,7 @@ class Node:
             env=environment,
             keep=keep,
         )
+        self.expected = True  # only now: others may look on, and the last one is dead
 
     def arguments(self, zookeeper: str) -> list[str]:
         settings = [

@@ -65,9 +65,10 @@ def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
         truth.await_brokers(set(cluster.brokers) - {before.leader})
         after = truth.await_leader(probed, number, other_than=before.leader)
         assert before.leader not in after.isr
-        asked = probe.begin_to_append(probed, number, b"too late")
         with Probe(cluster, after.leader) as other:
             until(lambda: other.append(probed, number, b"in time") is ErrorCode.none)
+        # Now the others have heard of the election; before, they might still have copied it.
+        asked = probe.begin_to_append(probed, number, b"too late")
         work.advance()
         assert probe.is_silent() or probe.is_refused(asked)
     assert before.leader not in truth.state(probed, number).isr

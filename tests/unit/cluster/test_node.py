@@ -56,6 +56,16 @@ def test_a_port_that_is_taken_already_is_not_held(tmp_path):
     assert can_be_taken(node.port)
 
 
+def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
+    tmp_path, monkeypatch
+):
+    node, seen = Node(1, free_port(), tmp_path, {}), []
+    node.expected = False
+    monkeypatch.setattr(nodes, "Child", lambda *_, **__: seen.append(node.expected))
+    node.launch("nowhere:1", {}, [])
+    assert (seen, node.expected) == ([False], True)
+
+
 def test_what_starts_it_by_hand(tmp_path):
     node = Node(7, 9092, tmp_path, {"a": "b c"})
     assert node.command("127.0.0.1:2181") == (
