@@ -51,8 +51,8 @@ chaos: $(READY) ## kill, pause and cut a real cluster for ten minutes, or ARGS='
 	$(BIN)/python -m engine chaos --seconds 600 $(ARGS)
 
 clean: ## remove all that these commands made, .venv included
-	rm -rf $(VENV) build .hypothesis *.egg-info
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build *.egg-info
+	find . \( -name __pycache__ -o -name .hypothesis \) -type d -prune -exec rm -rf {} +
 
 # PySpark comes as source. It is built with the locked setuptools, not with one fetched unseen:
 # hence two steps, the tools that build before the rest, and no build isolation.

@@ -1,5 +1,51 @@
 """What a cluster looks like: engine state, to a plain snapshot, to a picture.
 
+    engine state ──> a view, a pure function ──> Scene ──> Stage: drawn and moved in the browser
+                                                  └──────> scene.svg(): the same, standing alone
+
 Every picture is drawn from what brokers publish (their state and their events), never from a
-guess about it: what cannot be seen is not done.
+guess about it: what cannot be seen is not done. The browser draws and reports what was clicked;
+it decides nothing.
+
+    from widgets import ClusterView
+
+    ClusterView(cluster)
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from widgets.check import Check
+    from widgets.cluster_view import ClusterView
+    from widgets.hex_view import HexView
+    from widgets.predict import Predict
+    from widgets.quiz import Question, Quiz
+    from widgets.segment_view import SegmentView
+
+__all__ = [
+    "Check",
+    "ClusterView",
+    "HexView",
+    "Predict",
+    "Question",
+    "Quiz",
+    "SegmentView",
+]
+
+_HOME = {
+    "Check": "widgets.check",
+    "ClusterView": "widgets.cluster_view",
+    "HexView": "widgets.hex_view",
+    "Predict": "widgets.predict",
+    "Question": "widgets.quiz",
+    "Quiz": "widgets.quiz",
+    "SegmentView": "widgets.segment_view",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A view is fetched when it is asked for: a picture alone needs no ipywidgets."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -146,6 +146,8 @@ class Node:
 
     def hold(self) -> None:
         """Keep the port while the broker is down. Somebody may have been quicker: then not."""
+        if self._held is not None:
+            return
         held = socket.socket()
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

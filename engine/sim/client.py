@@ -92,8 +92,8 @@ class Client:
         new_id: Callable[[], int],
         timeout: int = TIMEOUT,
     ) -> None:
-        self._process = process
-        self._brokers = brokers
+        self.process = process
+        self.brokers = brokers
         self._new_id = new_id
         self._timeout = timeout
         self._lines: dict[int, deque[Line]] = {}  # that are free, by broker
@@ -113,12 +113,12 @@ class Client:
         patience: int = 120_000,  # ms, delivery.timeout.ms
         to: int | None = None,
     ) -> Delivery:
-        now, idempotent = self._process.clock.now, idempotent and acks == ALL
+        now, idempotent = self.process.clock.now, idempotent and acks == ALL
         delivery = Delivery(partition, value, acks, idempotent, now, now + patience, to)
         waiting = self._waiting.setdefault(partition, deque())
         waiting.append(delivery)
         if len(waiting) == 1:
-            self._process.after(0, self._next, partition)
+            self.process.after(0, self._next, partition)
         return delivery
 
     def waiting(self, partition: TopicPartition) -> int:
@@ -126,7 +126,7 @@ class Client:
         return len(self._waiting.get(partition, ()))
 
     def _batch(self, delivery: Delivery) -> bytes:
-        now, partition = self._process.clock.now, delivery.partition
+        now, partition = self.process.clock.now, delivery.partition
         record = [Record(0, now, None, delivery.value.encode())]
         if not delivery.idempotent:
             return records.encode(record)
@@ -159,12 +159,12 @@ class Client:
         request = Produce(delivery.partition, delivery.batch, delivery.acks, self._timeout)
         delivery.tries += 1
         if delivery.acks == 0:  # nobody will say what became of it
-            line = Line(self._process, machine(broker), self._timeout)
+            line = Line(self.process, machine(broker), self._timeout)
             line.ask(request, lambda answer: None)
             line.close()
-            self._process.after(0, self._settle, delivery)
+            self.process.after(0, self._settle, delivery)
         else:
-            self._ask(broker, request, lambda answer: self._answered(delivery, answer))
+            self.ask(broker, request, lambda answer: self._answered(delivery, answer))
 
     def _answered(self, delivery: Delivery, answer: Produced | None) -> None:
         if answer is None:
@@ -178,14 +178,14 @@ class Client:
     def _failed(self, delivery: Delivery, code: ErrorCode) -> None:
         delivery.code = code
         self._leaders.pop(delivery.partition, None)
-        if code in FINAL or self._process.clock.now + BACKOFF > delivery.until:
+        if code in FINAL or self.process.clock.now + BACKOFF > delivery.until:
             self._sequences.pop(delivery.partition, None)
             self._settle(delivery)
         else:
-            self._process.after(BACKOFF, self._next, delivery.partition)
+            self.process.after(BACKOFF, self._next, delivery.partition)
 
     def _settle(self, delivery: Delivery) -> None:
-        delivery.done_at = self._process.clock.now
+        delivery.done_at = self.process.clock.now
         self._waiting[delivery.partition].popleft()
         self._next(delivery.partition)
 
@@ -195,7 +195,7 @@ class Client:
         self, partition: TopicPartition, done: Callable[[PartitionInfo | None], object]
     ) -> None:
         """Who leads, as the first broker says that says anything."""
-        self._locate(partition, self._brokers(), done)
+        self._locate(partition, self.brokers(), done)
 
     def _locate(
         self,
@@ -213,7 +213,7 @@ class Client:
             else:
                 done(info)
 
-        self._ask(brokers[0], Locate(partition), heard)
+        self.ask(brokers[0], Locate(partition), heard)
 
     def consume(
         self,
@@ -235,20 +235,27 @@ class Client:
             rows = rows_of(answer.read.records.read(), offset)
             done(Seen(answer.code, rows, answer.read.high_watermark, answer.read.preferred))
 
-        self._ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), heard)
+        self.ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), heard)
 
-    def _ask(self, broker: int, question: object, done: Callable[[Any], object]) -> None:
+    def ask(
+        self,
+        broker: int,
+        question: object,
+        done: Callable[[Any], object],
+        timeout: int | None = None,  # ms, if this one has its own
+    ) -> None:
+        """`done` is given the answer, or None where there is none."""
         line = self._line(broker)
 
         def heard(answer: Any) -> None:
             self._lines[broker].append(line)
             done(answer)
 
-        line.ask(question, heard)
+        line.ask(question, heard, timeout)
 
     def _line(self, broker: int) -> Line:
         free = self._lines.setdefault(broker, deque())
-        return free.popleft() if free else Line(self._process, machine(broker), self._timeout)
+        return free.popleft() if free else Line(self.process, machine(broker), self._timeout)
 
 
 def rows_of(data: bytes, offset: int = 0) -> list[Row]:

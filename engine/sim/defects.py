@@ -14,6 +14,9 @@ from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from engine.coordinator.coordinator import Coordinator
+from engine.coordinator.group import Group
+from engine.coordinator.groups import Groups
 from engine.model import TopicPartition
 from engine.replication.logs import Log
 from engine.replication.partition import Isr, Partition, Proposal
@@ -38,6 +41,7 @@ class Defect(NamedTuple):
     replicas: type[Replicas] = Replicas
     config: Mapping[str, str] = {}  # of every broker
     power: Power = Power.CAREFUL
+    coordinator: type[Coordinator] = Coordinator
 
 
 class Careless(Replicas):
@@ -112,6 +116,24 @@ class SequenceUnchecked(Replicas):
         return super().append(partition, batch, to_all=to_all)
 
 
+class TakesAnyCommit(Group):
+    def check_commit(self, request: Any, now: int) -> None:
+        """Whoever it is, and of whatever generation."""
+
+
+class GroupsUnchecked(Groups):
+    def new(self, group_id: str) -> Group:
+        group = super().new(group_id)
+        group.__class__ = TakesAnyCommit
+        return group
+
+
+class GenerationUnchecked(Coordinator):
+    def __init__(self, *its: Any) -> None:
+        super().__init__(*its)
+        self.groups.__class__ = GroupsUnchecked
+
+
 SOUND = Defect("nothing is wrong")
 
 DEFECTS: Mapping[str, Defect] = {
@@ -134,6 +156,13 @@ DEFECTS: Mapping[str, Defect] = {
     "elect-anybody": Defect(
         "a replica that was not in sync may lead",
         config={"unclean.leader.election.enable": "true"},
+    ),
+    "generation-unchecked": Defect(
+        "a group takes commits of former generations", coordinator=GenerationUnchecked
+    ),
+    "commit-at-once": Defect(
+        "a commit is acknowledged as soon as the coordinator has it",
+        config={"offsets.commit.required.acks": "1"},
     ),
     "last-replica-standing": Defect(
         "the last replica in sync may lose its power, and what it had not flushed",

@@ -7,7 +7,7 @@
 
 │ awake, ┆ paused, blank: down. A message is drawn when it is sent, with the time that it takes (a
 cut link keeps it longer); × for one that is lost; ○ for what a controller tells its own broker.
-A star is what was done to the cluster.
+A star is what was done to the cluster, or what a member of a group says.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from engine.cluster.stream import Happened
 from engine.controller import znodes
 from engine.controller.asks import Changed, Create, Delete, Multi, Set
 from engine.errors import ErrorCode
+from engine.sim.crowd import MACHINES as MEMBERS
 from engine.sim.keeper import Hello, Questions, Welcome, Word
 from engine.sim.moment import Message, Moment
 from engine.sim.node import machine
@@ -29,6 +30,7 @@ from engine.wire.fetch import Response
 WIDTH = 9  # of a column
 LEFT = 9  # of the time
 MARKS = {Status.UP: "│", Status.PAUSED: "┆", Status.DOWN: " "}
+ROUTINE = "UpdateMetadata", "Metadata", "Partition", "None", "Heartbeat", "FindCoordinator"
 UNTOLD = frozenset({"topic", "partition"})
 
 
@@ -76,7 +78,9 @@ def _conversation(what: Any) -> tuple[str, bool]:
         return _fetch(what)
     if name in ("LeaderAndIsr", "OffsetForLeaderEpoch", "StopReplica"):
         return f"{name} {_partitions(what)}", False
-    return name, name.startswith(("UpdateMetadata", "Partition", "None"))
+    if name == "OffsetCommit":
+        return f"{name} {_commits(what)}", False
+    return name, name.startswith(ROUTINE)
 
 
 def _fetch(request: Any) -> tuple[str, bool]:
@@ -101,6 +105,12 @@ def _fetched(response: Response) -> tuple[str, bool]:
 def _size(records: Any) -> int:
     """Of what was read from a log: in a message on its way it is bytes."""
     return len(records)
+
+
+def _commits(request: Any) -> str:
+    rows = [(topic.name, each) for topic in request.topics for each in topic.partitions]
+    found = [f"{name}-{each.partition_index} to {each.committed_offset}" for name, each in rows]
+    return f"{', '.join(found)} in generation {request.generation_id_or_member_epoch}"
 
 
 def _partitions(request: Any) -> str:
@@ -146,12 +156,14 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
     if not moments:
         return "nothing happened"
     brokers = [*moments[-1].state.brokers]
-    places = {name: at for at, name in enumerate([*MACHINES, *map(machine, brokers), "zookeeper"])}
-    titles = [*MACHINES, *map(str, brokers), "zookeeper"]
+    seen = {each.source for moment in moments for each in moment.messages}
+    clients = [*MACHINES, *(each for each in MEMBERS if each in seen)]
+    places = {name: at for at, name in enumerate([*clients, *map(machine, brokers), "zookeeper"])}
+    titles = [*clients, *map(str, brokers), "zookeeper"]
     head = "s".rjust(LEFT - 2) + "  " + "".join(title.ljust(WIDTH) for title in titles)
     lines = [head.rstrip()]
     for moment in moments:
-        marks = _marks(moment.state, len(MACHINES))
+        marks = _marks(moment.state, len(clients))
         told = [_happened(each, marks, places) for each in moment.events]
         sent = [
             _carried(each, marks, places, moment.at)

@@ -3,13 +3,14 @@
 An invariant looks at what the witness knows just now and tells what contradicts it; it may keep a
 note in `witness.memory`, of what it has checked already or has to compare with later. It is asked
 after every turn of the storm, while half of the cluster is down or of two minds. Those that only
-hold once everything is mended are asked at the end (`AT_REST`).
+hold once everything is mended are asked at the end (`AT_REST`). Those of groups are in promises.py.
 """
 
 from collections.abc import Callable, Iterator
 
 from engine.broker.metadata import NO_BROKER
 from engine.controller import znodes
+from engine.sim import promises
 from engine.sim.disk import Log
 from engine.sim.witness import Witness
 from engine.storage.batch import NO_PRODUCER_ID
@@ -242,5 +243,6 @@ ALWAYS: tuple[Invariant, ...] = (
     what_was_read_stays,
     sequences_are_stored_once,
     acknowledged_in_order,
+    *promises.ALWAYS,
 )
-AT_REST: tuple[Invariant, ...] = (everybody_is_back, all_logs_are_alike)
+AT_REST: tuple[Invariant, ...] = (everybody_is_back, all_logs_are_alike, *promises.AT_REST)

@@ -7,8 +7,9 @@
       power_cut                            gone, and what was not flushed with it
       stop            SIGTERM              hands over what it leads, flushes, says goodbye
 
-The deciding code is the real broker's: `Replicas` and `Controller`. Around them stands here, on a
-virtual clock, what broker/process.py puts around them there: the same effects, retries and delays.
+The deciding code is the real broker's: `Replicas`, `Controller` and `Coordinator`. Around them
+stands here, on a virtual clock, what broker/process.py puts around them there: the same effects,
+retries and delays.
 
 Left out: configurations arrive at once, without notes in ZooKeeper; so does what a client knows of
 the cluster. A broker has one disk, and it does not fail.
@@ -25,12 +26,15 @@ from engine.controller import znodes
 from engine.controller.asks import Create, Delete, Exists, Refused, Work
 from engine.controller.controller import Controller
 from engine.controller.events import Rebalance, UncleanAllowed
+from engine.coordinator.coordinator import Coordinator
 from engine.errors import ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.replicas import Replicas
 from engine.sim.clock import Clock
 from engine.sim.controlling import Controlling
+from engine.sim.defects import SOUND, Defect
 from engine.sim.disk import Disk, Log
+from engine.sim.groups import Groups
 from engine.sim.keeper import Keeper, carry_out
 from engine.sim.network import Network
 from engine.sim.process import Line, Process
@@ -58,7 +62,7 @@ class Node:
         random: Random,
         config_of: Callable[[BrokerConfig, str], TopicConfig],
         emit: Callable[[int, Event], None],
-        kind: type[Replicas] = Replicas,  # what decides about replicas
+        defect: Defect = SOUND,
         **settings: str,
     ) -> None:
         self.id = broker
@@ -69,7 +73,7 @@ class Node:
         self.config = BrokerConfig.parse(given | settings)
         self._clock, self._network, self._random = clock, network, random
         self._config_of = config_of
-        self._emit, self._kind = emit, kind
+        self._emit, self._defect = emit, defect
 
     def now(self) -> int:
         return self._clock.now + self.skew
@@ -88,8 +92,17 @@ class Node:
         process = Process(self._clock, self._network, machine(self.id))
         emit = partial(self._emit, self.id)
         config_of = partial(self._config_of, self.config)
-        replicas = self._kind(self.config, [self.disk], self.now, emit)
-        self.life = Life(process, replicas, self.disk, self._random, emit, config_of, self._over)
+        replicas = self._defect.replicas(self.config, [self.disk], self.now, emit)
+        self.life = Life(
+            process,
+            replicas,
+            self.disk,
+            self._random,
+            emit,
+            config_of,
+            self._over,
+            self._defect.coordinator,
+        )
 
     def kill(self) -> None:
         self.running.process.kill()
@@ -128,6 +141,7 @@ class Life:
         emit: Emit,
         config_of: Callable[[str], TopicConfig],
         over: Callable[[], None],
+        coordinator: type[Coordinator],
     ) -> None:
         disk.emit = emit
         self.process = process
@@ -150,7 +164,10 @@ class Life:
         self._fetching = Fetching(process, self.replicas, self._address)
         self._syncing = Syncing(process, self.replicas, self.keeper)
         self.replicas.stirred += self._fetching.look, self._syncing.look
-        serving = Serving(process, self.replicas, self.metadata, self.controlling, random, emit)
+        self.groups = Groups(process, replicas, self.metadata, random, emit, coordinator)
+        serving = Serving(
+            process, replicas, self.metadata, self.controlling, self.groups, random, emit
+        )
         process.serve(serving.handle)
         self._look_after()
         self.keeper.connect()

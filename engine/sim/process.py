@@ -95,10 +95,10 @@ class Line:
         self._number = 0
         self._done: Reply | None = None  # while an answer is awaited
         self._until = 0
-        self._watched = False  # whether anybody looks at the clock
+        self._look_at: int | None = None  # when somebody looks at the clock
 
-    def ask(self, question: Any, done: Reply) -> None:
-        """`done` is given the answer, or None where there is none."""
+    def ask(self, question: Any, done: Reply, timeout: int | None = None) -> None:
+        """`done` is given the answer, or None where there is none; `timeout` if not the usual."""
         assert self._done is None, "one at a time"
         process = self._process
         if self._end is None:
@@ -107,11 +107,9 @@ class Line:
             self._end.broken = partial(process.do, self._broken, self._end)
         self._number += 1
         self._done = done
-        self._until = process.clock.now + self._timeout
+        self._until = process.clock.now + (timeout or self._timeout)
         self._end.send((self._number, question))
-        if not self._watched:
-            self._watched = True
-            process.after(self._timeout, self._look)
+        self._watch()
 
     def close(self) -> None:
         """Hang up. Whoever waits here is not interested any more."""
@@ -130,12 +128,18 @@ class Line:
 
     def _look(self) -> None:
         """Has the answer been waited for too long? One timer serves many questions."""
-        now, self._watched = self._process.clock.now, self._done is not None
-        if self._done is not None and now >= self._until:
-            self._watched = False
+        self._look_at = None
+        if self._done is None:
+            return
+        if self._process.clock.now >= self._until:
             self._fail()
-        elif self._watched:
-            self._process.after(self._until - now, self._look)
+        else:
+            self._watch()
+
+    def _watch(self) -> None:
+        if self._look_at is None or self._until < self._look_at:
+            self._look_at = self._until
+            self._process.after(self._until - self._process.clock.now, self._look)
 
     def _fail(self) -> None:
         done, self._done = self._done, None

@@ -16,6 +16,8 @@ from random import Random
 from typing import NamedTuple
 
 from engine.model import TopicPartition
+from engine.sim.crowd import COORDINATED, Crowd
+from engine.sim.crowd import MACHINES as MEMBERS
 from engine.sim.defects import SOUND, Defect
 from engine.sim.invariants import ALWAYS, AT_REST, Violation, check
 from engine.sim.storm import Storm
@@ -30,16 +32,21 @@ TURN = 500  # ms between two turns when all is calm
 TURNS = (10, 50, 200, 500, 1000)  # and in a storm
 BROKERS = (3, 3, 4)  # one run in three has a broker more than replicas, and so partitions can move
 REPLICAS = 3
-PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+TOPIC = "orders"
+PARTITIONS = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]
 CONFIG = {  # everything is a bit quicker than by default, so that much happens in a short run
     "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "4000",
     "replica.socket.timeout.ms": "3000",
     "replica.high.watermark.checkpoint.interval.ms": "1000",
     "controlled.shutdown.retry.backoff.ms": "1000",
+    "offsets.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "300",
+    "group.min.session.timeout.ms": "1000",
 }
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower gets on in small steps, or in one
-TOPIC = {"min_insync_replicas": "2", "flush_ms": "3000"}
+CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
+WITH_GROUP = 3, 1  # of three seeds one has a group: 1, 4, 7 ...
 PATIENCE = 4000  # ms until a connection is given up
 
 
@@ -66,9 +73,14 @@ class Run:
             seed, brokers, delay=(1, 5), config=config, patience=PATIENCE, defect=defect
         )
         self._end = BEGIN + round(seconds * 1000)
+        every, rest = WITH_GROUP
+        members = MEMBERS if seed % every == rest else ()
+        self._partitions = [*PARTITIONS, COORDINATED] if members else PARTITIONS
         self.workload = Workload(self.world, PARTITIONS, self._chance)
-        self.witness = Witness(self.world, PARTITIONS, self.workload)
-        self.storm = Storm(self.world, PARTITIONS, MACHINES, self._chance, defect.power)
+        self.crowd = Crowd(self.world, TOPIC, members, self._chance)
+        self.witness = Witness(self.world, self._partitions, self.workload, self.crowd)
+        clients = [*MACHINES, *members]
+        self.storm = Storm(self.world, self._partitions, clients, self._chance, defect.power)
         clock = self.world.clock
         for at, other in forks:
             clock.at(START + at, self._fork, other)
@@ -90,7 +102,9 @@ class Run:
     def _create(self) -> None:
         brokers = [*self.world.nodes]
         turns = [(brokers[each:] + brokers[:each])[:REPLICAS] for each in range(len(PARTITIONS))]
-        self.world.create("orders", turns, **TOPIC)
+        self.world.create(TOPIC, turns, **CONFIG_OF_TOPICS)
+        if self.crowd.machines:
+            self.world.create(COORDINATED.topic, turns[-1:], **CONFIG_OF_TOPICS)
 
     def _fork(self, seed: int) -> None:
         self.world.random.seed(seed)
@@ -102,12 +116,15 @@ class Run:
         check(self.witness, ALWAYS)
         if self.world.now < self._end:
             self.workload.go_on()
+            self.crowd.turn()
             self.storm.turn()
             self.world.clock.after(self._chance.choice(TURNS), self._turn)
         else:
             self.storm.is_over = True
             self.is_well = self._is_well()
             self.workload.read()
+            if not self.is_well:
+                self.crowd.turn(is_calm=True)
             self.storm.turn()
             self.world.clock.after(TURN, self._turn)
 

@@ -3,6 +3,7 @@
     from brokers   Fetch, ListOffsets, OffsetForLeaderEpoch     the handlers themselves
                    LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown
     from clients   Produce, Consume, Locate                     in short, without the bytes
+    from members   JoinGroup, OffsetCommit, ... to the group coordinator; FindCoordinator, Metadata
 
 What waits is the same as in the real broker: a Fetch for something to read, a Produce with acks=all
 for the in-sync replicas. Both look again when something happens to their partition.
@@ -14,20 +15,25 @@ from random import Random
 from typing import Any, NamedTuple, cast
 
 from kio.schema.fetch.v12.request import FetchRequest
+from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
+from kio.schema.metadata.v11.request import MetadataRequest
 from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
 
 from engine.broker.broker import Call
 from engine.broker.handlers import fetch, offsets
+from engine.broker.handlers import metadata as directory
 from engine.broker.metadata import Metadata
 from engine.broker.sessions import NO_SESSION, Session, Sessions
 from engine.config import BrokerConfig
 from engine.controller.events import ControlledShutdown
+from engine.coordinator.coordinator import HANDLERS
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.replication.reading import ANY_EPOCH, Read, Wanted
 from engine.replication.replicas import Replicas
 from engine.sim.controlling import Controlling
+from engine.sim.groups import Groups
 from engine.sim.process import Process, Reply
 from engine.storage.log import Emit
 from engine.wire.errors import RequestHeader
@@ -77,7 +83,7 @@ class Locate(NamedTuple):
 
 
 class Serving:
-    """Also what the handlers of Fetch and ListOffsets want to see of a broker."""
+    """Also what the handlers of Fetch, ListOffsets and Metadata want to see of a broker."""
 
     def __init__(
         self,
@@ -85,6 +91,7 @@ class Serving:
         replicas: Replicas,
         metadata: Metadata,
         controlling: Controlling,
+        groups: Groups,
         random: Random,
         emit: Emit,
     ) -> None:
@@ -108,6 +115,9 @@ class Serving:
             Produce: self._produce,
             Consume: self._consume,
             Locate: self._locate,
+            MetadataRequest: partial(self._at_once, directory.handle),
+            FindCoordinatorRequest: groups.find,
+            **dict.fromkeys(HANDLERS, groups.ask),
         }
 
     def handle(self, request: Any, reply: Reply) -> None:

@@ -18,10 +18,12 @@ from typing import NamedTuple
 
 from engine.controller import znodes
 from engine.controller.znodes import PartitionState
+from engine.coordinator.records import GroupValue
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Delivery
+from engine.sim.crowd import Crowd
 from engine.sim.disk import Log, Stored
 from engine.sim.node import Life
 from engine.sim.workload import Workload
@@ -45,11 +47,16 @@ class Acknowledged(NamedTuple):
 
 class Witness:
     def __init__(
-        self, world: World, partitions: Sequence[TopicPartition], workload: Workload
+        self,
+        world: World,
+        partitions: Sequence[TopicPartition],
+        workload: Workload,
+        crowd: Crowd,
     ) -> None:
         self.world = world
         self.partitions = partitions
         self.workload = workload
+        self.crowd = crowd
         self.news: Sequence[Happened] = ()  # events since the last look
         self.states: dict[TopicPartition, PartitionState] = {}  # as ZooKeeper has them
         self.replicas: list[Replica] = []
@@ -58,6 +65,7 @@ class Witness:
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {
             each: [] for each in partitions
         }
+        self.generation = GroupValue()  # of the group, as its committed log has it
         self.memory: dict[object, int] = {}  # what an invariant wants to compare with later
         self._told = 0
         self._open: list[Delivery] = []

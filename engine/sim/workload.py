@@ -28,8 +28,9 @@ WAITING = 20  # records of the producer that may be under way; no more are sent
 class Reader:
     """Reads one partition, of its leader, and goes on when it can't."""
 
-    def __init__(self, client: Client, partition: TopicPartition) -> None:
+    def __init__(self, client: Client, partition: TopicPartition, start: int = 0) -> None:
         self.partition = partition
+        self.start = start
         self.rows: list[Row] = []
         self.refused: ErrorCode | None = None  # for good: what it wants next is not there
         self._epoch = -1  # the newest that it knows
@@ -40,7 +41,7 @@ class Reader:
 
     @property
     def position(self) -> int:
-        return self.rows[-1].offset + 1 if self.rows else 0
+        return self.rows[-1].offset + 1 if self.rows else self.start
 
     def poll(self) -> None:
         """Who leads is asked again from time to time: one who has ceased to may not know it."""

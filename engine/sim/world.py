@@ -117,7 +117,7 @@ class World:
             self.random,
             self._config_of,
             self._note,
-            self._defect.replicas,
+            self._defect,
             **given,
         )
         self.start(broker)
@@ -314,6 +314,10 @@ class World:
     def _tell(self, kind: str, **facts: Any) -> None:
         """What was done to the cluster, and not by it."""
         self._note(NOBODY, Event(kind, self.clock.now, facts))
+
+    def tell(self, event: Event) -> None:
+        """What a client has to tell."""
+        self._note(NOBODY, event)
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))

@@ -23,6 +23,8 @@ FOUND = {
     "unfenced": Expected(60, "epochs_only_grow"),
     "cut-to-high-watermark": Expected(20, "no_acknowledged_record_is_lost"),
     "elect-anybody": Expected(20, "no_acknowledged_record_is_lost"),
+    "generation-unchecked": Expected(5, "commits_of_the_past_are_refused"),
+    "commit-at-once": Expected(40, "committed_offsets_survive"),
     "last-replica-standing": Expected(10, "no_acknowledged_record_is_lost"),
     "back-too-soon": Expected(30, "no_acknowledged_record_is_lost"),
 }

@@ -36,7 +36,7 @@ def story(recipe):
 def test_every_kind_of_harm_comes_over_them():
     """Or these runs would say little."""
     kinds, acknowledged = set(), 0
-    for seed in range(20):
+    for seed in range(30):
         run = Run(seed)
         run.go()
         kinds |= {each.event.kind for each in run.world.events}
@@ -47,4 +47,4 @@ def test_every_kind_of_harm_comes_over_them():
         "log.truncated", "isr.changed", "isr.refused", "controller.refused", "leader.elected",
         "reassignment.done",
     }  # fmt: skip
-    assert acknowledged > 20 * 50
+    assert acknowledged > 30 * 50

@@ -27,6 +27,7 @@ from kio.schema.offset_fetch.v7 import request as fetch_v7
 from engine.client.asking import Ask
 from engine.client.consuming.coordinating import ELSEWHERE, Coordinating
 from engine.client.consuming.membership import Membership
+from engine.client.consuming.rounds import Identity
 from engine.client.consuming.states import State
 from engine.client.view import View
 from engine.config.consumer import ConsumerConfig
@@ -36,6 +37,7 @@ from engine.wire.apis import Api
 
 OFFSETS = "offsets"  # their lane: a JoinGroup that waits for others must not hold up a commit
 NO_OFFSET = -1
+OVER = "the group is being rebalanced, or was: poll(), then commit what is still assigned"
 
 
 class Committed(NamedTuple):
@@ -71,6 +73,7 @@ class _Job:
 
 @dataclass(eq=False)
 class _Commit(_Job):
+    identity: Identity  # that we had when it was asked for
     offsets: Offsets
     then: Callable[[Codes | KafkaError], None]
 
@@ -100,7 +103,8 @@ class Committing:
     ) -> None:
         """Of values that are (offset, epoch, metadata)."""
         rows = {each: Committed(*value) for each, value in offsets.items()}
-        self._jobs.append(_Commit(now + self._patience, rows, then))
+        identity = self._membership.identity
+        self._jobs.append(_Commit(now + self._patience, identity, rows, then))
 
     def fetch(
         self,
@@ -123,6 +127,9 @@ class Committing:
             self._jobs.remove(job)
             why = "the group's coordinator did not do it within default.api.timeout.ms"
             job.then(KafkaError(ErrorCode.request_timed_out, why))
+        for job in [each for each in self._jobs if self._is_over(each)]:
+            self._jobs.remove(job)
+            job.then(KafkaError(ErrorCode.rebalance_in_progress, OVER))
         while self._jobs and now >= self._not_before:
             try:
                 coordinator = self._coordinating.find()
@@ -130,6 +137,14 @@ class Committing:
             except KafkaError as error:
                 self._jobs.popleft().then(error)
         return ()
+
+    def _is_over(self, job: _Commit | _Fetch) -> bool:
+        """Another generation has begun meanwhile, and what it commits may be another's by now."""
+        return (
+            isinstance(job, _Commit)
+            and job.identity != self._membership.identity
+            and not self._membership.owned.issuperset(job.offsets)
+        )
 
     def _ask(self, coordinator: int) -> Iterable[Ask]:
         first = self._jobs[0]
@@ -187,8 +202,7 @@ class Committing:
         self._membership.told(code, ask.about, now)
         if is_over:
             code = ErrorCode.rebalance_in_progress
-        why = "the group is being rebalanced, or was: poll(), then commit what is still assigned"
-        self._finish(lambda job: job.then(KafkaError(code, why)))
+        self._finish(lambda job: job.then(KafkaError(code, OVER)))
 
     def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
         if error.code == ErrorCode.unsupported_version:

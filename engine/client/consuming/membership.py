@@ -182,6 +182,7 @@ class Membership(Rounds):
             if self._fresh == view.version:
                 return
         self._joined, self._asked = self._topics, True
+        self._nameless = not (self.identity.member_id or self.identity.instance_id)
         patience = self._config.max_poll_interval_ms / 1000
         request = JoinGroupRequest(
             group_id=self.identity.group,

@@ -79,6 +79,7 @@ class Rounds:
         self._open = 0  # orders that are not done
         self._round = 0
         self._asked = False  # in this round and state, and not answered yet
+        self._nameless = False  # the last JoinGroup was: its answer brings a name
         self._not_before = 0.0  # is the next JoinGroup sent
         self._again = ""  # why there has to be another round
         self._fresh: int | None = None  # the view has to be newer than this before we join
@@ -151,8 +152,7 @@ class Rounds:
             return
         self._open -= len(self.orders)
         self.orders.clear()
-        is_nameless = not (self.identity.member_id or self.identity.instance_id)
-        if self.state is State.JOINING and self._asked and is_nameless:
+        if self.state is State.JOINING and self._asked and self._nameless:
             self._leaving += 1  # we are being given a name that others would wait for
         self._round += 1
         self._not_before = now + pause

@@ -254,3 +254,23 @@ def test_who_knows_that_it_is_out_does_not_even_ask(world):
     asked = app.asked.count("OFFSET_COMMIT")
     assert code(world, app.commit({T0: 5})) == ErrorCode.unknown_member_id
     assert app.asked.count("OFFSET_COMMIT") == asked
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_again_by_who_lost_the_partition(world):
+    """Its fate is not known, and meanwhile another member reads on from there."""
+    shared = TopicPartition("t", 3)
+    first = world.app("a")
+    world.settle()
+    world.run(1)
+    world.frozen.add(1)
+    told = first.commit({shared: 5})
+    world.run(0.5)
+    world.move(2)
+    second = world.app("b")
+    world.until(lambda: world.is_stable and shared in second.owned)
+
+    second.commit({shared: 9})
+    world.run(40)
+
+    assert world.group.offsets.stored[shared].offset == 9
+    assert [each.code for each in told] == [ErrorCode.rebalance_in_progress]

@@ -350,3 +350,19 @@ def test_whatever_it_is_in_it_can_get_out():
     while more := {was for to in reached for was in states.BEFORE[to]} - reached:
         reached |= more
     assert reached == set(State)
+
+
+def test_who_hangs_while_it_joins_again_can_leave_in_the_end(world):
+    """It has a name already, and so waits for none that the answer might bring."""
+    one = world.app("one", max_poll_interval_ms=5_000)
+    world.settle()
+    two = world.app("two", max_poll_interval_ms=60_000)
+    world.settle()
+    two.is_polling = False  # so that whoever joins again has to wait
+    world.app("three")
+    world.until(lambda: one.state is State.JOINING)
+    one.is_polling = False
+    world.until(lambda: one.membership.exceeded)
+    one.is_polling = two.is_polling = True
+    one.close()
+    world.until(lambda: one.membership.has_left, limit=20)

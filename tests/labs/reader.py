@@ -1,0 +1,42 @@
+"""A lab read by nobody: its cells run one after the other, as a kernel would run them."""
+
+import ast
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from engine import Cluster
+
+
+class Reader:
+    def __init__(self, path: Path) -> None:
+        self.notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+        self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
+        self.names: dict[str, Any] = {}  # what the cells have made
+        self.clusters: list[Cluster] = []
+
+    def cell(self, name: str) -> Any:
+        return next(cell for cell in self.cells if cell.id == name)
+
+    def run(self, cell: Any) -> tuple[str, Any]:
+        """What a cell prints, and the value it ends in."""
+        tree = ast.parse(cell.source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        printed, value = StringIO(), None
+        try:
+            with redirect_stdout(printed):
+                exec(compile(tree, cell.id, "exec"), self.names)
+                if isinstance(last, ast.Expr):
+                    value = eval(compile(ast.Expression(last.value), cell.id, "eval"), self.names)
+        finally:
+            cluster = self.names.get("cluster")
+            if isinstance(cluster, Cluster) and cluster not in self.clusters:
+                self.clusters.append(cluster)
+        return printed.getvalue(), value
+
+    def close(self) -> None:
+        for cluster in self.clusters:
+            cluster.stop()

@@ -1,0 +1,133 @@
+"""00_start, as it is saved and as it is run: cold, twice, and by whoever skips and goes back."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from engine.cluster.state import Status
+from tests.interop.watch import until
+from tests.labs.reader import Reader
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB = ROOT / "labs" / "00_start.ipynb"
+WIDGETS = {"view", "log", "bytes", "predict", "cost", "exercise"}  # cells that show one
+SAVED = 400_000  # bytes, pictures included
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    monkeypatch.syspath_prepend(str(LAB.parent))
+    reader = Reader(LAB)
+    yield reader
+    reader.close()
+
+
+# -- as it is saved --------------------------------------------------------------------------
+
+
+def test_it_reads_well_where_nothing_runs() -> None:
+    reader = Reader(LAB)
+    assert "widgets" not in reader.notebook.metadata
+    assert [cell.execution_count for cell in reader.cells] == [*range(1, len(reader.cells) + 1)]
+    for cell in reader.cells:
+        kinds = {kind for it in cell.outputs for kind in it.get("data", {})}
+        assert ("image/png" in kinds) == (cell.id in WIDGETS)
+        assert kinds <= {"image/png", "text/plain"}
+        assert not any(it.output_type == "error" for it in cell.outputs)
+    assert LAB.stat().st_size < SAVED
+
+
+def test_a_cell_has_one_idea_and_one_to_five_lines() -> None:
+    for cell in Reader(LAB).cells:
+        assert 1 <= len([line for line in cell.source.splitlines() if line.strip()]) <= 5
+
+
+def test_only_pictures_are_not_compared() -> None:
+    spared = {
+        it.id for it in Reader(LAB).cells if "nbval-ignore-output" in it.metadata.get("tags", [])
+    }
+    assert spared == WIDGETS
+
+
+# -- as it is run ----------------------------------------------------------------------------
+
+
+def test_cells_may_run_again_and_out_of_order(reader: Reader) -> None:
+    for cell in reader.cells:
+        reader.run(cell)
+    cluster, victim = reader.names["cluster"], reader.names["leader"]
+    assert cluster.state().brokers[victim].status is Status.DOWN
+    first = reader.names["guess"]
+
+    for name in ("outcome", "exercise", "read", "log", "bytes", "cost", "view", "record", "read"):
+        reader.run(reader.cell(name))
+    assert reader.run(reader.cell("read"))[1] == b"two teas"
+
+    reader.run(reader.cell("predict"))
+    asked_again = reader.names["guess"]
+    assert asked_again is not first
+    asked_again.choose("1 It is lost")
+    assert reader.run(reader.cell("outcome"))[1].right is False
+
+    for name in ("cluster", "record", "read"):  # a fresh start beside the old one
+        *_, value = reader.run(reader.cell(name))
+    assert value == b"two teas"
+    assert reader.names["cluster"] is not cluster
+
+
+def test_the_leader_is_killed_and_the_exercise_is_done_by_hand(reader: Reader) -> None:
+    for name in ("cluster", "view", "record", "predict", "kill"):
+        reader.run(reader.cell(name))
+    view, guess, cluster = (reader.names[name] for name in ("view", "guess", "cluster"))
+    guess.choose("1 It survives")  # late, but nothing is told yet
+    assert reader.run(reader.cell("read"))[1] == b"two teas"
+    assert reader.run(reader.cell("outcome"))[1].right is True
+    _, exercise = reader.run(reader.cell("exercise"))
+    assert not exercise.passed
+    victim = reader.names["leader"]
+    assert exercise.missing == f"broker {victim} does not answer"
+    view.look()
+    assert "Lost: nothing." in view.picture["cost"].label
+
+    view.do("restart", str(victim))
+
+    until(exercise.check)
+    assert view.trouble == ""
+    reader.run(reader.cell("kill"))
+    assert cluster.state().brokers[reader.names["leader"]].status is Status.DOWN
+
+
+def marked(mark: str) -> list[str]:
+    """The processes that were started with this mark: ps shows their environment, too."""
+    told = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True).stdout
+    return [line for line in told.splitlines() if mark in line and "<defunct>" not in line]
+
+
+def visible(folder: Path) -> set[Path]:
+    """What a learner sees of it; a kernel leaves caches."""
+    return {path for path in folder.iterdir() if path.name[0] not in "._"}
+
+
+def test_a_cold_run_passes_and_leaves_nothing(tmp_path: Path) -> None:
+    mark, scratch = f"BROKERLAB_RUN={uuid4().hex}", tmp_path / "scratch"
+    scratch.mkdir()
+    before = visible(LAB.parent)
+    name, value = mark.split("=")
+    environment = {**os.environ, name: value, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+    options = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
+    options += ["-o", f"cache_dir={tmp_path / 'cache'}"]
+    command = [sys.executable, "-m", "pytest", "-q", *options, str(LAB)]
+
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stdout
+    until(lambda: not marked(mark))
+    until(lambda: not list(scratch.glob("brokerlab-*")))
+    assert visible(LAB.parent) == before

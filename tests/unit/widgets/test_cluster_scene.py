@@ -1,0 +1,205 @@
+"""The whole picture: one glance tells who is alive, who leads, what is committed, what it cost."""
+
+import json
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from engine.cluster.state import GroupState
+from tests.unit.widgets.cluster import Cluster, partition, state, topic
+from widgets.cluster_scene import about, picture
+from widgets.cluster_view import FAULTS, TIME, ClusterView
+from widgets.moment import Moment
+from widgets.reel import Live
+from widgets.scene import width_of
+
+SIZES = {"soft": 11, "tiny": 10, "small": 11.5, "head": 14, "letter": 10}
+
+
+def drawn(cluster, **facts):
+    reel = Live(cluster)
+    return picture(Moment(reel, reel.end, True, FAULTS | TIME, **facts))
+
+
+def siblings(shapes):
+    yield shapes
+    for shape in shapes:
+        if isinstance(shape.content, tuple):
+            yield from siblings(shape.content)
+
+
+def extents(shapes, x=0, y=0):
+    """Every text with the room it takes, by an estimate that is rather too wide."""
+    for shape in shapes:
+        if shape.kind == "text":
+            left, top, anchor = (*shape.where, -1)[:3]
+            size = next((SIZES[each] for each in shape.look.split() if each in SIZES), 12)
+            width = width_of(shape.content, size)
+            begin = x + left - {-1: 0, 0: width / 2, 1: width}[anchor]
+            yield shape, begin, y + top, begin + width
+        elif shape.kind == "group":
+            yield from extents(shape.content, x + shape.where[0], y + shape.where[1])
+
+
+def clusters():
+    many = {f"{count} partitions": Cluster(partitions=topic("orders", count)) for count in COUNTS}
+    wide = {f"{count} brokers": Cluster(brokers=count) for count in (1, 2, 5, 7, 12)}
+    nothing = {"no topic": Cluster(partitions={})}
+    broken = Cluster()
+    broken.kill(2)
+    broken.pause(3)
+    broken.cut(1, 3)
+    broken.pass_time(1000)
+    return many | wide | nothing | {"broken": broken}
+
+
+COUNTS = (1, 3, 12, 60, 1000)
+
+
+@pytest.fixture(params=clusters().items(), ids=lambda it: it[0])
+def scene(request):
+    return drawn(request.param[1])
+
+
+def test_keys_are_unique_among_siblings(scene):
+    for shapes in siblings(scene.shapes):
+        assert max(Counter(shape.key for shape in shapes).values(), default=1) == 1
+
+
+def test_all_that_can_be_clicked_has_a_label(scene):
+    assert [shape for shape in scene.all() if shape.does]
+    assert not [shape.key for shape in scene.all() if shape.does and not shape.label]
+
+
+def test_every_act_is_one_of_the_widgets(scene):
+    acts = {act.name for shape in scene.all() for act in shape.acts}
+    assert acts <= ClusterView.ACTS
+
+
+def test_texts_stay_inside_the_picture(scene):
+    for shape, left, bottom, right in extents(scene.shapes):
+        assert left >= 0, shape
+        assert right <= scene.width + 2, shape
+        assert bottom <= scene.height, shape
+
+
+def test_texts_do_not_cover_each_other(scene):
+    for one, other in combinations(extents(scene.shapes), 2):
+        (first, left, y, right), (second, begin, below, end) = one, other
+        if abs(y - below) < 9 and left < end - 4 and begin < right - 4:
+            pytest.fail(f"{first.content!r} and {second.content!r}")
+
+
+def test_sixty_partitions_are_small_enough_for_a_notebook():
+    ends = {"ends": (123_456, 123_450, 123_456), "committed": 123_450}
+    partitions = {
+        key: partition(number % 3 + 1, **ends) for number, key in enumerate(topic("clicks", 60))
+    }
+    view = ClusterView(Cluster(partitions=partitions))
+    assert len(json.dumps(view.get_state(), default=str)) < 60_000
+
+
+def test_a_thousand_partitions_are_counted():
+    scene = drawn(Cluster(partitions=topic("orders", 1000)))
+    assert len(scene.all()) < 250
+    assert "broker 1: leads 334 of 1000 partitions" in {shape.label for shape in scene.all()}
+
+
+def test_one_topic_can_be_looked_at_alone():
+    cluster = Cluster(partitions=topic("orders", 3) | topic("clicks", 900))
+    labels = {shape.label for shape in drawn(cluster, topic="orders").all()}
+    assert "orders-0: leader, end 10, committed 10" in labels
+    assert not [label for label in labels if "clicks" in label]
+
+
+def test_kafkas_own_topics_are_one_line():
+    cluster = Cluster(partitions=topic("orders", 3) | topic("__consumer_offsets", 50))
+    scene = drawn(cluster)
+    lines = [it.content for it in scene.all() if it.key == "internal"]
+    assert lines[0].startswith("__consumer_offsets: leads 17 of 50")
+    assert "3 partitions" in scene.title
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "acts"),
+    [
+        (None, "up", ["kill", "pause", "restart"]),
+        ("kill", "killed", ["restart"]),
+        ("pause", "paused", ["resume", "kill"]),
+    ],
+)
+def test_a_broker_offers_what_can_be_done_to_it_now(fault, status, acts):
+    cluster = Cluster()
+    if fault:
+        getattr(cluster, fault)(2)
+    broker = drawn(cluster)["broker 2"]
+    assert broker.label == f"broker 2: {status}, leads 1"
+    assert [act.name for act in broker.acts] == acts
+    assert {act.on for act in broker.acts} == {"2"}
+
+
+def test_alive_paused_and_dead_differ_in_shape():
+    cluster = Cluster()
+    cluster.kill(2)
+    cluster.pause(3)
+    scene = drawn(cluster)
+    lights = [
+        [part.kind for part in scene[f"broker {number}"].content if part.key in {"light", "cross"}]
+        for number in (1, 2, 3)
+    ]
+    assert lights == [["circle"], ["circle", "path"], ["path"]]
+
+
+def test_the_controller_wears_the_crown():
+    scene = drawn(Cluster())
+    assert scene["broker 1"].label.endswith(", controller")
+    assert "♛" in [part.content for part in scene["broker 1"].content]
+    assert "/controller → broker 1 · epoch 1" in scene["zookeeper"].label
+
+
+def test_the_header_says_what_is_there_and_what_is_missing():
+    cluster = Cluster()
+    reel = Live(cluster)
+    assert about(Moment(reel, reel.end, True)) == "orders · 3 partitions · replication 3"
+    cluster.kill(2)
+    reel.look()
+    assert about(Moment(reel, reel.end, True)).endswith("replication 3 · 1 without a leader")
+
+
+def test_groups_and_their_lag_are_told():
+    group = GroupState(1, 0, "Stable", 0, 1, "range", None, {}, {"orders-0": 4, "orders-1": 10})
+    scene = drawn(Cluster(groups={"g1": group}))
+    assert scene["consumers"].label == "consumer groups: g1: 0 members · Stable · lag 6"
+
+
+def test_the_rate_is_that_of_the_last_second():
+    cluster = Cluster()
+    reel = Live(cluster)
+    cluster.pass_time(5000)
+    cluster.set_partitions(orders_0=partition(1, ends=(30, 30, 30)))
+    reel.look()
+    scene = picture(Moment(reel, reel.end, True))
+    assert scene["producers"].label == "producers: 50 records · 20 a second"
+
+
+def test_what_happened_is_read_aloud():
+    cluster = Cluster()
+    cluster.kill(2)
+    assert drawn(cluster).says == "broker 2 killed (SIGKILL)"
+
+
+def test_the_same_moment_makes_the_same_picture():
+    cluster = Cluster()
+    assert drawn(cluster).rows() == drawn(cluster).rows()
+
+
+def test_it_draws_without_a_page():
+    svg = drawn(Cluster()).svg()
+    assert "broker 1" in svg
+    assert "<svg" in svg
+
+
+def test_no_brokers_no_picture_of_them():
+    assert state(brokers=0).brokers == {}
+    assert drawn(Cluster(brokers=0, partitions={})).shapes

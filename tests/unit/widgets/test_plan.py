@@ -1,0 +1,54 @@
+"""Where everybody stands: nobody on top of another, everybody inside."""
+
+from itertools import combinations
+
+import pytest
+
+from widgets.plan import KEEPER, MOST, WIDTH, Plan
+
+
+def overlap(one, other):
+    return (
+        one.x < other.right
+        and other.x < one.right
+        and one.y < other.bottom
+        and other.y < one.bottom
+    )
+
+
+@pytest.mark.parametrize("count", range(1, 13))
+def test_cards_stand_side_by_side_and_within_the_width(count):
+    plan = Plan(tuple(range(1, count + 1)), 78)
+    boxes = [KEEPER, plan.producers, plan.consumers, *map(plan.box, plan.brokers)]
+    assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
+    for box in boxes:
+        assert box.x >= 0
+        assert box.right <= WIDTH
+        assert box.bottom <= plan.height
+
+
+@pytest.mark.parametrize("count", range(1, MOST + 1))
+def test_in_one_row_every_two_are_linked(count):
+    plan = Plan(tuple(range(1, count + 1)), 78)
+    assert len(plan.pairs()) == count * (count - 1) // 2
+
+
+@pytest.mark.parametrize("count", range(3, MOST + 1))
+def test_arcs_end_above_the_clients(count):
+    plan = Plan(tuple(range(1, count + 1)), 78)
+    for one, other in plan.pairs():
+        assert plan.middle(one, other)[1] < plan.clients
+
+
+def test_a_way_leads_from_one_to_the_other():
+    plan = Plan((1, 2, 3), 78)
+    first, second = plan.box(1), plan.box(2)
+    assert plan.way(1, 2).startswith(f"M{first.right:.1f} ")
+    assert plan.way(2, 1).startswith(f"M{second.x:.1f} ")
+    assert plan.way(3, 1).startswith(f"M{plan.box(3).middle:.1f} {plan.box(3).bottom:.1f}")
+
+
+def test_a_broker_that_is_added_takes_its_place():
+    three, four = Plan((1, 2, 3), 78), Plan((1, 2, 3, 4), 78)
+    assert three.box(3).x < four.box(4).x
+    assert four.box(1).width < three.box(1).width

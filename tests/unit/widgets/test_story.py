@@ -1,0 +1,163 @@
+"""Events become lines that a learner can read, and spans without service."""
+
+import pytest
+
+from engine.model import TopicPartition
+from tests.unit.widgets.cluster import START, event
+from widgets.story import Story
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def told(*events):
+    story = Story()
+    story.add(events)
+    return story
+
+
+def leads(at, broker, epoch=0, topic="orders", partition=0):
+    where = {"topic": topic, "partition": partition}
+    return event(
+        "replica.role", at, broker, **where, role="leader", leader=broker, leader_epoch=epoch
+    )
+
+
+def elected(
+    at, leader, epoch, *, was=-1, topic="orders", partition=0, reason="offline", clean=True
+):
+    where = {"topic": topic, "partition": partition, "leader": leader, "leader_epoch": epoch}
+    more = {"was": was, "isr": [leader], "reason": reason, "clean": clean}
+    return event("leader.elected", at, 1, **where, **more)
+
+
+@pytest.mark.parametrize(
+    ("happened", "words"),
+    [
+        (event("broker.started", broker=1, pid=41), "broker 1 started, pid 41"),
+        (event("broker.killed", broker=2), "broker 2 killed (SIGKILL)"),
+        (event("broker.died", broker=2, reason="disk {full}"), "broker 2 died: disk {full}"),
+        (event("broker.paused", broker=3), "broker 3 paused (SIGSTOP)"),
+        (event("broker.resumed", broker=3), "broker 3 goes on"),
+        (event("broker.stopped", broker=3, code=0), "broker 3 stopped in good order"),
+        (event("broker.down", broker=3), "broker 3 is gone from ZooKeeper"),
+        (event("controller.elected", broker=1, epoch=7), "broker 1 is controller, epoch 7"),
+        (event("link.cut", one=1, other="zookeeper", both=True), "link 1 – ZooKeeper cut"),
+        (event("link.slowed", one=1, other=2, ms=300), "link 1 – 2 slowed by 300 ms"),
+        (event("link.healed"), "every link is whole again"),
+        (event("topic.created", topic="orders"), "topic orders created"),
+        (elected(0, 3, 4), "new leader: orders-0 nobody → 3, epoch 4"),
+        (elected(0, -1, 4), "new leader: orders-0 nobody → nobody, epoch 4"),
+        (
+            event("isr.changed", topic="orders", partition=1, was=[3, 1, 2], isr=[3, 1]),
+            "in sync: orders-1 [1 2 3] → [1 3]",
+        ),
+        (
+            event("log.truncated", broker=1, topic="orders", partition=1, was=9, end_offset=7),
+            "log cut back to the leader's: orders-1 9 → 7",
+        ),
+    ],
+    ids=lambda it: getattr(it, "kind", ""),
+)
+def test_each_kind_has_its_words(happened, words):
+    assert [line.words for line in told(happened).lines] == [words]
+
+
+def test_an_unclean_election_is_a_warning():
+    (line,) = told(elected(0, 3, 4, clean=False)).lines
+    assert line.words.startswith("UNCLEAN election, records may be lost: orders-0")
+
+
+def test_what_the_controller_does_at_once_is_one_line():
+    story = told(*(elected(each, 3, 4, partition=each) for each in range(30)))
+    (line,) = story.lines
+    assert line.words.endswith("and 27 more")
+    assert line.short == "election ×30"
+
+
+def test_what_happens_later_is_another_line():
+    assert len(told(elected(0, 3, 4), elected(5000, 2, 5)).lines) == 2
+
+
+def test_topics_of_kafkas_own_make_no_lines():
+    name = "__consumer_offsets"
+    assert told(event("topic.created", topic=name), elected(0, 1, 1, topic=name)).lines == []
+
+
+def test_the_first_leaders_of_a_topic_are_no_news():
+    assert told(elected(0, 1, 0, reason="new")).lines == []
+
+
+def test_a_broker_that_is_known_to_be_dead_does_not_die_again():
+    story = told(event("broker.killed", broker=2), event("broker.died", 5, broker=2, reason="x"))
+    assert [line.kind for line in story.lines] == ["broker.killed"]
+
+
+def test_an_outage_lasts_from_the_kill_until_every_partition_is_served_again():
+    story = told(
+        leads(0, 2),
+        leads(0, 2, partition=1),
+        leads(0, 1, partition=2),
+        event("controller.elected", 1, 1, broker=1, epoch=1),
+        event("broker.killed", 100, broker=2),
+        event("broker.down", 2100, 1, broker=2),
+        leads(2150, 3, epoch=1),
+    )
+    (outage,) = story.outages
+    assert outage.partitions == (ORDERS, TopicPartition("orders", 1))
+    assert (outage.began, outage.expired) == (START + 100, START + 2100)
+    assert outage.ended is None
+
+    story.add([leads(2170, 1, epoch=1, partition=1)])
+
+    assert outage.ended == START + 2170
+
+
+def test_a_dead_controllers_session_is_over_when_the_next_takes_office():
+    story = told(
+        leads(0, 2),
+        event("controller.elected", 0, 2, broker=2, epoch=1),
+        event("broker.killed", 100, broker=2),
+        event("controller.elected", 1900, 1, broker=1, epoch=2),
+    )
+    assert story.outages[0].expired == START + 1900
+
+
+def test_who_led_nothing_leaves_no_gap():
+    assert told(leads(0, 1), event("broker.killed", 9, broker=2)).outages == []
+
+
+def test_a_short_pause_ends_when_the_leader_goes_on():
+    story = told(
+        leads(0, 2), event("broker.paused", 100, broker=2), event("broker.resumed", 900, broker=2)
+    )
+    assert story.outages[0].ended == START + 900
+
+
+def test_a_leader_that_wakes_after_the_election_does_not_end_the_outage_again():
+    story = told(
+        leads(0, 2),
+        event("broker.paused", 100, broker=2),
+        leads(2000, 3, epoch=1),
+        event("broker.resumed", 5000, broker=2),
+    )
+    assert story.outages[0].ended == START + 2000
+
+
+def test_who_is_killed_while_paused_is_as_absent_as_before():
+    story = told(
+        leads(0, 2), event("broker.paused", 100, broker=2), event("broker.killed", 200, broker=2)
+    )
+    (outage,) = story.outages
+    assert (outage.began, outage.cause) == (START + 100, "killed")
+
+
+def test_an_old_story_does_not_make_a_leader():
+    story = told(leads(0, 3, epoch=5), leads(1, 2, epoch=4))
+    assert story.leader(ORDERS) == 3
+
+
+def test_the_last_word_about_a_broker():
+    story = told(event("broker.started", 0, broker=2, pid=1), event("broker.killed", 50, broker=2))
+    assert story.last_word(2, START + 20).kind == "broker.started"
+    assert story.last_word(2, START + 60).kind == "broker.killed"
+    assert story.last_word(1, START + 60) is None

@@ -1,0 +1,119 @@
+"""Time as a line: marks that can be told apart, and a head where it belongs."""
+
+from itertools import pairwise
+
+import pytest
+
+from engine.cluster.recording import Recording
+from tests.unit.widgets.cluster import START, Cluster, event, state
+from widgets import timeline
+from widgets.moment import Moment
+from widgets.reel import Live, Reel
+from widgets.scene import width_of
+
+ACTS = frozenset({"seek", "goto", "back", "forward"})
+
+
+def moment(*events, lasted=10_000, at=None):
+    film = Recording(
+        [state(at=START), state(at=START + lasted)],
+        [each._replace(number=place + 1) for place, each in enumerate(events)],
+    )
+    return Moment(Reel(film), START + (lasted if at is None else at), False, ACTS)
+
+
+def drawn(told):
+    return {shape.key: shape for shape in timeline.drawn(told, 24, 0, 952)}
+
+
+def test_a_film_fills_the_line_and_a_live_run_leaves_room():
+    assert timeline.axis(0, 16_000, False, 0, 100) == (0, 16_000, 0, 100)
+    assert timeline.axis(0, 16_000, True, 0, 100) == (0, 20_000, 0, 100)
+    assert timeline.axis(0, 9 * 3_600_000 + 1, True, 0, 100).span == 10 * 3_600_000
+
+
+def test_a_place_and_a_time_are_the_same_thing():
+    axis = timeline.axis(START, START + 10_000, False, 24, 952)
+    for share in (0, 0.25, 1):
+        assert axis.place(axis.time(share)) == pytest.approx(24 + 952 * share)
+    assert axis.place(START - 1) == 24
+    assert axis.time(7) == START + 10_000
+
+
+def test_the_head_stands_where_the_moment_is():
+    shapes = drawn(moment(at=5000))
+    assert shapes["head"].where[0] == 24 + 952 / 2
+    assert shapes["clock"].content == "5.0 s"
+    assert shapes["past"].where[2] == shapes["head"].where[0]
+
+
+def test_faults_and_elections_are_marks_that_lead_there():
+    shapes = drawn(moment(event("broker.killed", 2000, broker=2)))
+    mark = shapes[f"mark broker.killed {START + 2000}"]
+    assert mark.label == "2.00 s: broker 2 killed (SIGKILL)"
+    assert [act.name for act in mark.acts] == ["goto"]
+
+
+def test_the_head_can_be_gripped_where_something_just_happened():
+    told = moment(
+        event("broker.paused", 2000, broker=2), event("broker.killed", 5000, broker=2), at=5010
+    )
+    order = list(drawn(told))  # what is drawn later lies above
+    gripped, other = f"mark broker.killed {START + 5000}", f"mark broker.paused {START + 2000}"
+    assert order.index(gripped) < order.index("timeline") < order.index(other)
+
+
+def test_marks_close_to_each_other_are_one_and_the_heaviest_shows():
+    told = moment(
+        event("broker.started", 2000, broker=1, pid=1), event("broker.killed", 2010, broker=2)
+    )
+    found = [it for key, it in drawn(told).items() if key.startswith("mark ")]
+    (mark,) = found
+    assert mark.label.endswith("broker 2 killed (SIGKILL), and 1 more")
+    assert "kill 2 +1" in [shape.content for shape in mark.content]
+
+
+def test_labels_give_way_to_each_other_and_to_the_clock():
+    crowd = [event("broker.killed", 300 * each, broker=each) for each in range(30)]
+    told = moment(*crowd, at=5000)
+    spans = []
+    for key, shape in drawn(told).items():
+        if key.startswith("mark "):
+            for part in shape.content:
+                if part.key == "label":
+                    half = width_of(part.content, 10) / 2
+                    spans.append((shape.where[0] - half, shape.where[0] + half))
+    assert len(spans) > 3
+    assert all(left[1] <= right[0] for left, right in pairwise(sorted(spans)))
+    head = drawn(told)["head"].where[0]
+    assert not [span for span in spans if span[0] < head + 20 and span[1] > head - 20]
+
+
+def test_the_span_without_service_is_shaded():
+    where = {"topic": "orders", "partition": 0, "role": "leader"}
+    told = moment(
+        event("replica.role", 0, 2, **where, leader=2, leader_epoch=0),
+        event("broker.killed", 2500, broker=2),
+        event("replica.role", 5000, 1, **where, leader=1, leader_epoch=1),
+    )
+    group = drawn(told)["outage group 0"]
+    assert group.label == "1 partition without a leader for 2.50 s"
+    (box,) = group.content
+    assert box.where[0] == 24 + 952 / 4
+    assert box.where[2] == 952 / 4
+
+
+def test_what_was_before_the_recording_is_left_out():
+    shapes = drawn(moment(event("broker.killed", -2000, broker=2)))
+    assert not [key for key in shapes if key.startswith("mark ")]
+
+
+def test_while_nothing_happens_the_axis_stands():
+    cluster = Cluster()
+    reel = Live(cluster)
+    lines = []
+    for _ in range(3):
+        cluster.pass_time(1000)
+        reel.look()
+        lines.append(drawn(Moment(reel, reel.end, True, ACTS))["future"].where)
+    assert len(set(lines)) == 1

@@ -1,0 +1,59 @@
+"""Buttons and fields above a picture, as data; static/stage.js makes them HTML.
+
+Each has a label, which is read aloud and shown as a tooltip, and an act: a method of the widget,
+told the new value, or for a button what it is given as `on` (nothing: the act takes no argument).
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+Control: TypeAlias = dict[str, Any]
+
+
+def button(
+    act: str,
+    words: str,
+    label: str,
+    *,
+    on: str | float | None = None,
+    pressed: bool | None = None,
+    off: bool = False,
+) -> Control:
+    """`pressed` makes it a switch; `off`: it is there, but there is nothing to do now."""
+    return _control("button", act, label, words=words, on=on, pressed=pressed, off=off)
+
+
+def choice(
+    act: str, label: str, options: Sequence[str | tuple[str, str]], value: str = ""
+) -> Control:
+    """An option is a value, or a value and the words for it."""
+    told = [(it, it) if isinstance(it, str) else it for it in options]
+    return _control("choice", act, label, options=[list(each) for each in told], value=value)
+
+
+def number(
+    act: str,
+    label: str,
+    value: float | None = None,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    step: float = 1,
+) -> Control:
+    return _control("number", act, label, value=value, least=least, most=most, step=step)
+
+
+def text(act: str, label: str, value: str = "", hint: str = "") -> Control:
+    return _control("text", act, label, value=value, hint=hint)
+
+
+def slider(act: str, label: str, value: float, least: float, most: float, step: float) -> Control:
+    return _control("slider", act, label, value=value, least=least, most=most, step=step)
+
+
+def _control(kind: str, act: str, label: str, **facts: Any) -> Control:
+    assert label, f"the {kind} for {act} needs a label: not everybody sees it"
+    told = {name: it for name, it in facts.items() if it is not None and it is not False}
+    if facts.get("pressed") is False:  # a switch that is off is still a switch
+        told["pressed"] = False
+    return {"kind": kind, "act": act, "label": label, **told}

@@ -1,0 +1,97 @@
+"""What each byte of a log's files means: bytes in, named and explained fields out.
+
+    .log        batches, their headers and records: see batches.py
+    .index      | relative offset i32 | position i32 | ...                  8 bytes an entry
+    .timeindex  | timestamp i64 | relative offset i32 | ...                12 bytes an entry
+
+The bytes come as they are, also damaged ones: what cannot be read is a field too, which says why.
+So whoever draws them never has to ask whether the file is whole.
+
+Invariant: the fields of some bytes come in order and tile them: each byte lies in exactly one.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from widgets.dates import moment
+
+SHOWN = 48  # characters of a key or value that are shown in words
+
+
+class Field(NamedTuple):
+    start: int  # the first byte, counted from the start of the file
+    end: int  # the byte after the last
+    name: str
+    value: str  # as people write it
+    about: str  # what it is for
+    kind: str  # the colour of its band, and what it shares with others: place, time, key ...
+    part: str  # what it belongs to: a batch, a record, an entry
+
+
+def text(data: bytes) -> str:
+    """Text as it is, in quotes; other bytes as hex."""
+    try:
+        shown = data.decode()
+    except UnicodeDecodeError:
+        shown = ""
+    said = f"“{shown}”" if shown.isprintable() and shown else data.hex(" ")
+    return said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
+
+
+def count(number: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "es" * noun.endswith("ch")
+    plural += "s" * (plural == noun)
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Field]:
+    """Entries of an .index file, from position `at` on."""
+    offset = "Last offset of the write that this entry points to, minus the file's name."
+    position = "Where in the .log file that write begins."
+    for start, entry, part in _entries(data, at, 8):
+        if len(entry) < 8 or not any(entry):
+            yield _rest(start, entry, part)
+            continue
+        relative, place = entry[:4], entry[4:]
+        found = base_offset + int.from_bytes(relative, "big", signed=True)
+        said = f"+{found - base_offset} → offset {found:,}"
+        yield Field(start, start + 4, "relative offset", said, offset, "place", part)
+        said = f"byte {int.from_bytes(place, 'big', signed=True):,}"
+        yield Field(start + 4, start + 8, "position", said, position, "size", part)
+
+
+def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Field]:
+    """Entries of a .timeindex file, from position `at` on."""
+    newest = "The latest timestamp so far: no record up to this offset is younger."
+    offset = "Last offset of the batch that has it, minus the file's name."
+    for start, entry, part in _entries(data, at, 12):
+        if len(entry) < 12 or not any(entry):
+            yield _rest(start, entry, part)
+            continue
+        time = int.from_bytes(entry[:8], "big", signed=True)
+        said = f"{time} → {moment(time)}"
+        yield Field(start, start + 8, "timestamp", said, newest, "time", part)
+        found = base_offset + int.from_bytes(entry[8:], "big", signed=True)
+        said = f"+{found - base_offset} → offset {found:,}"
+        yield Field(start + 8, start + 12, "relative offset", said, offset, "place", part)
+
+
+def _entries(data: bytes, at: int, size: int) -> Iterator[tuple[int, bytes, str]]:
+    """Entry by entry; all zeros that follow one another come as one."""
+    start = 0
+    while start < len(data):
+        end, entry = start + size, data[start : start + size]
+        if not any(entry):
+            end = len(data) - len(data[start:].lstrip(b"\0"))
+            end -= (end - start) % size if end < len(data) else 0
+            entry = data[start:end]
+        yield at + start, entry, f"entry {(at + start) // size:,}"
+        start = end
+
+
+def _rest(start: int, data: bytes, part: str) -> Field:
+    if any(data):
+        why = f"{count(len(data), 'byte')}, less than an entry"
+        return Field(start, start + len(data), "torn", why, "The index is rebuilt.", "torn", part)
+    about = "The index of the active segment has its full size at once; closing trims it."
+    return Field(start, start + len(data), "not used yet", "zeros", about, "unused", "no entry")

@@ -1,0 +1,151 @@
+"""One page of a file: 192 bytes, and the fields that they belong to.
+
+    file     | batch | batch | batch | batch | batch | batch | ...
+    page                 ┆······192 bytes······┆
+    read             | batch | batch | batch |      whole, for only then can a CRC be told
+
+Any page is as near as any other: the batch that lies across its first byte is found through the
+index. Like all that looks at a log here, it opens files to read only.
+
+Invariant: the fields of a page come in order, and each of its bytes lies in exactly one.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.storage.batch import HEADER_SIZE, Header
+from engine.storage.segment import REACH
+from widgets.batches import log_fields, torn
+from widgets.directory import Segment, opened
+from widgets.fields import Field, index_fields, time_index_fields
+
+ACROSS, ROWS = 16, 12
+SIZE = ACROSS * ROWS
+ENTRY = {"index": 8, "timeindex": 12}
+
+
+class Page(NamedTuple):
+    path: Path
+    size: int  # bytes of the file
+    position: int  # of the first byte that is shown
+    data: bytes
+    fields: tuple[Field, ...]
+    crc: str  # of a batch, in words: a wrong one, or the first that begins here
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
+
+    def field_at(self, position: int) -> Field | None:
+        return next((it for it in self.fields if it.start <= position < it.end), None)
+
+
+def kind_of(path: Path) -> str:
+    """What a file is, by its name: log, index, timeindex; also of those that end in .deleted."""
+    parts = path.name.split(".")
+    return parts[1] if len(parts) > 1 and parts[0].isdigit() else ""
+
+
+def glimpse(path: Path, position: int) -> tuple[int, bytes]:
+    """The file's size and the bytes of a page: what tells whether it must be read again."""
+    with opened(path) as fd:
+        return os.fstat(fd).st_size, os.pread(fd, SIZE, position)
+
+
+def read(path: Path, position: int) -> Page:
+    """The page that begins in the row of a byte."""
+    size, _ = glimpse(path, 0)
+    position = max(0, min(position, size - 1))
+    position -= position % ACROSS
+    _, data = glimpse(path, position)
+    end, kind = position + len(data), kind_of(path)
+    if kind == "log":
+        every = list(takewhile(lambda it: it.start < end, _log(path, size, position, end)))
+    elif kind in ENTRY:
+        every = list(_index(path, kind, position, end))
+    else:
+        about = "Only .log, .index and .timeindex files are explained here."
+        every = [Field(position, end, "bytes", f"{len(data)} of them", about, "unused", path.name)]
+    crc = _verdict([it for it in every if it.name == "crc"], position)
+    fields = tuple(it for it in every if it.start < end and it.end > position)
+    return Page(path, size, position, data, fields, crc)
+
+
+def _verdict(crcs: list[Field], position: int) -> str:
+    """What there is to say of the CRCs on a page: first of one that is wrong."""
+    if not crcs:
+        return ""
+    crc = min(crcs, key=lambda it: ("WRONG" not in it.value, it.start < position))
+    return f"CRC of {crc.part}: {crc.value}"
+
+
+def _log(path: Path, size: int, position: int, end: int) -> Iterator[Field]:
+    segment = segment_of(path, size)
+    start = stop = batch_across(segment, position)
+    for at, length in hops(segment, start):
+        if at >= end:
+            break
+        stop = at + length
+    if stop < end:  # what follows is torn, and may have a header
+        stop = min(size, end + HEADER_SIZE)
+    return log_fields(segment.read(start, stop - start), start, size - start)
+
+
+def _index(path: Path, kind: str, position: int, end: int) -> Iterator[Field]:
+    base_offset, entry = int(path.name.split(".")[0]), ENTRY[kind]
+    start = position - position % entry
+    stop = end + -(end - start) % entry
+    with opened(path) as fd:
+        data = os.pread(fd, stop - start, start)
+    fields = index_fields if kind == "index" else time_index_fields
+    return fields(data, base_offset, start)
+
+
+def segment_of(path: Path, size: int) -> Segment:
+    return Segment(path, int(path.name.split(".")[0]), size, 0, 0)
+
+
+def hops(segment: Segment, position: int) -> Iterator[tuple[int, int]]:
+    """Position and length of each whole batch from here on."""
+    with opened(segment.path) as fd:
+        while position < segment.size:
+            head = os.pread(fd, HEADER_SIZE, position)
+            if torn(head, segment.size - position):
+                return
+            length = Header.parse(head).size
+            yield position, length
+            position += length
+
+
+def batch_across(segment: Segment, position: int) -> int:
+    """Where the batch begins that has this byte; or where what is torn begins."""
+    entries = segment.offsets
+    slot = bisect_right(entries, position, key=lambda entry: entry[1]) - 1
+    start = entries[slot][1] if slot >= 0 else 0
+    if start and not segment.begins(start, segment.base_offset + REACH):
+        start = 0  # the index was foreign or damaged
+    for at, length in hops(segment, start):
+        if at + length > position:
+            return at
+        start = at + length
+    return start
+
+
+def batch_with(path: Path, position: int) -> tuple[int, bytes] | None:
+    """The whole batch that has a byte, and where it begins."""
+    size, _ = glimpse(path, 0)
+    segment = segment_of(path, size)
+    start = batch_across(segment, position)
+    for at, length in hops(segment, start):
+        return (at, segment.read(at, length)) if at <= position < at + length else None
+    return None
+
+
+def fields_of_batch(path: Path, position: int) -> list[Field]:
+    """The fields of the batch that has a byte."""
+    found = batch_with(path, position)
+    return list(log_fields(found[1], found[0])) if found else []

@@ -1,0 +1,209 @@
+"""HexView: the real bytes of a log's files, and what each of them is.
+
+    HexView("data/broker-1/orders-0/00000000000000000000.log")     one file
+    HexView(cluster, "orders", 0, offset=4711)                     the batch that holds an offset
+
+It follows the file as it grows, and says so when it goes. It cannot write: whoever tries to change
+a byte is told what would come of it.
+"""
+
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from crc32c import crc32c
+
+from engine.errors import ErrorCode, KafkaError
+from engine.storage.batch import Header
+from widgets import controls, hex_page, hex_scene
+from widgets.controls import Control
+from widgets.directory import look as look_at
+from widgets.hex_page import ACROSS, ENTRY, SIZE, Page
+from widgets.lookup import find_offset
+from widgets.place import Place, Source
+from widgets.scene import Scene, text
+from widgets.stage import Stage
+
+EVERY = 0.3  # seconds between two looks at the file
+CRC_FROM = 21  # the first byte of a batch that its CRC covers
+FILES = 60  # that are offered to choose from
+GONE = "The file is gone: retention or compaction took it. This is what it held."
+
+
+class HexView(Stage):
+    ACTS: ClassVar[frozenset[str]] = frozenset(
+        {"choose", "file", "first", "previous", "following", "last", "byte", "offset", "edit"}
+    )
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        topic: str = "",
+        partition: int = 0,
+        *,
+        broker: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.clock = time.monotonic
+        self.page: Page | None = None  # what is shown; None: nothing was opened yet
+        self.chosen: int | None = None  # the first byte of the field that is explained
+        self._due = 0.0
+        self.name = "Bytes"
+        if source is None:
+            self.show(Scene(hex_scene.WIDTH, 40, [text("none", 16, 24, "No file is open.")]))
+            return
+        if not topic and isinstance(source, str | Path) and Path(source).is_file():
+            self.turn_to(Path(source), 0)
+        else:
+            self._open_partition(Place(source, topic, partition, broker))
+        if offset is not None:
+            self.offset(offset)
+
+    def _open_partition(self, place: Place) -> None:
+        found = place.look()
+        if not found.segments:
+            reason = f"there is no segment in {found.directory}"
+            raise KafkaError(ErrorCode.kafka_storage_error, reason)
+        self.turn_to(found.segments[-1].path, 0)
+
+    def turn_to(self, path: Path, position: int) -> None:
+        """Show a file, from the row of a byte on."""
+        try:
+            page = hex_page.read(path, position)
+        except FileNotFoundError as error:
+            reason = f"{path.name} is gone: retention or compaction took it"
+            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
+        with self.lock:
+            self.page = page
+            self._draw()
+
+    def look(self) -> bool:
+        """Follow the file; only what changed is read again."""
+        page, now = self.page, self.clock()
+        if page is None or now < self._due:
+            return page is not None
+        self._due = now + EVERY
+        try:
+            seen = hex_page.glimpse(page.path, page.position)
+        except FileNotFoundError:
+            self.trouble = GONE
+            return False
+        if seen != (page.size, page.data):
+            self.turn_to(page.path, page.position)
+        return True
+
+    # -- going about ---------------------------------------------------------------------
+
+    def _open_page(self) -> Page:
+        if self.page is None:
+            raise KafkaError(ErrorCode.kafka_storage_error, "no file is open: open one first")
+        return self.page
+
+    def file(self, name: str) -> None:
+        """Another file of the same directory."""
+        self.chosen = None
+        self.turn_to(self._open_page().path.parent / Path(name).name, 0)
+
+    def first(self) -> None:
+        """The start of the file."""
+        self.byte(0)
+
+    def previous(self) -> None:
+        """A page back."""
+        self.byte(max(0, self._open_page().position - SIZE))
+
+    def following(self) -> None:
+        """A page on."""
+        page = self._open_page()
+        if page.end < page.size:
+            self.byte(page.position + SIZE)
+
+    def last(self) -> None:
+        """The end of the file."""
+        size = self._open_page().size
+        self.byte(max(0, size - 1 - (size - 1) % ACROSS - SIZE + ACROSS))
+
+    def byte(self, position: float) -> None:
+        """The page that begins in the row of a byte."""
+        self.turn_to(self._open_page().path, int(position))
+
+    def offset(self, offset: float) -> None:
+        """The record with an offset; if it is in a compressed batch, that batch."""
+        directory = self._open_page().path.parent
+        lookup = find_offset(look_at(directory, 0), int(offset))
+        if lookup.found is None:
+            raise KafkaError(ErrorCode.offset_out_of_range, lookup.words)
+        path, position = lookup.found.segment.path, lookup.found.position
+        batch = hex_page.fields_of_batch(path, position)
+        part = f"offset {lookup.found.offset:,}"
+        first = next((it.start for it in batch if it.part == part), position)
+        self.chosen = first
+        near = first - position < SIZE - 2 * ACROSS  # then its batch is seen with it
+        self.turn_to(path, position if near else first)
+
+    def choose(self, position: float) -> None:
+        """Explain the field that has a byte; the same again: no more."""
+        with self.lock:
+            self.chosen = None if self.chosen == int(position) else int(position)
+            self._draw()
+
+    # -- what it will not do -------------------------------------------------------------
+
+    def edit(self, value: str) -> None:
+        """Never: but it is told what would come of it."""
+        page = self._open_page()
+        at = page.position if self.chosen is None else self.chosen
+        try:
+            byte = int(value, 16).to_bytes(1, "big")
+        except (ValueError, OverflowError) as error:
+            reason = f"{value!r} is no byte: two hex digits are, such as 6e. Nothing was written."
+            raise KafkaError(ErrorCode.invalid_request, reason) from error
+        said = "Nothing was written: this view opens files to read only."
+        raise KafkaError(ErrorCode.invalid_request, f"{said} {_what_if(page, at, byte)}")
+
+    # -- drawing -------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        page = self._open_page()
+        chosen = None if self.chosen is None else page.field_at(self.chosen)
+        self.about = f"{page.path.name} · {page.size:,} bytes"
+        self.show(hex_scene.draw(page, chosen), self._controls(page))
+
+    def _controls(self, page: Page) -> list[Control]:
+        at_start, at_end = page.position == 0, page.end >= page.size
+        files = [path.name for path in page.path.parent.iterdir() if hex_page.kind_of(path)]
+        names = sorted({*sorted(files)[-FILES:], page.path.name})
+        at = page.position if self.chosen is None else self.chosen
+        button = controls.button
+        return [
+            controls.choice("file", "file", names, page.path.name),
+            button("first", "|◂", "first page", off=at_start),
+            button("previous", "◂", "previous page", off=at_start),
+            button("following", "▸", "next page", off=at_end),
+            button("last", "▸|", "last page", off=at_end),
+            controls.number("byte", "byte", page.position, least=0, most=page.size),
+            controls.number("offset", "offset", least=0),
+            controls.text("edit", f"change byte {at:,} to", hint="hex"),
+        ]
+
+
+def _what_if(page: Page, at: int, byte: bytes) -> str:
+    """What a changed byte would do."""
+    if hex_page.kind_of(page.path) in ENTRY:
+        return "A broker that finds an index wrong would make it anew from the log."
+    batch = hex_page.batch_with(page.path, at)
+    if batch is None:
+        return ""
+    start, data = batch
+    changed = data[: at - start] + byte + data[at - start + 1 :]
+    if changed == data:
+        return f"Byte {at:,} is {byte.hex()} already."
+    words = f"With byte {at:,} as {byte.hex()} instead of {data[at - start]:02x}"
+    if at - start < CRC_FROM:
+        return f"{words} the CRC would not notice: it leaves out what a broker writes itself."
+    crc = crc32c(changed[CRC_FROM:])
+    return (
+        f"{words} the bytes would give CRC {crc:#010x}, not {Header.parse(data).crc:#010x}: "
+        "no consumer would take the batch."
+    )

@@ -1,0 +1,87 @@
+"""Where the files of a partition are: in a directory, or on a broker of a cluster.
+
+Place("data/broker-1/orders-0")            whether a broker runs on it or not
+Place(cluster, "orders", 0)                the leader's replica
+Place(cluster, "orders", 0, broker=2)      broker 2's, also when that one is down
+"""
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+from engine.cluster.state import ClusterState, PartitionState
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from widgets.directory import Look, look
+
+PATIENCE = 5.0  # seconds in which a partition that was just made is known everywhere
+PAUSE = 0.05
+
+
+class Brokers(Protocol):
+    """What is needed of a Cluster."""
+
+    def directory(self, broker: int) -> Path: ...
+    def state(self) -> ClusterState: ...
+
+
+Source = str | Path | Brokers
+
+
+class Place:
+    def __init__(
+        self, source: Source, topic: str = "", partition: int = 0, broker: int | None = None
+    ) -> None:
+        self._cluster = None if isinstance(source, str | Path) else source
+        self._partition = TopicPartition(topic, partition)
+        self._known: PartitionState | None = None  # as the cluster had it last
+        self.broker = broker
+        if isinstance(source, str | Path):
+            self.directory = Path(source) / str(self._partition) if topic else Path(source)
+            return
+        state = self._await()
+        self.choose(state.assignment[0] if state.leader < 0 else state.leader)
+        if broker is not None:
+            self.choose(broker)
+
+    def __str__(self) -> str:
+        return self.directory.name if self.broker is None else f"{self._partition}"
+
+    def _await(self) -> PartitionState:
+        deadline = time.monotonic() + PATIENCE
+        while not self.refresh():
+            if time.monotonic() > deadline:
+                reason = f"the cluster has no partition {self._partition}"
+                raise KafkaError(ErrorCode.unknown_topic_or_partition, reason)
+            time.sleep(PAUSE)
+        assert self._known is not None
+        return self._known
+
+    def refresh(self) -> bool:
+        """Ask the cluster; whether it knows the partition."""
+        if self._cluster is not None:
+            self._known = self._cluster.state().partitions.get(self._partition, self._known)
+        return self._known is not None
+
+    def choose(self, broker: int) -> None:
+        """Look at another replica."""
+        assert self._cluster is not None and self._known is not None
+        if broker not in self._known.assignment:
+            reason = f"broker {broker} has no replica of {self._partition}, only brokers "
+            reason += ", ".join(map(str, self._known.assignment))
+            raise KafkaError(ErrorCode.replica_not_available, reason)
+        self.broker = broker
+        self.directory = self._cluster.directory(broker) / str(self._partition)
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """The replicas that there are, for a choice; none if this is but a directory."""
+        if self._known is None:
+            return []
+        roles = {self._known.leader: " (leader)"}
+        return [(str(it), f"broker {it}{roles.get(it, '')}") for it in self._known.assignment]
+
+    def look(self) -> Look:
+        """Where the log starts a running broker knows better than the checkpoint."""
+        replica = self._known.replicas.get(self.broker or 0) if self._known else None
+        return look(self.directory, replica.log_start if replica and replica.answers else None)

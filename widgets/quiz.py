@@ -1,0 +1,253 @@
+"""Quiz: questions that the engine answers. The learner commits first, and then the cell runs.
+
+    ┌ What becomes of the record? ────────────────────┐
+    │ ┌ A ───────────┐ ┌ B ───────────┐ ┌ C ────────┐ │   each answer is a button
+    │ │ It is lost   │ │ It survives  │ │ It waits  │ │   ... a click chooses it,
+    │ │ ● your guess │ │ ✓ so it was  │ │           │ │   ... and the outcome ends the choice
+    │ │ why not      │ │ why          │ │ why not   │ │
+    │ └──────────────┘ └──────────────┘ └───────────┘ │
+    └─────────────────────────────────────────────────┘
+
+Minds may be changed until a cell tells the outcome. The page only says which button was pressed:
+what is right comes from the kernel, from what the engine did. Where nobody answers, as in a run
+without a reader, the outcome is told all the same.
+
+Invariant: after its outcome a question's choice never changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.errors import ErrorCode, KafkaError
+from widgets.scene import ABOUT, Act, Scene, Shape, circle, group, rect, text, wrap
+from widgets.stage import Stage
+
+WIDTH, MARGIN, GAP = 960, 16, 12
+LINE = 19  # from one line to the next
+LETTERS = "ABCD"
+LEAST = 96  # the height of an answer: as large as a button should be
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a prediction went. What it says is what a cell shows."""
+
+    chosen: str | None  # None: nobody answered
+    truth: str
+    words: str
+
+    @property
+    def right(self) -> bool | None:
+        return None if self.chosen is None else self.chosen == self.truth
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+class Question:
+    def __init__(self, text: str, answers: Mapping[str, str], *hints: str) -> None:
+        """`answers`: each with the sentence that says why it is so, or why not."""
+        if not 2 <= len(answers) <= len(LETTERS):
+            raise _refused(f"a question has two to four answers, not {len(answers)}: {text}")
+        mute = [answer for answer, why in answers.items() if not why.strip()]
+        if mute:
+            raise _refused(f"the answer {mute[0]!r} needs a sentence that says why, or why not")
+        self.text, self.answers, self.hints = text, dict(answers), hints
+        self.hinted = 0  # how many hints were asked for
+        self.chosen: str | None = None
+        self.truth: str | None = None  # what the engine did; None: not known yet
+
+    def choose(self, answer: str) -> None:
+        self._check(answer)
+        if self.truth is not None:
+            raise _refused("the outcome is known; run the question's cell to be asked again")
+        self.chosen = answer
+
+    def tell(self, truth: str) -> Verdict:
+        """What the engine did."""
+        self._check(truth)
+        self.truth = truth
+        return Verdict(self.chosen, truth, self._words(truth))
+
+    def _check(self, answer: str) -> None:
+        if answer not in self.answers:
+            raise _refused(f"{answer!r} is none of the answers: {', '.join(self.answers)}")
+
+    def _words(self, truth: str) -> str:
+        so = f"{truth}. {self.answers[truth]}"
+        if self.chosen is None:
+            return f"What happened: {so}"
+        if self.chosen == truth:
+            return f"As you predicted: {so}"
+        return f"You predicted: {self.chosen}. {self.answers[self.chosen]} What happened: {so}"
+
+    def status(self, answer: str) -> str:
+        """An answer's, in a few words."""
+        if self.truth is None:
+            return "● your prediction" if answer == self.chosen else ""
+        if answer == self.truth:
+            return "✓ so it was, as you said" if answer == self.chosen else "✓ so it was"
+        return "✗ your prediction" if answer == self.chosen else ""
+
+
+class Quiz(Stage):
+    ACTS: ClassVar[frozenset[str]] = frozenset({"choose", "hint"})
+
+    def __init__(self, *questions: Question, name: str = "Quiz") -> None:
+        super().__init__(name=name)
+        if not questions:
+            raise _refused("a quiz has at least one question")
+        self.questions = questions
+        self.draw()
+
+    def choose(self, choice: str) -> None:
+        """ "2 It survives": an answer to the second question."""
+        number, _, answer = str(choice).partition(" ")
+        with self.lock:
+            self._question(number).choose(answer)
+            self.draw(f"Your prediction: {answer}.")
+
+    def hint(self, number: str = "1") -> None:
+        """One more hint."""
+        with self.lock:
+            question = self._question(number)
+            if question.truth is None and question.hinted < len(question.hints):
+                question.hinted += 1
+                self.draw(f"Hint: {question.hints[question.hinted - 1]}")
+
+    def tell(self, number: int, truth: str) -> Verdict:
+        """What the engine did: the outcome of a question, the first being 1."""
+        with self.lock:
+            verdict = self._question(str(number)).tell(truth)
+            self.draw(verdict.words)
+            return verdict
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many predictions came true, of how many that were made and whose outcome is known."""
+        made = [it for it in self.questions if it.truth is not None and it.chosen is not None]
+        return sum(it.chosen == it.truth for it in made), len(made)
+
+    def _question(self, number: str) -> Question:
+        if not number.isdecimal() or not 1 <= int(number) <= len(self.questions):
+            raise _refused(f"there is no question {number!r}, only 1 to {len(self.questions)}")
+        return self.questions[int(number) - 1]
+
+    def draw(self, says: str = "") -> None:
+        shapes, top = [], 0.0
+        for number, question in enumerate(self.questions, 1):
+            drawn = Sheet(question, number)
+            shapes.append(group(f"question {number}", 0, top, drawn.shapes))
+            top += drawn.height
+        self.about = self._about()
+        self.show(Scene(WIDTH, top, shapes, title=self.name, says=says))
+
+    def _about(self) -> str:
+        right, made = self.score
+        if all(question.truth is not None for question in self.questions):
+            return f"{right} of {made} came true" if made else "this is what happened"
+        open_ones = [it for it in self.questions if it.chosen is None and it.truth is None]
+        if open_ones:
+            return "choose first, then run on"
+        return "run on to see whether it comes true; until then you may change your mind"
+
+
+class Sheet:
+    """One question, laid out."""
+
+    def __init__(self, question: Question, number: int) -> None:
+        self.question, self.number = question, number
+        self.shapes: list[Shape] = []
+        self.height = 28.0  # the first baseline; in the end, where it all ends
+        self._write("question", question.text, "head", 14)
+        for place, hint in enumerate(question.hints[: question.hinted], 1):
+            self._write(f"hint {place}", f"Hint: {hint}", "small")
+        self._answers()
+        if question.truth is None and question.hinted < len(question.hints):
+            self._offer_hint()
+        self.height += 4
+
+    def _write(self, key: str, words: str, look: str, size: float = 12) -> None:
+        for place, each in enumerate(wrap(words, WIDTH - 2 * MARGIN, size)):
+            self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
+            self.height += LINE
+
+    def _answers(self) -> None:
+        count = len(self.question.answers)
+        width = (WIDTH - 2 * MARGIN - GAP * (count - 1)) / count
+        cards = [Card(self.question, answer, width) for answer in self.question.answers]
+        height, top = max(LEAST, *(card.height for card in cards)), self.height - 6
+        for place, card in enumerate(cards):
+            x = MARGIN + place * (width + GAP)
+            acts: tuple[Act, ...] = ()
+            if self.question.truth is None:
+                acts = (Act("choose", f"{self.number} {card.answer}", card.answer),)
+            shapes = list(card.shapes(height, LETTERS[place]))
+            self.shapes.append(
+                group(f"answer {place + 1}", x, top, shapes, label=card.label(), acts=acts)
+            )
+        self.height = top + height + MARGIN - 4
+
+    def _offer_hint(self) -> None:
+        words = "a hint" if not self.question.hinted else "one more hint"
+        width, top = 110.0, self.height - 2
+        shapes = [
+            rect("box", 0, 0, width, 26, 7, look="card"),
+            text("words", width / 2, 17.5, words, ABOUT, look="small"),
+        ]
+        act = Act("hint", str(self.number), words)
+        self.shapes.append(group("ask", MARGIN, top, shapes, label=words, acts=(act,)))
+        self.height = top + 26 + 8
+
+
+class Card:
+    """One answer: a button; once the outcome is known, with the sentence why."""
+
+    def __init__(self, question: Question, answer: str, width: float) -> None:
+        self.question, self.answer, self.width = question, answer, width
+        room = width - 2 * MARGIN
+        self.words = wrap(answer, room - 34, 16)  # bold, and so wider
+        known = question.truth is not None
+        self.why = wrap(question.answers[answer], room, 12) if known else []
+        self.status = question.status(answer)
+        self.height = 40 + LINE * len(self.words) + 22 + 16.5 * len(self.why)
+
+    @property
+    def look(self) -> str:
+        """The truth has a thick green frame, a wrong guess a vermilion one, a guess a blue one."""
+        if self.answer == self.question.truth:
+            return "paper kept"
+        if self.answer == self.question.chosen:
+            return "down" if self.question.truth is not None else "handle"
+        return "card"
+
+    def label(self) -> str:
+        why = self.question.answers[self.answer] if self.question.truth is not None else ""
+        status = self.status.lstrip("●✓✗ ")
+        return ". ".join(it.rstrip(".") for it in (self.answer, status, why) if it)
+
+    def shapes(self, height: float, letter: str) -> Iterator[Shape]:
+        chosen = self.answer in (self.question.chosen, self.question.truth)
+        yield rect("box", 0, 0, self.width, height, 10, look=self.look)
+        yield circle("dot", MARGIN + 10, 31, 11, look="leader" if chosen else "paper")
+        look = "letter leader" if chosen else "soft bold"
+        yield text("letter", MARGIN + 10, 35, letter, ABOUT, look=look)
+        y = 36.0
+        for place, each in enumerate(self.words):
+            yield text(f"words.{place}", MARGIN + 34, y, each, look="head")
+            y += LINE
+        y += 6
+        if self.status:
+            wrong = self.status.startswith("✗")
+            right = self.status.startswith("✓")
+            look = "bold bad" if wrong else "bold ok" if right else "bold lead"
+            yield text("status", MARGIN, y, self.status, look=look)
+            y += LINE
+        for place, each in enumerate(self.why):
+            yield text(f"why.{place}", MARGIN, y, each, look="small")
+            y += 16.5
+
+
+def _refused(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_request, reason)

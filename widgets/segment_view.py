@@ -1,0 +1,291 @@
+"""SegmentView: a log as a ribbon of segments, and how an offset or a time is found in it.
+
+    SegmentView(cluster, "orders", 0)        the leader's files; live
+    SegmentView("data/broker-1/orders-0")    a directory, whether a broker runs on it or not
+
+    look at the directory ──> History: what came and went ──> ribbon ─┐
+    an offset, a time ──────> Lookup: step by step ─────────> lanes ──┴──> Scene
+
+A click on a segment, or on the batch that was found, opens its bytes in the HexView below.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import ipywidgets  # type: ignore[import-untyped]
+
+from engine.errors import ErrorCode, KafkaError
+from widgets import controls, dates, ribbon
+from widgets.batches import torn
+from widgets.controls import Control
+from widgets.directory import Look, Segment
+from widgets.fields import count
+from widgets.hex_view import HexView
+from widgets.lanes import Drawing
+from widgets.lookup import Lookup, find_offset, find_time
+from widgets.pieces import History, Piece
+from widgets.place import Place, Source
+from widgets.ribbon import BOTTOM, LEFT, RIGHT, bytes_in_words
+from widgets.scene import Scene, Shape, text, wrap
+from widgets.stage import Stage
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure  # type: ignore[import-untyped]
+
+WIDTH = 960
+LINE = 18
+TRIES = 5  # looks at files that keep going away
+EVERY = 0.3  # seconds between two looks at the directory
+PACE = 0.7  # seconds a step, when it plays
+HINT = "Type an offset or a time above. The ticks are index entries; a click opens the bytes."
+
+
+class SegmentView(Stage):
+    ACTS: ClassVar[frozenset[str]] = frozenset(
+        {"ask_offset", "ask_time", "step", "back", "play", "clear", "replica"}
+        | {"open_segment", "open_found"}
+    )
+
+    def __init__(
+        self, source: Source, topic: str = "", partition: int = 0, *, broker: int | None = None
+    ) -> None:
+        super().__init__()
+        self.clock = time.monotonic
+        self._place = Place(source, topic, partition, broker)
+        self._history = History()
+        self._look: Look | None = None
+        self._pieces: list[Piece] = []
+        self.facts = ""  # the log in a line
+        self._torn: dict[Segment, str] = {}  # what is behind its last whole batch, in words
+        self.lookup: Lookup | None = None
+        self.shown = 0  # steps of the lookup that are drawn
+        self._playing = False
+        self._due_look = self._due_step = 0.0
+        self.hex = HexView(None)
+        self.hex.layout.display = "none"  # until something is opened in it
+        self.both = ipywidgets.VBox([self, self.hex])
+        self.name = f"Log of {self._place}"
+        self.reread()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """In a notebook it comes with its HexView."""
+        return self.both._repr_mimebundle_(**options)
+
+    # -- looking -------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        now = self.clock()
+        with self.lock:
+            if self._playing and now >= self._due_step:
+                self._due_step = now + PACE
+                self._advance(1)
+            if now >= self._due_look:
+                self._due_look = now + EVERY
+                return self._follow()
+        return True
+
+    def _follow(self) -> bool:
+        """Look again; of a log that is gone the last picture stays."""
+        try:
+            self.reread()
+        except KafkaError as error:
+            self.trouble = f"{error.message}. This is what was there."
+            return False
+        return True
+
+    def reread(self) -> None:
+        """Look at the files again, and draw what is new."""
+        with self.lock:
+            self._place.refresh()
+            self._steady(self._see)
+
+    def _steady(self, work: Callable[[], None]) -> None:
+        """Files may go while they are looked at: then look again."""
+        for _ in range(TRIES):
+            try:
+                return work()
+            except FileNotFoundError:
+                self._look = None
+        work()
+
+    def _see(self) -> None:
+        found = self._place.look()
+        if found == self._look:
+            return
+        torn_by_now = {it: self._torn.get(it) or self._behind(it) for it in found.segments}
+        facts = _facts(found)
+        self._look, self._torn, self.facts = found, torn_by_now, facts
+        self._pieces = self._history.see(found)
+        self._draw(" ".join(self._history.news))
+
+    def _behind(self, segment: Segment) -> str:
+        """What is torn. A write that is under way looks so too: what stays is what counts."""
+        _, end = segment.end()
+        if end >= segment.size:
+            return ""
+        left = segment.path.stat().st_size - end
+        why = torn(segment.read(end, 61), left)
+        return f"{segment.path.name} is torn at byte {end:,}: {why}." if why else ""
+
+    # -- asking --------------------------------------------------------------------------
+
+    def ask_offset(self, offset: float) -> None:
+        """Find an offset."""
+        self._ask(lambda look: find_offset(look, int(offset)))
+
+    def ask_time(self, when: str) -> None:
+        """Find a time: "2026-01-31 12:00:00", "12:00:00", or milliseconds since 1970."""
+
+        def find(look: Look) -> Lookup:
+            newest = max((segment.newest() for segment in look.segments), default=0)
+            return find_time(look, dates.parse(when, newest))
+
+        self._ask(find)
+
+    def _ask(self, find: Callable[[Look], Lookup]) -> None:
+        def ask() -> None:
+            self._see()
+            assert self._look is not None
+            self.lookup, self.shown, self._playing = find(self._look), 0, True
+            self._due_step = self.clock() + PACE
+            self._advance(1)
+
+        with self.lock:
+            self._place.refresh()
+            self._steady(ask)
+
+    def step(self) -> None:
+        """On by one probe."""
+        self._playing = False
+        self._advance(1)
+
+    def back(self) -> None:
+        """Back by one probe."""
+        self._playing = False
+        self._advance(-1)
+
+    def play(self) -> None:
+        """Go on by itself, or from the start if it is at its end; or stand still."""
+        with self.lock:
+            self._playing = not self._playing
+            if self._playing and self.lookup and self.shown >= len(self.lookup.steps):
+                self.shown = 0
+            self._draw()
+
+    def clear(self) -> None:
+        """Only the ribbon again."""
+        with self.lock:
+            self.lookup, self._playing = None, False
+            self._draw()
+
+    def _advance(self, steps: int) -> None:
+        with self.lock:
+            if self.lookup is not None:
+                last = len(self.lookup.steps)
+                self.shown = min(max(self.shown + steps, min(1, last)), last)
+                self._playing = self._playing and self.shown < last
+                self._draw(_words(self.lookup, self.shown)[0])
+
+    # -- where to look -------------------------------------------------------------------
+
+    def replica(self, broker: str) -> None:
+        """The same partition on another broker."""
+        with self.lock:
+            self._place.choose(int(broker))
+            self._history, self._look, self.lookup = History(), None, None
+            self.reread()
+
+    def open_segment(self, base_offset: str) -> None:
+        """A segment's bytes, from its start."""
+        self.reread()
+        for segment in self._look.segments if self._look else ():
+            if str(segment.base_offset) == base_offset:
+                return self._open(segment.path, 0)
+        raise KafkaError(ErrorCode.offset_out_of_range, f"there is no segment {base_offset} now")
+
+    def open_found(self) -> None:
+        """The bytes of what was found."""
+        if self.lookup is None or self.lookup.found is None:
+            raise KafkaError(ErrorCode.offset_out_of_range, "nothing was looked up and found yet")
+        found = self.lookup.found
+        self._open(found.segment.path, found.position)
+        self.hex.offset(found.offset)
+
+    def _open(self, path: Path, position: int) -> None:
+        self.hex.turn_to(path, position)
+        self.hex.layout.display = ""
+
+    def close(self) -> None:
+        self.hex.close()
+        super().close()
+
+    # -- drawing -------------------------------------------------------------------------
+
+    def figure(self) -> "Figure":
+        """The segments as a chart."""
+        from widgets.segment_chart import chart  # noqa: PLC0415 - plotly takes a second to load
+
+        return chart(self._pieces, str(self._place))
+
+    def _draw(self, says: str = "") -> None:
+        assert self._look is not None
+        asked = {step.base_offset for step in self.lookup.steps} if self.lookup else set[int]()
+        found = ribbon.slabs(self._pieces, asked)
+        shapes, y = ribbon.draw(found, self.facts), float(BOTTOM + 4)
+        lines = [(f"▲ {words}", "bad") for words in self._torn.values() if words]
+        if self.lookup is not None:
+            drawing = Drawing(self._look, found, self.lookup, self.shown)
+            shapes, y = shapes + drawing.shapes, drawing.y
+            words, cost = _words(self.lookup, self.shown)
+            lines += [(words, "bold"), (cost, "soft")]
+        else:
+            lines.append((HINT, "soft"))
+        told, bottom = _lines(lines, y + LINE)
+        picture = Scene(
+            WIDTH, bottom, [*shapes, *told], title=f"{self.name}: {self.facts}", says=says
+        )
+        self.show(picture, self._controls())
+
+    def _controls(self) -> list[Control]:
+        lookup, known = self.lookup, self._place.options
+        idle = lookup is None or not lookup.steps
+        at_end = lookup is not None and self.shown >= len(lookup.steps)
+        words = "❙❙ pause" if self._playing else "▸ play"
+        chosen = str(self._place.broker)
+        found = [controls.choice("replica", "replica", known, chosen)] if known else []
+        return [
+            *found,
+            controls.number("ask_offset", "offset", least=0),
+            controls.text("ask_time", "time", hint="12:00:00"),
+            controls.button("back", "◂", "one probe back", off=idle or self.shown <= 1),
+            controls.button("play", words, "play the search", off=idle),
+            controls.button("step", "▸", "one probe on", off=idle or at_end),
+            controls.button("clear", "✕", "clear the search", off=lookup is None),
+            controls.button("open_found", "hex", "open the batch that was found in hex",
+                            off=lookup is None or lookup.found is None),
+        ]  # fmt: skip
+
+
+def _facts(look: Look) -> str:
+    size = bytes_in_words(look.size)
+    span = f"offsets {look.start_offset:,} to {look.end_offset:,}"
+    return f"{count(len(look.segments), 'segment')} · {size} · {span}"
+
+
+def _words(lookup: Lookup, shown: int) -> tuple[str, str]:
+    """What the step that is shown does; at the end, what came of it all and what it cost."""
+    if shown >= len(lookup.steps):
+        return lookup.words, lookup.cost
+    step = f"Step {shown} of {len(lookup.steps)}, {lookup.asked}."
+    return lookup.steps[shown - 1].words, step
+
+
+def _lines(lines: list[tuple[str, str]], y: float) -> tuple[list[Shape], float]:
+    shapes: list[Shape] = []
+    for words, look in lines:
+        for line in wrap(words, RIGHT - LEFT, 12):
+            shapes.append(text(f"line{len(shapes)}", LEFT, y, line, look=look))
+            y += LINE
+    return shapes, y

@@ -1,0 +1,445 @@
+// Draws the scenes of widgets/scene.py, and says what the learner does. No library, no build step.
+//
+// A shape's element is found again by its key, so what moved is moved, and CSS makes it glide.
+// Everything a mouse can do a keyboard can: Tab to the picture, arrows from shape to shape,
+// Enter or Space to act, Escape to leave. On a slider left and right are its first two acts.
+
+const SVG = "http://www.w3.org/2000/svg";
+const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", group: "g", chip: "g" };
+const NAMES = { rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"] };
+const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
+const EVERY = 60; // milliseconds between two words about one drag
+
+function html(tag, look, parent) {
+  const made = document.createElement(tag);
+  if (look) made.className = look;
+  if (parent) parent.append(made);
+  return made;
+}
+
+function attribute(element, name, value) {
+  if (value === undefined || value === "") element.removeAttribute(name);
+  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+// -- shapes ---------------------------------------------------------------------------------
+
+function children(parent, rows) {
+  const before = (parent.shapes ??= new Map());
+  const now = (parent.shapes = new Map());
+  const held = parent.ownerDocument.activeElement;
+  let place = null;
+  for (const row of rows) {
+    const [kind, key] = row;
+    let element = before.get(key);
+    if (!element || element.kind !== kind) {
+      element = document.createElementNS(SVG, TAGS[kind] ?? "path");
+      element.kind = kind;
+      element.fresh = true;
+    } else before.delete(key);
+    now.set(key, element);
+    const next = place ? place.nextSibling : parent.firstChild;
+    if (next !== element) parent.insertBefore(element, next);
+    place = element;
+    const told = JSON.stringify(row);
+    if (element.told !== told) shape(element, row, told);
+  }
+  for (const element of before.values()) element.remove();
+  if (held && held !== parent.ownerDocument.activeElement && held.isConnected) held.focus();
+}
+
+function shape(element, row, told) {
+  const [kind, key, where, look = "", content = "", label = "", acts = [], drag = "", kin = ""] =
+    row;
+  Object.assign(element, { told, key, label, acts, drag, kin });
+  const own = kind === "chip" ? "chip" : look;
+  attribute(element, "class", element.fresh ? `${own} fresh` : own);
+  element.fresh = false;
+  geometry(element, kind, where, content, look);
+  const does = acts.length > 0 || drag || kin;
+  element.toggleAttribute("data-does", Boolean(does));
+  attribute(element, "data-key", key);
+  attribute(element, "data-kin", kin);
+  attribute(element, "aria-label", label);
+  attribute(element, "role", drag ? "slider" : acts.length ? "button" : label ? "img" : "");
+  attribute(element, "aria-haspopup", acts.length > 1 ? "menu" : "");
+  if (does && !element.hasAttribute("tabindex")) element.setAttribute("tabindex", "-1");
+  if (!does) element.removeAttribute("tabindex");
+}
+
+// A box with a short word in it, and it may be a bar beside it.
+function chip([, , width, height, full = 0, pale = 0], look, words) {
+  const bar = (key, x, long, more) => ["path", key, [], `bit ${look}${more}`, `M${x} ${height / 2}h${long}`];
+  const shapes = [
+    ["rect", "box", [0, 0, width, height, 4], look],
+    ["text", "word", [width / 2, height / 2 + 3.7, 0], `letter ${look}`, words],
+  ];
+  if (full) shapes.push(bar("full", width + 2, full, ""));
+  if (pale) shapes.push(bar("pale", width + 2 + full, pale, " written"));
+  return shapes;
+}
+
+function geometry(element, kind, where, content, look) {
+  if (NAMES[kind]) NAMES[kind].forEach((name, i) => attribute(element, name, where[i]));
+  else if (kind === "line") attribute(element, "d", `M${where[0]} ${where[1]}L${where[2]} ${where[3]}`);
+  else if (kind === "travel") {
+    attribute(element, "r", 3.5);
+    element.style.offsetPath = `path("${content}")`;
+  } else {
+    const [x = 0, y = 0, anchor = -1] = where; // of a chip the third is its width
+    element.style.transform = `translate(${x}px, ${y}px)`;
+    if (kind === "path") attribute(element, "d", content);
+    if (kind === "group") children(element, content || []);
+    if (kind === "chip") children(element, chip(where, look, content));
+    if (kind === "text") {
+      attribute(element, "text-anchor", ANCHORS[anchor]);
+      if (element.textContent !== content) element.textContent = content;
+    }
+  }
+}
+
+// -- the whole ------------------------------------------------------------------------------
+
+function render({ model, el }) {
+  const root = html("div", "lab-stage", el);
+  const top = html("div", "lab-top", root);
+  const trouble = html("div", "lab-trouble", root);
+  trouble.setAttribute("role", "alert");
+  const frame = html("div", "lab-frame", root);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "lab-scene first");
+  svg.setAttribute("role", "group");
+  frame.append(svg);
+  const tip = html("div", "lab-tip", frame);
+  const live = html("div", "lab-live", root);
+  live.setAttribute("aria-live", "polite");
+
+  const act = (name, on) => model.send(on == null ? { act: name } : { act: name, on });
+  const menu = menus(frame, act);
+  pointing(svg, frame, tip, menu, act);
+  keys(svg, menu, act);
+
+  const draw = () => {
+    const { size, title, shapes } = JSON.parse(model.get("scene"));
+    attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
+    attribute(svg, "aria-label", title);
+    children(svg, shapes);
+    reachable(svg);
+    menu.refresh();
+    if (tip.about) tip.textContent = tip.about.label;
+    if (!tip.about?.isConnected) tip.classList.remove("shown");
+  };
+  const head = () => header(top, model, act);
+  const say = () => {
+    live.textContent = model.get("said");
+  };
+  const fail = () => {
+    trouble.textContent = model.get("trouble");
+  };
+  const listeners = {
+    "change:scene": draw,
+    "change:controls": head,
+    "change:name": head,
+    "change:about": head,
+    "change:said": say,
+    "change:trouble": fail,
+  };
+  for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
+  [head, draw, say, fail].forEach((each) => each());
+  requestAnimationFrame(() => svg.classList.remove("first"));
+  const unwatch = watching(root, model);
+  return () => {
+    unwatch();
+    for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
+  };
+}
+
+// One shape can be reached by Tab; the arrows lead on from there.
+function reachable(svg) {
+  const doing = [...svg.querySelectorAll("[data-does]")];
+  if (doing.some((each) => each.getAttribute("tabindex") === "0")) return;
+  if (doing.length) doing[0].setAttribute("tabindex", "0");
+}
+
+// Python looks at the cluster only while somebody can see it.
+function watching(root, model) {
+  const view = Math.random().toString(36).slice(2);
+  let seen = false;
+  let told = false;
+  const tell = () => {
+    const on = seen && !document.hidden;
+    if (on !== told) model.send({ watch: view, on });
+    told = on;
+  };
+  const observer = new IntersectionObserver((entries) => {
+    seen = entries.at(-1).isIntersecting;
+    tell();
+  });
+  observer.observe(root);
+  document.addEventListener("visibilitychange", tell);
+  return () => {
+    observer.disconnect();
+    document.removeEventListener("visibilitychange", tell);
+    seen = false;
+    tell();
+  };
+}
+
+// -- what can be done -----------------------------------------------------------------------
+
+function choose(element, menu, act) {
+  if (!element?.acts?.length) return;
+  if (element.acts.length > 1) menu.open(element);
+  else act(element.acts[0][0], element.acts[0][1]);
+}
+
+function menus(frame, act) {
+  const box = html("div", "lab-menu", frame);
+  box.setAttribute("role", "menu");
+  box.hidden = true;
+  let owner = null;
+  const fill = () => {
+    box.replaceChildren();
+    box.told = JSON.stringify(owner.acts);
+    box.setAttribute("aria-label", owner.label);
+    for (const [name, on, words] of owner.acts) {
+      const item = html("button", "", box);
+      item.setAttribute("role", "menuitem");
+      item.textContent = words;
+      item.onclick = () => {
+        close();
+        act(name, on);
+      };
+    }
+  };
+  const close = () => {
+    if (!owner) return;
+    box.hidden = true;
+    const was = owner;
+    owner = null;
+    if (was.isConnected) was.focus({ preventScroll: true });
+  };
+  const open = (element) => {
+    owner = element;
+    fill();
+    box.hidden = false;
+    const [at, within] = [element.getBoundingClientRect(), frame.getBoundingClientRect()];
+    const left = at.left - within.left + Math.min(at.width / 2, 40);
+    box.style.left = `${Math.max(0, Math.min(left, within.width - box.offsetWidth - 4))}px`;
+    const under = at.top - within.top + Math.min(at.height / 2, 30);
+    box.style.top = `${Math.max(0, Math.min(under, within.height - box.offsetHeight - 4))}px`;
+    box.firstChild.focus({ preventScroll: true });
+  };
+  box.onkeydown = (event) => {
+    const items = [...box.children];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      const next = items.indexOf(document.activeElement) + step;
+      items[(next + items.length) % items.length].focus();
+    } else if (event.key === "Escape" || event.key === "Tab") close();
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    event.stopPropagation(); // the notebook has its own ideas about keys
+    if (event.key !== "Enter" && event.key !== " ") event.preventDefault();
+  };
+  box.addEventListener("focusout", (event) => {
+    if (owner && !box.contains(event.relatedTarget) && event.relatedTarget) close();
+  });
+  const refresh = () => {
+    if (!owner) return;
+    if (!owner.isConnected || !owner.acts.length) close();
+    else if (box.told !== JSON.stringify(owner.acts)) {
+      const held = box.contains(document.activeElement);
+      fill();
+      if (held) box.firstChild.focus({ preventScroll: true });
+    }
+  };
+  return { open, close, refresh };
+}
+
+function pointing(svg, frame, tip, menu, act) {
+  const found = (event) => event.target.closest?.("[data-does]");
+  const light = (kin) => {
+    for (const each of svg.querySelectorAll(".lit")) each.classList.remove("lit");
+    if (!kin) return;
+    const kind = `[data-kin="${CSS.escape(kin)}"]`;
+    for (const each of svg.querySelectorAll(kind)) each.classList.add("lit");
+  };
+  const hint = (element, x, y) => {
+    tip.about = element;
+    tip.textContent = element?.label ?? "";
+    tip.classList.toggle("shown", Boolean(element?.label));
+    if (!element?.label) return;
+    const within = frame.getBoundingClientRect();
+    const left = Math.min(x - within.left + 12, within.width - tip.offsetWidth - 4);
+    const above = y - within.top - tip.offsetHeight - 10;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${above < 0 ? y - within.top + 18 : above}px`;
+  };
+  svg.addEventListener("pointermove", (event) => {
+    hint(event.target.closest?.("[aria-label]:not(svg)"), event.clientX, event.clientY);
+    light(found(event)?.kin);
+  });
+  svg.addEventListener("pointerleave", () => {
+    hint(null);
+    light(null);
+  });
+  svg.addEventListener("focusin", (event) => {
+    const element = found(event);
+    if (!element) return;
+    for (const each of svg.querySelectorAll('[tabindex="0"]')) each.setAttribute("tabindex", "-1");
+    element.setAttribute("tabindex", "0");
+    light(element.kin);
+    const at = element.getBoundingClientRect();
+    if (element.matches(":focus-visible")) hint(element, at.left, at.top);
+  });
+  svg.addEventListener("focusout", () => hint(null));
+  svg.addEventListener("click", (event) => {
+    const element = found(event);
+    if (!element) return menu.close();
+    element.focus({ preventScroll: true });
+    if (!element.drag) choose(element, menu, act);
+  });
+  dragging(svg, act);
+}
+
+function dragging(svg, act) {
+  let held = null;
+  let due = 0;
+  const move = (event, last) => {
+    const box = held.getBoundingClientRect();
+    const at = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    const now = performance.now();
+    if (!last && now < due) return;
+    due = now + EVERY;
+    act(held.drag, at);
+  };
+  svg.addEventListener("pointerdown", (event) => {
+    const element = event.target.closest?.("[data-does]");
+    if (!element?.drag) return;
+    held = element;
+    due = 0;
+    svg.setPointerCapture(event.pointerId);
+    move(event, false);
+  });
+  svg.addEventListener("pointermove", (event) => held && move(event, false));
+  for (const name of ["pointerup", "pointercancel"])
+    svg.addEventListener(name, (event) => {
+      if (held) move(event, true);
+      held = null;
+    });
+}
+
+function keys(svg, menu, act) {
+  const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  svg.addEventListener("keydown", (event) => {
+    const element = event.target.closest?.("[data-does]");
+    if (!element) return;
+    if (event.key === "Enter" || event.key === " ") choose(element, menu, act);
+    else if (event.key === "Escape") element.blur();
+    else if (element.drag && STEPS[event.key]?.[0]) act(...element.acts[STEPS[event.key][0] > 0 ? 1 : 0]);
+    else if (STEPS[event.key]) neighbour(svg, element, STEPS[event.key])?.focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // or the notebook would move to another cell
+  });
+}
+
+// The nearest shape in a direction: first what is in the same row or column; what lies aside
+// counts double.
+function neighbour(svg, from, [right, down]) {
+  const middle = (box) => [box.left + box.width / 2, box.top + box.height / 2];
+  const here = from.getBoundingClientRect();
+  const [x, y] = middle(here);
+  let best = null;
+  let least = Infinity;
+  for (const element of svg.querySelectorAll("[data-does]")) {
+    const box = element.getBoundingClientRect();
+    const [there, below] = middle(box);
+    const level = right
+      ? box.top < here.bottom && box.bottom > here.top
+      : box.left < here.right && box.right > here.left;
+    const ahead = (there - x) * right + (below - y) * down;
+    const aside = Math.abs((there - x) * down) + Math.abs((below - y) * right);
+    if (element === from || ahead < 1) continue;
+    const far = ahead + 2 * aside + (level ? 0 : 1e4);
+    if (far < least) [best, least] = [element, far];
+  }
+  return best;
+}
+
+// -- the controls above -----------------------------------------------------------------------
+
+function header(top, model, act) {
+  const told = model.get("controls");
+  const shape = JSON.stringify([model.get("name"), model.get("about")]);
+  if (top.told !== shape) {
+    top.replaceChildren();
+    if (model.get("name")) html("b", "", top).textContent = model.get("name");
+    html("span", "lab-about", top).textContent = model.get("about");
+    top.told = shape;
+    top.fields = [];
+  }
+  top.hidden = !told.length && !model.get("name");
+  told.forEach((control, i) => {
+    const key = `${control.kind} ${control.act} ${control.label}`;
+    if (top.fields[i]?.key !== key) {
+      const made = field(control, act);
+      made.key = key;
+      if (top.fields[i]) top.fields[i].replaceWith(made);
+      else top.append(made);
+      top.fields[i] = made;
+    }
+    top.fields[i].tell(control);
+  });
+  for (const extra of top.fields.splice(told.length)) extra.remove();
+}
+
+function field(control, act) {
+  if (control.kind === "button") return pushbutton(control, act);
+  const made = html("label", "lab-field");
+  html("span", "", made).textContent = control.label;
+  const input = html(control.kind === "choice" ? "select" : "input", "", made);
+  const types = { number: "number", text: "text", slider: "range" };
+  if (types[control.kind]) input.type = types[control.kind];
+  let sent;
+  const send = () => {
+    const value = input.value;
+    if (value === "" && control.kind === "number") return;
+    if (value !== sent) act(control.act, ["text", "choice"].includes(control.kind) ? value : +value);
+    sent = value;
+  };
+  input.addEventListener(control.kind === "slider" ? "input" : "change", send);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      sent = undefined; // the same again is asked on purpose
+      send();
+    }
+    event.stopPropagation();
+  });
+  made.tell = ({ value = "", least, most, step, hint, options }) => {
+    attribute(input, "min", least);
+    attribute(input, "max", most);
+    attribute(input, "step", step);
+    attribute(input, "placeholder", hint);
+    if (options && input.told !== JSON.stringify(options)) {
+      input.replaceChildren(...options.map(([it, words]) => new Option(words, it)));
+      input.told = JSON.stringify(options);
+    }
+    if (document.activeElement !== input || control.kind === "choice") input.value = sent = String(value);
+  };
+  return made;
+}
+
+function pushbutton(control, act) {
+  const made = html("button", "lab-button");
+  made.onclick = () => act(made.act, made.on);
+  made.tell = ({ act, words, on, label, pressed, off }) => {
+    Object.assign(made, { act, on, title: label, textContent: words, disabled: Boolean(off) });
+    made.setAttribute("aria-label", label);
+    if (pressed === undefined) made.removeAttribute("aria-pressed");
+    else made.setAttribute("aria-pressed", pressed);
+  };
+  return made;
+}
+
+export default { render };

@@ -1,0 +1,275 @@
+"""What happened, told: from a cluster's events to lines that a learner can read.
+
+    events ──> Story ──┬──> lines      12.31  ▲ broker 2 killed (SIGKILL)
+                       │               14.35  ★ new leader of orders-1: 2 → 3, epoch 4
+                       └──> outages    from 12.31 to 14.36, orders-1, because of broker 2
+
+Things that happen together (a controller that elects thirty leaders) are one line. Topics of
+Kafka's own ("__consumer_offsets") make none.
+
+An outage begins when a leader is killed, dies or is paused, and ends when another broker, or the
+same one again, has taken up the leadership of each partition that it led.
+
+Invariant: a story is told forwards; `add` takes events in the order of the stream, each once.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.cluster.stream import Happened
+from engine.model import TopicPartition
+
+TOGETHER = 300  # ms within which things of one kind are one line
+NAMED = 3  # partitions by name, before the rest is counted
+
+Facts: TypeAlias = dict[str, Any]
+
+
+class Sort(NamedTuple):
+    """How a kind of line looks, beside its words."""
+
+    glyph: str
+    look: str
+    weight: int  # the heavier one is shown where there is room for one
+
+
+FAULT = Sort("▲", "bad", 4)
+CURE = Sort("●", "ok", 2)
+CROWN = Sort("♛", "crown", 3)
+ELECTION = Sort("★", "lead", 3)
+EXPIRY = Sort("◆", "rose", 3)
+LOSS = Sort("✂", "bad", 4)
+NEWS = Sort("○", "soft", 1)
+
+
+@dataclass(slots=True)
+class Line:
+    at: int  # ms since 1970
+    sort: Sort
+    words: str
+    short: str  # on the timeline
+    kind: str
+    parts: list[str] = field(default_factory=list)  # what happened together
+
+
+@dataclass(slots=True)
+class Outage:
+    began: int
+    broker: int
+    cause: str  # killed, died, paused
+    partitions: tuple[TopicPartition, ...]
+    missing: set[TopicPartition]  # still without a leader that serves
+    expired: int | None = None  # when the cluster noticed that the broker's session was over
+    ended: int | None = None
+    cut: list[tuple[TopicPartition, int, int]] = field(default_factory=list)  # what it had alone
+
+
+def internal(topic: str) -> bool:
+    return topic.startswith("__")
+
+
+class Story:
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.outages: list[Outage] = []
+        self._leaders: dict[TopicPartition, tuple[int, int]] = {}  # epoch, broker
+        self._controller = -1
+
+    def add(self, events: Iterable[Happened]) -> None:
+        for event in events:
+            self._serve(event)
+            teller = TELLERS.get(event.kind)
+            if event.kind == "broker.died" and self._is_dead(event.data["broker"], event.at):
+                continue  # who looks while a dead one is started again may take it for a death
+            if teller and not internal(event.data.get("topic", "")):
+                told = teller(self, event.data)
+                if told:
+                    self._tell(event, *told)
+            if event.kind == "leader.elected":
+                data = event.data
+                self._leads(partition_of(data), data["leader_epoch"], data["leader"])
+
+    def leader(self, partition: TopicPartition) -> int:
+        return self._leaders.get(partition, (0, -1))[1]
+
+    def until(self, at: int) -> list[Line]:
+        return [line for line in self.lines if line.at <= at]
+
+    def last_word(self, broker: int, at: int) -> Line | None:
+        """What was last done to a broker."""
+        own = [each for each in self.until(at) if each.kind in FATES and str(broker) in each.parts]
+        return own[-1] if own else None
+
+    def _is_dead(self, broker: int, at: int) -> bool:
+        word = self.last_word(broker, at)
+        return word is not None and word.kind in DEATHS
+
+    # -- lines ---------------------------------------------------------------------------
+
+    def _tell(self, event: Happened, sort: Sort, words: str, short: str, part: str) -> None:
+        """`words` has a {} for what happened together, if such things may."""
+        last = next((line for line in reversed(self.lines[-4:]) if line.kind == event.kind), None)
+        if last and "{}" in words and event.at - last.at <= TOGETHER:
+            last.parts.append(part)
+            last.words = words.format(listed(last.parts))
+            last.short = f"{short} ×{len(last.parts)}"
+        else:
+            line = Line(event.at, sort, words.format(part), short, event.kind, [part])
+            self.lines.append(line)
+
+    # -- service -------------------------------------------------------------------------
+
+    def _serve(self, event: Happened) -> None:
+        data, at = event.data, event.at
+        match event.kind:
+            case "broker.killed" | "broker.died" | "broker.paused":
+                led = [it for it, (_, leader) in self._leaders.items() if leader == data["broker"]]
+                if led:
+                    self._fall(at, data["broker"], event.kind.partition(".")[2], led)
+            case "broker.resumed":
+                for outage in self._open(data["broker"]):
+                    still = {it for it in outage.missing if self.leader(it) == outage.broker}
+                    self._back(outage, still, at)
+            case "replica.role" if data["role"] == "leader" and data["leader"] == event.broker:
+                partition = partition_of(data)
+                if self._leads(partition, data["leader_epoch"], data["leader"]):
+                    for outage in self._open():
+                        if outage.broker != data["leader"] or outage.cause != "paused":
+                            self._back(outage, {partition}, at)
+            case "broker.down":
+                self._expire(data["broker"], at)
+            case "controller.elected":
+                self._expire(self._controller, at)
+                self._controller = data["broker"]
+            case "log.truncated" if data["was"] > data["end_offset"]:
+                self._cut_back(event)
+
+    def _fall(self, at: int, broker: int, cause: str, led: list[TopicPartition]) -> None:
+        known = self._open(broker)
+        if not known:  # a broker that is killed while it is paused is as absent as before
+            self.outages.append(Outage(at, broker, cause, tuple(sorted(led)), set(led)))
+        for outage in known:
+            outage.cause = cause
+
+    def _leads(self, partition: TopicPartition, epoch: int, leader: int) -> bool:
+        if epoch < self._leaders.get(partition, (0, -1))[0]:
+            return False  # an old story
+        self._leaders[partition] = (epoch, leader)
+        return True
+
+    def _open(self, broker: int | None = None) -> list[Outage]:
+        return [
+            each for each in self.outages if each.ended is None and broker in (None, each.broker)
+        ]
+
+    def _back(self, outage: Outage, partitions: set[TopicPartition], at: int) -> None:
+        outage.missing -= partitions
+        if not outage.missing:
+            outage.ended = at
+
+    def _expire(self, broker: int, at: int) -> None:
+        for outage in self._open(broker):
+            outage.expired = outage.expired or at
+
+    def _cut_back(self, event: Happened) -> None:
+        """The old leader returns, and drops what nobody else has."""
+        partition, data = partition_of(event.data), event.data
+        for outage in reversed(self.outages):
+            if outage.broker == event.broker and partition in outage.partitions:
+                outage.cut.append((partition, data["end_offset"], data["was"]))
+                break
+
+
+def partition_of(data: Facts) -> TopicPartition:
+    return TopicPartition(data["topic"], data["partition"])
+
+
+def listed(parts: list[str]) -> str:
+    if len(parts) <= NAMED:
+        return ", ".join(parts)
+    return f"{', '.join(parts[:NAMED])} and {len(parts) - NAMED} more"
+
+
+# -- the words, by kind: (sort, words, short words, what it is about) ---------------------------
+
+Told: TypeAlias = tuple[Sort, str, str, str]
+Teller: TypeAlias = Callable[[Story, Facts], Told | None]
+
+
+def _broker(sort: Sort, words: str, short: str) -> Teller:
+    """Words about one broker, with its facts by name."""
+
+    def tell(story: Story, data: Facts) -> Told:
+        number = str(data["broker"])
+        told = words.format_map({"code": "", "reason": "", "pid": "", "epoch": "", **data})
+        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(number), number
+
+    return tell
+
+
+def _link(sort: Sort, words: str) -> Teller:
+    def tell(story: Story, data: Facts) -> Told:
+        ends = f"{data['one']} – {data['other']}"
+        ends = ends.replace("zookeeper", "ZooKeeper")
+        return sort, words.format(ends, data.get("ms")), "slow" if "ms" in data else "cut", ends
+
+    return tell
+
+
+def _healed(story: Story, data: Facts) -> Told:
+    return CURE, "every link is whole again", "healed", ""
+
+
+def _topic(sort: Sort, verb: str) -> Teller:
+    def tell(story: Story, data: Facts) -> Told:
+        return sort, f"topic {{}} {verb}", f"topic {verb}", data["topic"]
+
+    return tell
+
+
+def _elected(story: Story, data: Facts) -> Told | None:
+    if data["reason"] == "new":
+        return None
+    partition = partition_of(data)
+    was = story.leader(partition)
+    leader = data["leader"] if data["leader"] >= 0 else "nobody"
+    change = f"{partition} {was if was >= 0 else 'nobody'} → {leader}, epoch {data['leader_epoch']}"
+    words = "new leader: {}" if data["clean"] else "UNCLEAN election, records may be lost: {}"
+    return (ELECTION if data["clean"] else LOSS), words, "election", change
+
+
+def _isr(story: Story, data: Facts) -> Told:
+    was, now = (" ".join(map(str, sorted(data[name]))) for name in ("was", "isr"))
+    words = "in sync: {}"
+    return NEWS, words, "ISR", f"{partition_of(data)} [{was}] → [{now}]"
+
+
+def _truncated(story: Story, data: Facts) -> Told | None:
+    if data["was"] <= data["end_offset"]:
+        return None
+    change = f"{partition_of(data)} {data['was']} → {data['end_offset']}"
+    return LOSS, "log cut back to the leader's: {}", "truncated", change
+
+
+TELLERS: dict[str, Teller] = {
+    "broker.started": _broker(CURE, "broker {broker} started, pid {pid}", "start {0}"),
+    "broker.killed": _broker(FAULT, "broker {broker} killed (SIGKILL)", "kill {0}"),
+    "broker.died": _broker(FAULT, "broker {broker} died: {reason}", "died {0}"),
+    "broker.paused": _broker(FAULT, "broker {broker} paused (SIGSTOP)", "pause {0}"),
+    "broker.resumed": _broker(CURE, "broker {broker} goes on", "resume {0}"),
+    "broker.stopped": _broker(NEWS, "broker {broker} stopped in good order", "stop {0}"),
+    "broker.up": _broker(CURE, "broker {broker} is registered", "up {0}"),
+    "broker.down": _broker(EXPIRY, "broker {broker} is gone from ZooKeeper", "gone {0}"),
+    "controller.elected": _broker(CROWN, "broker {broker} is controller, epoch {epoch}", "crown"),
+    "leader.elected": _elected,
+    "isr.changed": _isr,
+    "log.truncated": _truncated,
+    "link.cut": _link(FAULT, "link {0} cut"),
+    "link.slowed": _link(FAULT, "link {0} slowed by {1} ms"),
+    "link.healed": _healed,
+    "topic.created": _topic(CURE, "created"),
+    "topic.deleted": _topic(NEWS, "deleted"),
+}
+DEATHS = ("broker.killed", "broker.died", "broker.stopped")
+FATES = {f"broker.{fate}" for fate in ("started", "killed", "died", "paused", "resumed", "stopped")}
