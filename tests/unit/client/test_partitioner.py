@@ -39,6 +39,10 @@ def test_murmur2_is_kafkas(key: bytes, signed: int) -> None:
     assert partition_of(key, 7) == (signed & 0x7FFFFFFF) % 7
 
 
+def test_the_orders_1_to_5_go_where_javas_producer_sends_them() -> None:
+    assert [partition_of(b"%d" % number, 3) for number in range(1, 6)] == [0, 2, 2, 1, 0]
+
+
 def test_murmur2_is_that_of_kafka_python() -> None:
     chance = random.Random(17)
     for _ in range(10_000):
