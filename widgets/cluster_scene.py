@@ -188,7 +188,9 @@ def _clients(moment: Moment, plan: Plan) -> list[Shape]:
         for it, state in moment.partitions.items()
     }
     total, rate = sum(ends.values()), _rate(moment)
-    records = f"{total:,} records" + (f" · {rate:,} a second" if rate else "")
+    records = ("1 record" if total == 1 else f"{total:,} records") + (
+        f" · {rate:,} a second" if rate else ""
+    )
     readers = [
         f"{name}: {len(each.members)} member{'' if len(each.members) == 1 else 's'} · "
         f"{each.state} · lag {_lag(moment, each.offsets)}"
