@@ -99,8 +99,21 @@ def placement(bootstrap: str, topic: str) -> dict[int, list[int]]:
     return {number: sorted(each.replicas) for number, each in sorted(found.items())}
 
 
+# The controller lost ZooKeeper meanwhile or is another now; or librdkafka let go of a broker of
+# which it had just learned that it was one of those it was told to begin with.
+PASSING = frozenset(
+    {
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._DESTROY_BROKER,
+    }
+)
+
+
 def create(bootstrap: str, topic: NewTopic) -> None:
-    """Again, if the controller lost ZooKeeper meanwhile; then it may be there already."""
+    """Again, if it failed with what passes; then it may be there already."""
     admin = AdminClient(QUICK | {"bootstrap.servers": bootstrap})
     until(lambda: _is_created(admin, topic))
 
@@ -111,7 +124,7 @@ def _is_created(admin: AdminClient, topic: NewTopic) -> bool:
         answer.result()
     except KafkaException as refused:
         code = refused.args[0].code()
-        if code not in (KafkaError.REQUEST_TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS):
+        if code not in PASSING | {KafkaError.TOPIC_ALREADY_EXISTS}:
             raise
         return bool(code == KafkaError.TOPIC_ALREADY_EXISTS)
     return True

@@ -161,44 +161,6 @@ def test_everything_can_be_done_by_keyboard(view: View) -> None:
     expect(view.shape("link 1-3")).not_to_be_focused()
 
 
-def test_time_goes_back_and_comes_back(view: View) -> None:
-    view.by_mouse(view.broker(1), "pause")
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile("paused"))
-    view.by_mouse(view.broker(1), "resume")
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile(": up"))
-    view.shape("timeline").scroll_into_view_if_needed()
-    head, line = view.shape("head").bounding_box(), view.shape("timeline").bounding_box()
-    assert head and line
-
-    mouse = view.page.mouse
-    mouse.move(head["x"] + 8, head["y"] + 8)
-    mouse.down()
-    mouse.move(line["x"] + 2, line["y"] + 14, steps=4)
-    mouse.up()
-
-    expect(view.shape("clock")).to_have_text(re.compile(r"^0\.\d s$"))
-    expect(view.stage.get_by_role("button", name="back to now")).to_have_attribute(
-        "aria-pressed", "false"
-    )
-    assert view.broker(1).get_attribute("aria-haspopup") is None  # the past can't be changed
-    while "paused" not in (view.broker(1).get_attribute("aria-label") or ""):
-        before = view.shape("clock").text_content() or ""
-        view.press("a step forward")
-        expect(view.shape("clock")).not_to_have_text(before)
-    view.photograph("past")
-    view.press("a step back")
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile(": up"))
-    view.press("slow motion")
-    view.press("play")
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile("paused"))
-    view.press("pause")
-
-    view.press("back to now")
-
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile(": up"))
-    expect(view.broker(1)).to_have_attribute("aria-haspopup", "menu")
-
-
 def test_a_broker_can_be_killed_while_a_cell_runs(view: View) -> None:
     waits = "import time\nwhile cluster.state().brokers[2].answers: time.sleep(0.1)\nprint('gone')"
     cell = view.notebook.run(waits)
