@@ -31,9 +31,8 @@ class Lab(NamedTuple):
     folder: Path  # what its file browser shows: a copy of labs/
 
     def page(self, path: str = "") -> str:
-        """Reset: without what another page has left open."""
         where = f"lab/tree/{path}" if path else "lab"
-        return f"{self.url}{where}?reset&token={self.token}"
+        return f"{self.url}{where}?token={self.token}"
 
     def api(self, resource: str) -> str:
         return f"{self.url}api/{resource}?token={self.token}"
