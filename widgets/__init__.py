@@ -18,29 +18,41 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from widgets.check import Check
     from widgets.cluster_view import ClusterView
+    from widgets.group.chart import compare
+    from widgets.group.view import GroupView
     from widgets.hex_view import HexView
+    from widgets.ledger.ledger import Ledger
     from widgets.predict import Predict
     from widgets.quiz import Question, Quiz
     from widgets.segment_view import SegmentView
+    from widgets.trial import Trial
 
 __all__ = [
     "Check",
     "ClusterView",
+    "GroupView",
     "HexView",
+    "Ledger",
     "Predict",
     "Question",
     "Quiz",
     "SegmentView",
+    "Trial",
+    "compare",
 ]
 
 _HOME = {
     "Check": "widgets.check",
     "ClusterView": "widgets.cluster_view",
+    "GroupView": "widgets.group.view",
     "HexView": "widgets.hex_view",
+    "Ledger": "widgets.ledger.ledger",
     "Predict": "widgets.predict",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
     "SegmentView": "widgets.segment_view",
+    "Trial": "widgets.trial",
+    "compare": "widgets.group.chart",
 }
 
 

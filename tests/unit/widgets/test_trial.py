@@ -1,0 +1,58 @@
+"""Trial: the learner's code is run, and told in a sentence where it differs."""
+
+import pytest
+
+from widgets.trial import Trial, agrees_with
+
+EXAMPLES = [([3, 1, 2],), ([],), ([5, 5],)]
+
+
+@pytest.fixture
+def trial():
+    trial = Trial("Sort them", agrees_with(sorted, EXAMPLES), hint="Compare neighbours.")
+    yield trial
+    trial.close()
+
+
+def backwards(numbers):
+    return sorted(numbers, reverse=True)
+
+
+def broken(numbers):
+    raise IndexError("list index out of range")
+
+
+def test_before_a_try_nothing_is_passed(trial):
+    assert not trial.passed
+    assert trial.missing == "nothing was tried"
+
+
+def test_what_agrees_is_passed(trial):
+    outcome = trial.run(sorted)
+    assert outcome.passed and trial.passed
+    assert repr(outcome) == "Done: it does what the engine's own code does."
+
+
+def test_what_differs_is_told_with_an_example(trial):
+    outcome = trial.run(backwards)
+    assert not trial.passed
+    assert repr(outcome) == (
+        "Not yet: for ([3, 1, 2],) it gives [3, 2, 1], and the engine [1, 2, 3]."
+    )
+
+
+def test_what_breaks_is_an_answer_too(trial):
+    assert "raises IndexError: list index out of range" in repr(trial.run(broken))
+
+
+def test_a_later_try_is_told_for_itself_and_takes_nothing_back(trial):
+    trial.run(sorted)
+    assert not trial.run(backwards).passed
+    assert trial.passed
+
+
+def test_a_hint_is_there_for_whoever_asks(trial):
+    assert "Compare" not in trial.svg()
+    trial.do("hint")
+    assert "Compare neighbours." in trial.svg()
+    assert trial.trouble == ""

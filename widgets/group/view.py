@@ -1,0 +1,258 @@
+"""GroupView: a consumer group to look at and to disturb.
+
+    GroupView(cluster, group="billing", topic="orders")              live: add, kill, freeze
+    GroupView(Recording.load("run.jsonl.gz"), group="billing")       a run that is over
+
+Each consumer that it adds is a process of its own, so a kill is a kill and a frozen one is really
+frozen; they end with the view, the cluster or the kernel. Consumers of others are shown as well,
+but only who started them can stop them.
+
+A new consumer with another strategy than that of the group names both, its own first: so a group
+is moved to another strategy without a halt, and changes when the last that doesn't know it leaves.
+
+Invariant: acts are offered on a live cluster only.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+from engine.client.admin.values import NewPartitions
+from engine.client.assignors import ASSIGNORS, find
+from engine.cluster.state import ClusterState
+from engine.errors import ErrorCode, KafkaError
+from widgets import controls
+from widgets.controls import Control
+from widgets.group.chart import Run, chart, read
+from widgets.group.crew import Crew
+from widgets.group.history import History
+from widgets.group.lag import lags
+from widgets.group.plan import Mark, Scenery
+from widgets.group.scene import header, picture
+from widgets.reel import Live, Reel
+from widgets.stage import Stage
+from widgets.story import internal
+
+DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
+WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
+SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
+TICK = 250  # ms; so often a picture moves on though nothing has happened
+NONE: Mapping[str, str] = {}
+
+
+class GroupView(Stage):
+    ACTS: ClassVar[frozenset[str]] = WORK | {"span"}
+
+    def __init__(
+        self, source: Any, group: str, topic: str = "", config: Mapping[str, str] = NONE
+    ) -> None:
+        """`config`: Kafka's keys for the consumers that are added."""
+        super().__init__(name="Group")
+        self.source, self.group = source, group
+        self.reel: Reel = Live(source) if hasattr(source, "state") else Reel(source)
+        self.marks: list[Mark] = []
+        self.crew: Crew | None = None  # only with the first consumer
+        self._topics = [topic] if topic else []
+        self._config = config
+        self._strategy = find(config.get("partition.assignment.strategy", "range")).name
+        self._span = 60 if self.reel.live else 0
+        self._failed: set[str] = set()  # whose failure is told
+        self._drawn: object = None
+        if self.reel.live:
+            self._lag: list[tuple[int, int]] = []
+            self.history = History(group)
+            self.history.add(source.events())
+            self._take(source.state())
+        else:
+            known = read(source, group)
+            self.history, self._lag = known.history, list(known.lag)
+        self.draw()
+
+    # -- looking -------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        news = self.reel.ask()
+        with self.lock:
+            more = self.reel.take(news)
+            if news is not None:
+                self.history.add(news.events)
+                self._take(news.state)
+                self._tell_failures()
+            self.draw()
+        if not more:
+            self._dismiss()  # the cluster is over
+        return more
+
+    def _take(self, state: ClusterState) -> None:
+        group = state.groups.get(self.group)
+        self.history.see(group, state.at)
+        lag = sum(lags(state, group).values())
+        if not self._lag or self._lag[-1][1] != lag:
+            self._lag.append((state.at, lag))
+
+    def _tell_failures(self) -> None:
+        for name, status in self.statuses().items():
+            if status == "failed" and name not in self._failed and self.crew:
+                self._failed.add(name)
+                self.trouble = f"{name} gave up: {self.crew.last_words(name)}"
+
+    def statuses(self) -> dict[str, str]:
+        """Of the consumers that were started here."""
+        return self.crew.statuses() if self.crew else {}
+
+    def scenery(self) -> Scenery:
+        live = self.reel.live
+        able = {"span"} | (WORK if live and hasattr(self.source, "bootstrap") else set())
+        return Scenery(
+            self.history,
+            self.reel.at(self.reel.end),
+            self.reel.end,
+            live,
+            self._span,
+            frozenset(able),
+            tuple(self.statuses().items()),
+            tuple(self.marks),
+        )
+
+    def draw(self) -> None:
+        """A picture of now, if it is another one than that which is shown."""
+        with self.lock:
+            scenery = self.scenery()
+            what = (
+                *(id(scenery.state), scenery.now // TICK, scenery.span, scenery.statuses),
+                *(scenery.marks, self._strategy, tuple(self._topics), len(self.history.rounds)),
+            )
+            if what != self._drawn:
+                self._drawn = what
+                self.about = header(scenery)
+                self.show(picture(scenery), self._controls(scenery))
+
+    def _controls(self, scenery: Scenery) -> list[Control]:
+        found = []
+        if "add" in scenery.acts:
+            found.append(controls.button("add", "+ consumer", "add a consumer"))
+            found.append(controls.choice("strategy", "by", list(ASSIGNORS), self._strategy))
+            if self._topics:
+                label = f"one more partition for {self._topics[0]}"
+                found.append(controls.button("add_partitions", "+ partition", label))
+            others = [("", "..."), *((it, it) for it in self._others(scenery.state))]
+            if len(others) > 1:
+                found.append(controls.choice("subscribe", "read also", others))
+        found.append(controls.choice("span", "last", SPANS, str(self._span)))
+        return found
+
+    def _others(self, state: ClusterState) -> list[str]:
+        """Topics that one could read as well."""
+        names = {partition.topic for partition in state.partitions}
+        return sorted(it for it in names - set(self._topics) if not internal(it))
+
+    # -- acts ----------------------------------------------------------------------------
+
+    def add(self) -> None:
+        """One more consumer, a process of its own."""
+        self._need_topics()
+        if self.crew is None:
+            self.crew = Crew(self.source.bootstrap, self.group, self._config)
+            self.crew.subscribe(self._topics)
+        told = self.source.state().groups.get(self.group)
+        strategies = [self._strategy]
+        if told and told.protocol and told.protocol != self._strategy and told.members:
+            strategies.append(told.protocol)
+        self.crew.add(",".join(strategies), {life.lane for life in self.history.lives})
+        self.draw()
+
+    def stop(self, name: str) -> None:
+        """It says good-bye to the group."""
+        self._do("stop", name)
+
+    def kill(self, name: str) -> None:
+        self._do("kill", name)
+
+    def freeze(self, name: str) -> None:
+        self._do("freeze", name)
+
+    def thaw(self, name: str) -> None:
+        self._do("thaw", name)
+
+    def strategy(self, name: str) -> None:
+        """Of those that are added from now on."""
+        self._strategy = find(name).name
+        self.draw()
+
+    def add_partitions(self) -> None:
+        """One more, for the first topic of the group."""
+        self.later(self._add_partition, self._need_topics()[0])
+
+    def subscribe(self, topic: str) -> None:
+        """The consumers that were started here read this topic as well."""
+        self._need_cluster()
+        if not topic or topic in self._topics:
+            return
+        known = {partition.topic for partition in self.source.state().partitions}
+        if topic not in known:
+            why = f"there is no topic {topic}; there are {', '.join(sorted(known)) or 'none'}"
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+        self._topics.append(topic)
+        if self.crew:
+            self.crew.subscribe(self._topics)
+        self.draw()
+
+    def span(self, seconds: str) -> None:
+        """How much of the past is seen; 0: all of it."""
+        self._span = max(int(seconds), 0)
+        self.draw()
+
+    def _do(self, deed: str, name: str) -> None:
+        if self.crew is None:
+            why = f"{name} was not started here: add consumers, then {deed} those"
+            raise KafkaError(ErrorCode.unknown_member_id, why)
+        getattr(self.crew, deed)(name)
+        with self.lock:
+            self.marks.append(Mark(now_ms(), name, deed))
+            self.draw()
+
+    def _add_partition(self, topic: str) -> None:
+        count = sum(each.topic == topic for each in self.source.state().partitions)
+        wish = NewPartitions(topic, count + 1)
+        self.source.admin.create_partitions([wish])[topic].result()
+
+    def _need_cluster(self) -> None:
+        if not self.reel.live:
+            why = "this run is over: to change something, take GroupView(cluster, ...)"
+            raise KafkaError(ErrorCode.broker_not_available, why)
+
+    def _need_topics(self) -> list[str]:
+        """Which topic is meant, if it was not said, is clear if there is only one."""
+        self._need_cluster()
+        others = [] if self._topics else self._others(self.source.state())
+        if len(others) == 1:
+            self._topics = others
+        if not self._topics:
+            why = f"which topic? GroupView(cluster, group={self.group!r}, topic=...)"
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+        return self._topics
+
+    # -- the rest ------------------------------------------------------------------------
+
+    def run(self) -> Run:
+        """All that is known up to now."""
+        with self.lock:
+            return Run(self.history, self.reel.end, list(self._lag))
+
+    def figure(self) -> go.Figure:
+        """The generations: who read what, the gaps in which nobody did, what they cost."""
+        return chart(self.run())
+
+    def close(self) -> None:
+        super().close()
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        if self.crew:
+            self.crew.close()
+
+
+def now_ms() -> int:
+    return round(time.time() * 1000)

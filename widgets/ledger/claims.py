@@ -1,0 +1,45 @@
+"""The claims of the five articles, each with its experiment and the verdict to be expected.
+
+    id  lab  claim        in our words; `sources` says where it was read
+    verdict  why          for Apache Kafka 2.8 with ZooKeeper
+    experiment  needs     what decides it, and what that takes
+
+Verdicts: holds; conditional (under stated conditions, or in part); outdated (it was so in an older
+release); wrong; opinion (no experiment settles it).
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path(__file__).parents[2] / "labs" / "claims.json"
+VERDICTS = ("holds", "conditional", "outdated", "wrong", "opinion")
+BUILT = ("core",)  # what a claim may need and have today
+
+
+@dataclass(frozen=True)
+class Claim:
+    id: str
+    lab: str
+    claim: str
+    sources: tuple[tuple[str, str], ...]  # (article, section)
+    verdict: str
+    why: str
+    experiment: str
+    needs: str
+
+    @property
+    def awaits(self) -> str:
+        """What has to be built before it can be decided; "": nothing."""
+        return "" if self.needs in BUILT else self.needs
+
+
+def load(path: Path = FILE) -> dict[str, Claim]:
+    """All claims by id, in the order of the file."""
+    found = {}
+    for row in json.loads(path.read_text(encoding="utf-8")):
+        claim = Claim(**row | {"sources": tuple((it[0], it[1]) for it in row["sources"])})
+        assert claim.verdict in VERDICTS, f"{claim.id}: there is no verdict {claim.verdict!r}"
+        assert claim.id not in found, f"{claim.id} is there twice"
+        found[claim.id] = claim
+    return found

@@ -1,0 +1,54 @@
+"""The verdict table at the end of a lab: each claim, what this run made of it, and where.
+
+What was not decided is told apart: what this run has left out (its cell was not run), and what is
+to come, because it needs a part of Kafka that isn't built yet. Neither counts as decided.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from widgets.ledger.claims import Claim
+
+OPEN = "not run yet"
+HEAD = "<tr><th>claim</th><th>verdict</th><th style='text-align: left'>what is claimed</th></tr>"
+
+
+class Table:
+    def __init__(self, lab: str, claims: Mapping[str, Claim], found: Mapping[str, str]) -> None:
+        self.lab, self.claims = lab, claims
+        self.verdicts = {key: found.get(key, _undecided(claim)) for key, claim in claims.items()}
+        self.contradicted = [k for k, it in found.items() if it != claims[k].verdict]
+
+    def __repr__(self) -> str:
+        counts = Counter(self.verdicts.values())
+        told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        left = [key for key, verdict in self.verdicts.items() if verdict == OPEN]
+        lines = [f"{len(self.claims)} claims of {self.lab}: {told}."]
+        if left:
+            lines.append(f"Run the cells of {', '.join(left)} too.")
+        if self.contradicted:
+            lines.append(f"Contradicted: {', '.join(self.contradicted)}.")
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        rows = "".join(self._row(key, verdict) for key, verdict in self.verdicts.items())
+        words = escape(repr(self)).replace("\n", "<br>")
+        html = f"<table>{HEAD}{rows}</table><p>{words}</p>"
+        return {"text/plain": repr(self), "text/html": html}
+
+    def _row(self, key: str, verdict: str) -> str:
+        cell = f"<td style='text-align: left'>{escape(self.claims[key].claim)}</td>"
+        name = key if verdict == OPEN or verdict.startswith("to come") else _link(key)
+        shown = escape(verdict) + (" ✗" if key in self.contradicted else "")
+        return f"<tr><td>{name}</td><td style='white-space: nowrap'>{shown}</td>{cell}</tr>"
+
+
+def _undecided(claim: Claim) -> str:
+    return f"to come, with {claim.awaits}" if claim.awaits else OPEN
+
+
+def _link(key: str) -> str:
+    """To the cell that decided it."""
+    return f'<a href="#{key}">{key}</a>'
