@@ -17,6 +17,7 @@ from engine.model import TopicPartition
 from widgets.scene import UP_TO, Shape, chip, fit, group, path, rect, text, width_of
 
 ROWS = 12  # partitions with a line of their own
+TALLIED = 150  # so wide a card must be to tell of a topic what is led and what is here
 ROW, CELL_HEIGHT = 26, 17
 NAME = 11.5  # size of a partition's name
 CELLS, CELL = 8, 11
@@ -232,9 +233,11 @@ def _counts(number: int, partitions: Partitions, width: float) -> list[Shape]:
     topics = _by_topic(partitions)
     for place, topic in enumerate(list(topics)[:COUNTED]):
         own = tally(number, {it: partitions[it] for it in topics[topic]})
-        words = f"{own['leader']} led · {sum(own.values())} here"
+        led, here = f"{own['leader']} led", f"{sum(own.values())} here"
+        words = f"{led} · {here}" if width >= TALLIED else here
         y = 86 + 17 * place
-        shapes.append(text(topic, 0, y, fit(topic, width - 120, 11), look="soft"))
+        room = width - width_of(words, 11) - 8
+        shapes.append(text(topic, 0, y, fit(topic, room, 11), look="soft"))
         shapes.append(text(f"{topic} led", width, y, words, UP_TO, look="soft"))
     if len(topics) > COUNTED:
         words = f"and {len(topics) - COUNTED} topics more"

@@ -96,11 +96,12 @@ def _outages(moment: Moment, scale: Axis, level: float) -> list[Shape]:
     for number, outage in enumerate(moment.story.outages):
         if all(internal(partition.topic) for partition in outage.partitions):
             continue
-        left = scale.place(outage.began)
-        right = scale.place(outage.ended or moment.reel.end)
-        if (outage.ended or moment.reel.end) < scale.start:
+        # What goes on may have begun since the last state, which is where the reel ends.
+        ended = outage.ended or max(moment.reel.end, outage.began)
+        if ended < scale.start:
             continue
-        lasted = ((outage.ended or moment.reel.end) - outage.began) / 1000
+        left, right = scale.place(outage.began), scale.place(ended)
+        lasted = (ended - outage.began) / 1000
         count = len(outage.partitions)
         whom = "1 partition" if count == 1 else f"{count} partitions"
         label = f"{whom} without a leader for {lasted:.2f} s"

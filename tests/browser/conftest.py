@@ -56,7 +56,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """JupyterLab, opened and ready. An error in the console fails the test, at its end."""
+    """JupyterLab as it is at first. An error in its console fails the test, at its end."""
+    shutil.rmtree(lab.settings, ignore_errors=True)  # what another test has chosen
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.set_default_timeout(PATIENCE * 1000)
@@ -71,6 +72,7 @@ def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
         context.close()
+        lab.end_kernels()
     assert errors == []
 
 

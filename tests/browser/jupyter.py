@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
@@ -29,13 +30,23 @@ class Lab(NamedTuple):
     token: str
     process: psutil.Process
     folder: Path  # what its file browser shows: a copy of labs/
+    settings: Path  # what a user has chosen, the theme for instance
 
     def page(self, path: str = "") -> str:
+        """Reset: without what another page has left open."""
         where = f"lab/tree/{path}" if path else "lab"
-        return f"{self.url}{where}?token={self.token}"
+        return f"{self.url}{where}?reset&token={self.token}"
 
     def api(self, resource: str) -> str:
         return f"{self.url}api/{resource}?token={self.token}"
+
+    def end_kernels(self) -> None:
+        """And what the notebooks have started."""
+        with urlopen(self.api("kernels"), timeout=PATIENCE) as answer:
+            kernels = json.load(answer)
+        for kernel in kernels:
+            request = Request(self.api(f"kernels/{kernel['id']}"), method="DELETE")
+            urlopen(request, timeout=PATIENCE).close()
 
     def kernels(self) -> list[psutil.Process]:
         found = []
@@ -64,7 +75,7 @@ def running_lab(home: Path) -> Iterator[Lab]:
     family = [server]
     try:
         info = wait_until_it_answers(child, runtime / f"jpserver-{child.pid}.json", home)
-        yield Lab(info["url"], info["token"], server, folder)
+        yield Lab(info["url"], info["token"], server, folder, home / "config" / "lab")
     finally:
         family += server.children(recursive=True)
         child.send_signal(signal.SIGTERM)
@@ -85,6 +96,14 @@ def wait_until_it_answers(child: subprocess.Popen[bytes], path: Path, home: Path
             return info
         time.sleep(0.05)
     pytest.fail("JupyterLab did not start:\n" + (home / "jupyter.log").read_text()[-4000:])
+
+
+def darken(page: Page) -> None:
+    """Choose JupyterLab's dark theme, by its menu. The next page begins with the light one."""
+    page.get_by_role("menuitem", name="Settings", exact=True).click()
+    for item in ("^Theme$", "^JupyterLab Dark$"):
+        page.locator(".lm-Menu-itemLabel", has_text=re.compile(item)).click()
+    expect(page.locator("body")).to_have_attribute("data-jp-theme-light", "false")
 
 
 class Notebook:

@@ -103,6 +103,17 @@ def test_the_span_without_service_is_shaded():
     assert box.where[2] == 952 / 4
 
 
+def test_a_span_that_began_after_the_last_state_has_no_width_yet():
+    where = {"topic": "orders", "partition": 0, "role": "leader"}
+    told = moment(
+        event("replica.role", 0, 2, **where, leader=2, leader_epoch=0),
+        event("broker.killed", 10_030, broker=2),
+    )
+    group = drawn(told)["outage group 0"]
+    assert group.label == "1 partition without a leader for 0.00 s"
+    assert group.content[0].where[2] == 0
+
+
 def test_what_was_before_the_recording_is_left_out():
     shapes = drawn(moment(event("broker.killed", -2000, broker=2)))
     assert not [key for key in shapes if key.startswith("mark ")]
