@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 
-from engine.broker.groups import OFFSETS
+from engine.broker.reigns import OFFSETS
 from engine.model import Event, TopicPartition
 from engine.sim.member import Member
 from engine.sim.world import World

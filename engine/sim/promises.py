@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from engine.broker.reigns import unpacked
 from engine.client.consuming.states import State
 from engine.coordinator.records import (
     GroupValue,
@@ -25,7 +26,6 @@ from engine.coordinator.records import (
 from engine.coordinator.states import State as GroupState
 from engine.sim.crowd import COORDINATED
 from engine.sim.disk import Log
-from engine.sim.groups import unpacked
 from engine.sim.member import GROUP
 from engine.sim.witness import Replica, Witness
 
@@ -167,7 +167,7 @@ def _place(log: Log, signature: str) -> int:
 def entries(batch: bytes) -> tuple[tuple[Key, Value | None], ...]:
     """What the records of one batch say."""
     found = []
-    for record in unpacked(batch):
+    for record in unpacked(batch)[1]:
         key = decode_key(record.key or b"")
         found.append((key, None if record.value is None else decode_value(key, record.value)))
     return tuple(found)

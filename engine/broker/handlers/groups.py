@@ -18,9 +18,9 @@ from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 
 from engine.broker import creation
 from engine.broker.broker import Broker, Call
-from engine.broker.groups import OFFSETS
 from engine.broker.handlers.outcome import NO_THROTTLE, attempt
 from engine.broker.metadata import NO_BROKER, Node
+from engine.broker.reigns import OFFSETS
 from engine.errors import ErrorCode, KafkaError
 
 GROUP, TRANSACTION = 0, 1  # what a key is the id of
