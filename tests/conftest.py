@@ -1,6 +1,7 @@
-"""What every test shares: how hypothesis searches."""
+"""What every test shares: how hypothesis searches, and that Ctrl-C is heard."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -8,3 +9,7 @@ from hypothesis import settings
 # search is the same every time; at home it is a new one, and remembers what failed.
 settings.register_profile("home", deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
+
+# A shell starts what it runs in the background deaf to Ctrl-C, and so would be all that we start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -210,7 +210,10 @@ def parent(*how: str) -> Iterator[tuple["subprocess.Popen[str]", Path, list[int]
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline().split()
-        yield process, Path(line[0]), [int(pid) for pid in line[1:]]
+        try:
+            yield process, Path(line[0]), [int(pid) for pid in line[1:]]
+        finally:
+            process.kill()  # or a test that fails would wait for it
 
 
 def gone(pid: int) -> bool:
