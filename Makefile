@@ -39,7 +39,7 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/lint-imports --no-cache --no-logo
 
 browser: $(READY) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
-	$(BIN)/pytest tests/browser $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope tests/browser $(ARGS)
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)

@@ -3,12 +3,14 @@
 `lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of
 labs/, so that a test may click what it likes. `page` is a fresh page on it: it ends with a
 screenshot in build/screenshots/, and fails if the browser's console held an error. `notebook`
-is a new notebook on that page, whose cells a test can run.
+is a new notebook on that page, whose cells a test can run. What a test has `measured` is printed
+at the end of the run.
 """
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -79,3 +81,17 @@ def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator
 @pytest.fixture
 def notebook(page: Page) -> Notebook:
     return Notebook(page)
+
+
+@pytest.fixture
+def measured(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Tell a measurement, in words."""
+    return lambda words: record_property("measured", words)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Properties come home from other processes, too; what is printed there doesn't."""
+    for report in terminalreporter.getreports("passed"):
+        for name, words in report.user_properties:
+            if report.when == "call" and name == "measured":
+                terminalreporter.write_line(f"{report.nodeid}: {words}")

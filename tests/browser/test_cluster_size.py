@@ -5,7 +5,7 @@ stream in, beside that of an empty page.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -56,12 +56,14 @@ def frames(view: View, code: str) -> str:
     return f"{len(gaps)} frames, median {gaps[len(gaps) // 2]:.0f} ms, longest {gaps[-1]:.0f} ms"
 
 
-def test_many_partitions_are_drawn_and_very_many_are_summed_up(view: View) -> None:
+def test_many_partitions_are_drawn_and_very_many_are_summed_up(
+    view: View, measured: Callable[[str], None]
+) -> None:
     view.stage.scroll_into_view_if_needed()
     expect(view.stage).to_contain_text("orders · 60 partitions")
     idle = frames(view, "import time; time.sleep(2)")
     busy = frames(view, "[send(600) for _ in range(20)]")
-    print(f"\n60 partitions at rest: {idle}; while records stream in: {busy}")
+    measured(f"60 partitions at rest: {idle}; while records stream in: {busy}")
     expect(view.shape("producers")).to_have_attribute("aria-label", re.compile("12,000 records"))
     view.photograph("sixty")
 
@@ -72,7 +74,7 @@ def test_many_partitions_are_drawn_and_very_many_are_summed_up(view: View) -> No
     expect(view.stage).to_contain_text("2 topics · 1060 partitions")
     shapes = view.stage.locator("svg *").count()
     assert shapes < 2000, "a thousand partitions are summed up"
-    print(f"1,060 partitions: {frames(view, 'time.sleep(2)')}, {shapes} elements")
+    measured(f"1,060 partitions: {frames(view, 'time.sleep(2)')}, {shapes} elements")
     view.photograph("thousand")
 
     view.by_mouse(view.broker(3), "kill")

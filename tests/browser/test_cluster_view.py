@@ -1,7 +1,7 @@
 """A learner breaks a cluster on the page: with the mouse, by keyboard, and back in time."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -37,7 +37,9 @@ def leader_of(view: View, partition: str) -> int:
     pytest.fail(f"nobody leads {partition} on the page")
 
 
-def test_a_leader_is_killed_with_the_mouse_and_another_takes_over(view: View) -> None:
+def test_a_leader_is_killed_with_the_mouse_and_another_takes_over(
+    view: View, measured: Callable[[str], None]
+) -> None:
     victim = leader_of(view, "orders-0")
     view.photograph("whole")
     view.note()
@@ -63,7 +65,7 @@ def test_a_leader_is_killed_with_the_mouse_and_another_takes_over(view: View) ->
     )
     took = view.first(f"broker {victim}", "killed") - killed
     moved = view.first("orders-0", ": leader") - elected
-    print(f"\nevent to pixel: a kill {took} ms, a new leader {moved} ms")
+    measured(f"event to pixel: a kill {took} ms, a new leader {moved} ms")
     assert moved < 2000
 
     view.broker(victim).locator("text.head").first.click()  # all that can be done to a dead one
