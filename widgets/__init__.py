@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from widgets.cluster_view import ClusterView
     from widgets.group.chart import compare
     from widgets.group.view import GroupView
-    from widgets.hex_view import HexView
     from widgets.ledger.ledger import Ledger
+    from widgets.log.hex_view import HexView
+    from widgets.log.view import SegmentView
     from widgets.predict import Predict
     from widgets.quiz import Question, Quiz
-    from widgets.segment_view import SegmentView
+    from widgets.replica.view import ReplicaView
     from widgets.trial import Trial
+    from widgets.wire.view import WireView
+    from widgets.znodes.view import ZooKeeperTree
 
 __all__ = [
     "Check",
@@ -36,8 +39,11 @@ __all__ = [
     "Predict",
     "Question",
     "Quiz",
+    "ReplicaView",
     "SegmentView",
     "Trial",
+    "WireView",
+    "ZooKeeperTree",
     "compare",
 ]
 
@@ -45,13 +51,16 @@ _HOME = {
     "Check": "widgets.check",
     "ClusterView": "widgets.cluster_view",
     "GroupView": "widgets.group.view",
-    "HexView": "widgets.hex_view",
+    "HexView": "widgets.log.hex_view",
     "Ledger": "widgets.ledger.ledger",
     "Predict": "widgets.predict",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
-    "SegmentView": "widgets.segment_view",
+    "ReplicaView": "widgets.replica.view",
+    "SegmentView": "widgets.log.view",
     "Trial": "widgets.trial",
+    "WireView": "widgets.wire.view",
+    "ZooKeeperTree": "widgets.znodes.view",
     "compare": "widgets.group.chart",
 }
 

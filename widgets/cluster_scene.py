@@ -146,7 +146,8 @@ def _heading(moment: Moment, number: int, status: str, box: Box, crowned: bool) 
         shapes.append(text("crown", end - 4, 27, "♛", look="crown head"))
         if box.width >= ROOMY and status == "up":
             shapes.append(text("controller", end + 13, 26, "controller", look="soft"))
-    words = f"pid {moment.broker(number).pid}" if status == "up" else status
+    pid = moment.broker(number).pid
+    words = (f"pid {pid}" if pid else "simulated") if status == "up" else status
     if box.width >= ROOMY and not (crowned and status == "up"):  # the crown matters more
         look = "soft" if status in ("up", "starting") else "soft bad"
         shapes.append(text("status", box.width - INDENT, 26, words, UP_TO, look=look))

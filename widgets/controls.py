@@ -43,8 +43,9 @@ def number(
     return _control("number", act, label, value=value, least=least, most=most, step=step)
 
 
-def text(act: str, label: str, value: str = "", hint: str = "") -> Control:
-    return _control("text", act, label, value=value, hint=hint)
+def text(act: str, label: str, value: str = "", hint: str = "", *, typed: bool = False) -> Control:
+    """`typed`: told with each letter, and not only when the reader is done."""
+    return _control("text", act, label, value=value, hint=hint, typed=typed)
 
 
 def slider(act: str, label: str, value: float, least: float, most: float, step: float) -> Control:

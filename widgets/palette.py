@@ -15,6 +15,7 @@ Invariant: both themes have the same names.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
@@ -51,23 +52,27 @@ THEMED = {  # what JupyterLab has a word for
     "paper": "--jp-layout-color1",
     "ink": "--jp-ui-font-color1",
 }
+OWN = ("replicas.css", "znodes.css")  # looks that only one view needs
 DARK_PAGES = '[data-jp-theme-light="false"] .lab-stage, .vscode-dark .lab-stage'
 
 
 def read(name: str) -> str:
-    """A file of static/ without its indents and comments, for a notebook keeps one per widget."""
+    """A file of static/ without its indents and comments, for a notebook keeps one per widget; a
+    style sheet without its blanks, too."""
     text = (STATIC / name).read_text(encoding="utf-8")
     lines = [line.strip() for line in re.sub(r"/\*.*?\*/", "", text, flags=re.S).splitlines()]
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
+    text = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return re.sub(r"\s*([{};])\s*|([:,])\s+", r"\1\2", text) if name.endswith(".css") else text
 
 
-def looks() -> str:
-    return read("looks.css")
+def looks(own: Sequence[str] = OWN) -> str:
+    return "\n".join(map(read, ("looks.css", *own)))
 
 
-def for_pages() -> str:
-    """For widgets: the page says whether it is light or dark."""
-    rules = [_rule(".lab-stage", _themed(LIGHT)), _rule(DARK_PAGES, _themed(DARK)), looks()]
+def for_pages(*own: str) -> str:
+    """For widgets: the page says whether it is light or dark. A notebook keeps it once for each
+    widget, so of the looks that only some views need a view names its own."""
+    rules = [_rule(".lab-stage", _themed(LIGHT)), _rule(DARK_PAGES, _themed(DARK)), looks(own)]
     return "\n".join([*rules, read("stage.css")])
 
 

@@ -12,11 +12,11 @@ Snapshots share what did not change between them, so remembering is cheap.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.stream import Happened
-from widgets.story import DEATHS, Story
+from widgets.story import DEATHS, Line, Story
 
 MOST = 240_000  # partitions remembered, all states taken together
 FEWEST = 100  # states, however many partitions
@@ -33,28 +33,40 @@ class Film(Protocol):
     def events(self, after: int = 0) -> list[Happened]: ...
 
 
+@runtime_checkable
+class Stepwise(Protocol):
+    """A film that is gone through in steps of its own, and tells more than events can."""
+
+    steps: list[int]
+
+    def lines(self) -> list[Line]: ...
+
+
 class Reel:
     """A run that is over, or made up."""
 
     live = False
 
     def __init__(self, film: Film) -> None:
-        self._film = film
+        self.film = film
         self.story = Story()
         self.story.add(film.events())
+        if isinstance(film, Stepwise):
+            told = [*self.story.lines, *film.lines()]
+            self.story.lines = sorted(told, key=lambda line: line.at)
         states: Iterable[ClusterState] = film if isinstance(film, Iterable) else ()
         self._times = [state.at for state in states] or [line.at for line in self.story.lines]
 
     @property
     def start(self) -> int:
-        return self._film.start
+        return self.film.start
 
     @property
     def end(self) -> int:
-        return self._film.end
+        return self.film.end
 
     def at(self, time: int) -> ClusterState:
-        return self._film.at(time)
+        return self.film.at(time)
 
     def look(self) -> bool:
         """Whether there may be something new the next time."""
@@ -79,7 +91,9 @@ class Reel:
         return max(self._times[place], time) if place < len(self._times) else time
 
     def moments(self) -> list[int]:
-        """Where something happened."""
+        """Where something happened; in a simulator's run, each message that was sent is that."""
+        if isinstance(self.film, Stepwise):
+            return self.film.steps
         return sorted({self.seen(line.at) for line in self.story.lines} | {self.start, self.end})
 
 
@@ -94,7 +108,7 @@ class Live(Reel):
     live = True
 
     def __init__(self, cluster: Any) -> None:
-        self.cluster = cluster
+        self.cluster = self.film = cluster
         self.story = Story()
         self._number = 0  # of the last event that is told
         self._states: list[ClusterState] = []

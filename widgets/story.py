@@ -203,6 +203,7 @@ def _broker(sort: Sort, words: str, short: str) -> Teller:
     def tell(story: Story, data: Facts) -> Told:
         number = str(data["broker"])
         told = words.format_map({"code": "", "reason": "", "pid": "", "epoch": "", **data})
+        told = told.removesuffix(", pid 0")  # a simulated broker has none
         return sort, told.replace("{", "{{").replace("}", "}}"), short.format(number), number
 
     return tell

@@ -9,7 +9,7 @@
                               <──  {"last": 42, "lost": 0, "events": [[kind, at, data], ...]}
             {"ask": "links", "heal": true, "change": {"3": {"out_cut": true}}}
             {"ask": "drop", "answers": 1, "api": 0}
-            {"ask": "trace", "on": true}
+            {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
             {"ask": "controller"}                            what it believes, if it is one
 
 One JSON value a line, one answer a request, in order. What is not understood is answered with
@@ -230,8 +230,8 @@ class Control:
         self._links.answers_to_drop, self._links.dropped_api = int(answers), api
         return {"drop": self._links.answers_to_drop}
 
-    def _switch_trace(self, told: Conversation, on: bool) -> dict[str, Any]:
-        self._events.tracing = bool(on)
+    def _switch_trace(self, told: Conversation, on: bool, frames: bool = False) -> dict[str, Any]:
+        self._events.tracing, self._events.framing = bool(on), bool(on and frames)
         return {"trace": self._events.tracing}
 
 

@@ -6,10 +6,11 @@ is told so in the oldest form, and asks again.
 """
 
 from collections.abc import Awaitable, Callable
+from time import time_ns
 from typing import Any
 
-from engine.broker.broker import Broker, Call, clock
-from engine.broker.events import broker_of
+from engine.broker.broker import Broker, Call
+from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
     configs,
     elections,
@@ -85,11 +86,11 @@ class Dispatcher:
             return encode_pieces(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
         connection.peer_id = broker_of(request)
-        broker, began = self._broker, clock()
+        broker, began = self._broker, time_ns()
         call = Call(header, connection.peer)
         response = await HANDLERS[APIS[header.api_key]](broker, call, request)
+        answer = None if response is None else encode_pieces(header, response)
         if broker.events.tracing:
-            broker.events.request(
-                header, connection.peer, len(frame), request, response, began, clock()
-            )
-        return None if response is None else encode_pieces(header, response)
+            who, span = connection.peer, Span(began, time_ns())
+            broker.events.traced(header, who, request, response, span, frame, answer)
+        return answer

@@ -5,21 +5,31 @@
                                                                              and 3 are lost
 
 Everything that decides emits events. Requests are traced too, but only while a lab wants to see
-them: each is then an event of its own, with the partitions that it was about, but never with
-records; and of a request for a thousand partitions only the first are told.
+them: each is then an event of its own, with the partitions that it was about; of a request for a
+thousand partitions only the first are told. On demand the bytes come with it, too (frames.py).
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from engine.broker.frames import IN_A_BROKER, Frames, told
 from engine.model import Event
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
+from engine.wire.frame import Frame
 
 KEPT = 10_000
 TOLD = 20  # partitions of one request
+MILLISECOND = 1_000_000  # nanoseconds
+
+
+class Span(NamedTuple):
+    """From when a request was here until its answer was, in nanoseconds since 1970."""
+
+    came: int
+    left: int
 
 
 class Since(NamedTuple):
@@ -33,6 +43,8 @@ class Ring(deque[Event]):
         super().__init__(maxlen=kept)
         self.total = 0  # the number of the newest event
         self.tracing = False
+        self.framing = False  # with the bytes of what is traced
+        self._frames = Frames(IN_A_BROKER)
 
     def append(self, event: Event) -> None:
         self.total += 1
@@ -68,11 +80,33 @@ class Ring(deque[Event]):
             value = getattr(request, name, None)
             if value is not None and value != -1:
                 facts[name] = int(value)
+        asker = broker_of(request)
+        if asker is not None:
+            facts["asker"] = asker
         if response is not None and header.api_key in _ABOUT:
             rows = _ABOUT[APIS[header.api_key]](request, response)
             facts["partitions"] = list(islice(rows, TOLD))
             facts["more"] = sum(1 for _ in rows)
         self.append(Event("request", now, facts))
+
+    def traced(
+        self,
+        header: RequestHeader,
+        peer: str,
+        request: Any,
+        response: Any,
+        span: Span,
+        frame: Frame,
+        answer: Sequence[Any] | None,
+    ) -> None:
+        """The same, exactly: which of two brokers was first shows only in microseconds."""
+        times = span.came // MILLISECOND, span.left // MILLISECOND
+        self.request(header, peer, len(frame), request, response, *times)
+        facts = self[-1].data
+        facts["came_us"], facts["left_us"] = span.came // 1000, span.left // 1000
+        if self.framing:
+            facts |= told(frame, answer)
+            self._frames.keep(facts)
 
 
 def broker_of(request: Any) -> int | None:

@@ -25,13 +25,17 @@ from typing import TYPE_CHECKING, Any, Self
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
 from engine.cluster.faults import End, Faults
+from engine.cluster.files import TRACK as FILES
+from engine.cluster.files import Files, Wish
 from engine.cluster.node import Node
 from engine.cluster.observer import Observer
-from engine.cluster.recording import Recorder
+from engine.cluster.recording import NONE as NO_TRACKS
+from engine.cluster.recording import Recorder, Track
 from engine.cluster.scratch import Scratch
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.stream import Happened
 from engine.cluster.view import Member
+from engine.cluster.znodes import Znodes
 from engine.cluster.zookeeper import Zookeeper
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
@@ -77,7 +81,8 @@ class Cluster:
         self._faults = Faults()
         self._observer = Observer(self.directory, self._members)
         self._recorders: list[Recorder] = []
-        self._tracing = False
+        self._znodes: Znodes | None = None
+        self._trace_wish = {"on": False, "frames": False}
         self._clients = Clients(lambda: self.bootstrap)
 
     @property
@@ -142,6 +147,8 @@ class Cluster:
         self._clients.close()
         for recorder in self._recorders:
             recorder.stop()
+        if self._znodes:
+            self._znodes.close()
         for node in self._nodes.values():
             node.expected = False
         children = [node.child for node in self._nodes.values() if node.launched]
@@ -276,20 +283,42 @@ class Cluster:
         self.deaths()
         return self._observer.events(after)
 
-    def trace(self, on: bool = True) -> None:
-        """Have every broker tell each request that it serves, as an event."""
-        self._tracing = on
+    def trace(self, on: bool = True, *, frames: bool = False) -> None:
+        """Have every broker tell each request that it serves, as an event; with its bytes, too."""
+        self._trace_wish = {"on": on, "frames": frames}
         for node in self._nodes.values():
             self._trace(node)
 
     def _trace(self, node: Node) -> None:
         if node.status is not Status.DOWN:
             wait = node.status is Status.UP
-            self._observer.tell(node.number, {"ask": "trace", "on": self._tracing}, wait=wait)
+            self._observer.tell(node.number, {"ask": "trace", **self._trace_wish}, wait=wait)
 
-    def record(self, path: Path | str) -> Recorder:
-        """Write states and events to a file, from now on; see recording.py."""
-        recorder = Recorder(Path(path), self.state, self.events)
+    def znodes(self) -> Znodes:
+        """What stands in ZooKeeper and changes there, for all who look; see znodes.py."""
+        if self._znodes is None:
+            self._znodes = Znodes(self.zookeeper)
+        return self._znodes
+
+    def record(
+        self,
+        path: Path | str,
+        *,
+        znodes: bool = False,
+        files: Wish = (),
+        tracks: Mapping[str, Track] = NO_TRACKS,
+    ) -> Recorder:
+        """Write states, events and tracks to a file, from now on; see recording.py.
+
+        `znodes`: also what stands in ZooKeeper; see znodes.py.
+        `files`: also those of some partitions (`["orders-0"]`), on all brokers or on those that
+        are named (`{"orders-0": [1]}`); see files.py.
+        """
+        if znodes:
+            tracks = {**tracks, "znodes": self.znodes().track()}
+        if files:
+            tracks = {**tracks, FILES: Files(self.directory, lambda: self.brokers, files)}
+        recorder = Recorder(Path(path), self.state, self.events, tracks)
         self._recorders.append(recorder)
         return recorder
 
@@ -327,7 +356,7 @@ class Cluster:
     def _await(self, node: Node) -> None:
         node.await_ready()
         node.await_cluster({node.number})
-        if self._tracing:
+        if self._trace_wish["on"]:
             self._trace(node)
 
 

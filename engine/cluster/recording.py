@@ -3,11 +3,15 @@
     {"t": 1700000000000, "controller": 1, "brokers": {"1": [...], ...}, "partitions": {...}, ...}
     {"t": 1700000000104, "partitions": {"orders-0": [...]}}          only what has changed
     {"t": 1700000000311, "events": [["broker.killed", ...], ...]}
+    {"t": 1700000000420, "tracks": {"znodes": ...}}                  what else was asked for
     {"t": 1700000060000}                                             the end
 
 One JSON value a line, compressed if the file's name ends in .gz. Nothing is written while nothing
 changes, and so the clocks of the brokers are not: in a recording they stand at the time of the
 last change. A file that ends in the middle of a line (its writer was killed) is read up to there.
+
+A track is told by somebody else: a function that returns what is new since its last call, as
+JSON knows it, or None. `Recording.track(name)` gives it all back, each with its time.
 """
 
 import gzip
@@ -37,6 +41,9 @@ from engine.model import TopicPartition
 INTERVAL = 0.1  # seconds
 FLUSH = 10  # intervals
 
+Track = Callable[[], Any]  # what is new since the last call; None: nothing is
+NONE: Mapping[str, Track] = {}
+
 
 class Writer:
     """Writes what has changed since the last time, a line for each."""
@@ -45,10 +52,18 @@ class Writer:
         self.file = _open(path, "wt")
         self._last: ClusterState | None = None
 
-    def write(self, state: ClusterState, events: Sequence[Happened], last: bool = False) -> None:
+    def write(
+        self,
+        state: ClusterState,
+        events: Sequence[Happened],
+        last: bool = False,
+        tracks: Mapping[str, Any] = NONE,
+    ) -> None:
         line = _changes(self._last, state)
         if events:
             line["events"] = events
+        if tracks:
+            line["tracks"] = tracks
         if line or last:
             self.file.write(json.dumps({"t": state.at, **line}, separators=(",", ":")) + "\n")
         self._last = state
@@ -62,10 +77,12 @@ class Recorder:
         path: Path,
         state: Callable[[], ClusterState],
         events: Callable[[int], list[Happened]],
+        tracks: Mapping[str, Track] = NONE,
     ) -> None:
         self.path = path
         self._state = state
         self._events = events
+        self._tracks = tracks
         self._number = 0  # of the last event that is written
         self._writer = Writer(path)
         self._stopping = threading.Event()
@@ -104,27 +121,38 @@ class Recorder:
         state, events = self._state(), self._events(self._number)
         if events:
             self._number = events[-1].number
-        self._writer.write(state, events, last)
+        told = {name: track() for name, track in self._tracks.items()}
+        tracks = {name: new for name, new in told.items() if new is not None}
+        self._writer.write(state, events, last, tracks)
 
 
 class Recording:
     """The states of a run in the order of time, and its events."""
 
-    def __init__(self, states: list[ClusterState], events: list[Happened]) -> None:
+    def __init__(
+        self,
+        states: list[ClusterState],
+        events: list[Happened],
+        tracks: Mapping[str, list[tuple[int, Any]]] | None = None,
+    ) -> None:
         self._states = states
         self._events = events
+        self._tracks = tracks or {}
         self._times = [state.at for state in states]
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         states: list[ClusterState] = []
         events: list[Happened] = []
+        tracks: dict[str, list[tuple[int, Any]]] = {}
         state = ClusterState(0, -1, {}, {})
         for line in _lines(Path(path)):
             state = _applied(state, line)
             states.append(state)
             events += [Happened(*each) for each in line.get("events", ())]
-        return cls(states, events)
+            for name, new in line.get("tracks", {}).items():
+                tracks.setdefault(name, []).append((line["t"], new))
+        return cls(states, events, tracks)
 
     @property
     def start(self) -> int:
@@ -141,6 +169,10 @@ class Recording:
 
     def events(self, after: int = 0) -> list[Happened]:
         return [event for event in self._events if event.number > after]
+
+    def track(self, name: str) -> list[tuple[int, Any]]:
+        """What the track told, each with its time; of one that was not recorded, nothing."""
+        return list(self._tracks.get(name, ()))
 
     def __iter__(self) -> Iterator[ClusterState]:
         return iter(self._states)

@@ -18,6 +18,8 @@ from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
 
+from engine.broker.frames import IN_A_LAB, NAMES, Frames
+
 KEPT = 100_000
 
 
@@ -35,6 +37,7 @@ class Stream:
         self._kept: deque[Happened] = deque(maxlen=KEPT)
         self._next: dict[tuple[int, int], int] = {}  # (broker, life) -> its last that we have
         self._collected: list[list[Happened]] = []
+        self._frames = Frames(IN_A_LAB)
 
     def last_of(self, broker: int, life: int) -> int:
         """The number, by the broker's own count, of the last of its events that are here."""
@@ -58,6 +61,8 @@ class Stream:
         runs, self._collected = self._collected, []
         for happened in heapq.merge(*runs, key=lambda each: each.at):
             self.total += 1
+            if NAMES[0] in happened.data:
+                self._frames.keep(happened.data)
             self._kept.append(happened._replace(number=self.total))
 
     def after(self, number: int) -> list[Happened]:

@@ -60,7 +60,7 @@ minSessionTimeout={shortest}
 maxSessionTimeout=3600000
 maxClientCnxns=0
 admin.enableServer=false
-4lw.commands.whitelist=ruok,srvr,conf
+4lw.commands.whitelist=ruok,srvr,conf,wchc,dump
 autopurge.purgeInterval=1
 """
 START_TIMEOUT = 60.0  # seconds; on a busy machine with a fraction of a core a JVM takes its time
@@ -169,9 +169,9 @@ class Zookeeper:
         return Path(told.get("dataDir", "")).resolve() == self.data_dir / "version-2"
 
 
-def ask(port: int, command: str) -> str:
-    """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`."""
-    with socket.create_connection((HOST, port), timeout=1) as connection:
+def ask(port: int, command: str, host: str = HOST) -> str:
+    """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`, `wchc`, `dump`."""
+    with socket.create_connection((host, port), timeout=1) as connection:
         connection.sendall(command.encode())
         with connection.makefile(encoding="utf-8") as answer:
             return answer.read()

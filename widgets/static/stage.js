@@ -336,12 +336,19 @@ function keys(svg, menu, act) {
     if (!element) return;
     if (event.key === "Enter" || event.key === " ") choose(element, menu, act);
     else if (event.key === "Escape") element.blur();
+    else if (turn(element, event.key)) act(...turn(element, event.key));
     else if (element.drag && STEPS[event.key]?.[0]) act(...element.acts[STEPS[event.key][0] > 0 ? 1 : 0]);
     else if (STEPS[event.key]) neighbour(svg, element, STEPS[event.key])?.focus();
     else return;
     event.preventDefault();
     event.stopPropagation(); // or the notebook would move to another cell
   });
+}
+
+// In a tree, right opens and left closes.
+function turn(element, key) {
+  const name = { ArrowRight: "expand", ArrowLeft: "collapse" }[key];
+  return element.acts?.find((each) => each[0] === name);
 }
 
 // The nearest shape in a direction: first what is in the same row or column; what lies aside
@@ -408,7 +415,7 @@ function field(control, act) {
     if (value !== sent) act(control.act, ["text", "choice"].includes(control.kind) ? value : +value);
     sent = value;
   };
-  input.addEventListener(control.kind === "slider" ? "input" : "change", send);
+  input.addEventListener(control.kind === "slider" || control.typed ? "input" : "change", send);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       sent = undefined; // the same again is asked on purpose

@@ -127,3 +127,18 @@ def test_an_error_on_the_way_is_told_at_the_end(tmp_path):
     with pytest.raises(OSError, match="no space left"):
         recorder.stop()
     recorder.stop()
+
+
+def test_tracks_are_told_with_their_times_and_only_when_there_is_something_new(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("engine.cluster.recording.INTERVAL", 0.001)
+    news = iter([{"a": 1}, None, None, {"b": [2]}])
+    story = Story()
+    tracks = {"letters": lambda: next(news, None), "silence": lambda: None}
+    with Recorder(tmp_path / "run", story.state, story.events, tracks):
+        assert story.told.wait(20)
+    recording = Recording.load(tmp_path / "run")
+    assert recording.track("letters") == [(100, {"a": 1}), (103, {"b": [2]})]
+    assert recording.track("silence") == recording.track("nobody's") == []
+    assert "silence" not in (tmp_path / "run").read_text()

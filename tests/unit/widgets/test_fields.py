@@ -14,9 +14,9 @@ from engine.storage.control import ControlType, Marker
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.records import Record
 from tests.unit.storage.disk import NOW, batch, place
-from widgets.batches import log_fields
-from widgets.dates import moment
-from widgets.fields import Field, index_fields, text, time_index_fields
+from widgets.log.batches import log_fields
+from widgets.log.dates import moment
+from widgets.log.fields import Field, index_fields, text, time_index_fields
 
 BYTES = st.none() | st.binary(max_size=200)
 RECORDS = st.lists(

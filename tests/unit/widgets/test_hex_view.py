@@ -12,11 +12,11 @@ from engine.storage import records
 from engine.storage.batch import Codec, Header, scan
 from engine.storage.records import Record
 from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
-from widgets import directory, hex_page
-from widgets.batches import log_fields
-from widgets.hex_page import SIZE
-from widgets.hex_scene import HEIGHT, WIDTH
-from widgets.hex_view import EVERY, HexView
+from widgets.log import directory, hex_page
+from widgets.log.batches import log_fields
+from widgets.log.hex_page import SIZE
+from widgets.log.hex_scene import HEIGHT, WIDTH
+from widgets.log.hex_view import EVERY, HexView
 from widgets.scene import Shape
 
 

@@ -16,9 +16,9 @@ from engine.storage.records import Record, encode
 from engine.storage.retention import enforce
 from tests.unit.storage import compacted
 from tests.unit.storage.disk import NOW, ORDERS, Disk, batch, temporary_disk
-from widgets import directory
-from widgets.directory import Look
-from widgets.lookup import PROBES, Lookup, Step, find_offset, find_time
+from widgets.log import directory
+from widgets.log.directory import Look
+from widgets.log.lookup import PROBES, Lookup, Step, find_offset, find_time
 
 CHANCE = st.integers(0, 2**32).map(random.Random)
 

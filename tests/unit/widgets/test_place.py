@@ -9,10 +9,10 @@ from engine.cluster.state import ClusterState, PartitionState, ReplicaState
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from tests.unit.storage.disk import NOW, ORDERS, Disk, batch
-from widgets import directory
-from widgets.hex_view import HexView
-from widgets.place import Place
-from widgets.segment_view import SegmentView
+from widgets.log import directory
+from widgets.log.hex_view import HexView
+from widgets.log.place import Place
+from widgets.log.view import SegmentView
 
 
 class Brokers:
@@ -66,7 +66,7 @@ def test_a_partition_without_a_leader_has_files_all_the_same(brokers: Brokers) -
 
 
 def test_what_is_not_there_is_named(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widgets.place.PATIENCE", 0.0)
+    monkeypatch.setattr("widgets.log.place.PATIENCE", 0.0)
     with pytest.raises(KafkaError, match="no partition payments-3"):
         SegmentView(brokers, "payments", 3)
     with pytest.raises(KafkaError, match="there is no directory"):

@@ -12,12 +12,12 @@ from engine.storage.log import Log
 from engine.storage.retention import enforce
 from tests.unit.storage import compacted
 from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
-from widgets import directory, ribbon
 from widgets.controls import Control
-from widgets.pieces import History, State
-from widgets.ribbon import LEFT, RIGHT, slabs
+from widgets.log import directory, ribbon
+from widgets.log.pieces import History, State
+from widgets.log.ribbon import LEFT, RIGHT, slabs
+from widgets.log.view import EVERY, PACE, SegmentView
 from widgets.scene import Scene, Shape
-from widgets.segment_view import EVERY, PACE, SegmentView
 
 
 @pytest.fixture

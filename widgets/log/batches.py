@@ -17,8 +17,8 @@ from engine.storage import records, varint
 from engine.storage.batch import HEADER_SIZE, MAGIC, Codec, Header, crc_ok, seal
 from engine.storage.compression import decompress
 from engine.storage.control import ControlType
-from widgets.dates import moment
-from widgets.fields import Field, count, text
+from widgets.log.dates import moment
+from widgets.log.fields import Field, count, text
 
 _HEADER = (  # in the order of `Header`: bytes, kind, what it is for
     (8, "place", "Offset of the first record as the batch was first written. The leader fills it "

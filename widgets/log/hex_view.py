@@ -2,6 +2,7 @@
 
     HexView("data/broker-1/orders-0/00000000000000000000.log")     one file
     HexView(cluster, "orders", 0, offset=4711)                     the batch that holds an offset
+    HexView(recording, "orders", 0)                                as it was, at any moment of it
 
 It follows the file as it grows, and says so when it goes. It cannot write: whoever tries to change
 a byte is told what would come of it.
@@ -15,12 +16,13 @@ from crc32c import crc32c
 
 from engine.errors import ErrorCode, KafkaError
 from engine.storage.batch import Header
-from widgets import controls, hex_page, hex_scene
+from widgets import controls
 from widgets.controls import Control
-from widgets.directory import look as look_at
-from widgets.hex_page import ACROSS, ENTRY, SIZE, Page
-from widgets.lookup import find_offset
-from widgets.place import Place, Source
+from widgets.log import hex_page, hex_scene
+from widgets.log.directory import look as look_at
+from widgets.log.hex_page import ACROSS, ENTRY, SIZE, Page
+from widgets.log.lookup import find_offset
+from widgets.log.place import Place, Source
 from widgets.scene import Scene, text
 from widgets.stage import Stage
 
@@ -28,11 +30,13 @@ EVERY = 0.3  # seconds between two looks at the file
 CRC_FROM = 21  # the first byte of a batch that its CRC covers
 FILES = 60  # that are offered to choose from
 GONE = "The file is gone: retention or compaction took it. This is what it held."
+NOT_THEN = "At this moment there is no such file. This is what it held at another one."
 
 
 class HexView(Stage):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"choose", "file", "first", "previous", "following", "last", "byte", "offset", "edit"}
+        | {"moment"}
     )
 
     def __init__(
@@ -49,6 +53,8 @@ class HexView(Stage):
         self.page: Page | None = None  # what is shown; None: nothing was opened yet
         self.chosen: int | None = None  # the first byte of the field that is explained
         self._due = 0.0
+        self._place: Place | None = None  # of a partition
+        self.gone = GONE  # what is said when the file is not there
         self.name = "Bytes"
         if source is None:
             self.show(Scene(hex_scene.WIDTH, 40, [text("none", 16, 24, "No file is open.")]))
@@ -61,6 +67,8 @@ class HexView(Stage):
             self.offset(offset)
 
     def _open_partition(self, place: Place) -> None:
+        self._place = place
+        self.gone = NOT_THEN if place.past else GONE
         found = place.look()
         if not found.segments:
             reason = f"there is no segment in {found.directory}"
@@ -87,11 +95,41 @@ class HexView(Stage):
         try:
             seen = hex_page.glimpse(page.path, page.position)
         except FileNotFoundError:
-            self.trouble = GONE
+            self.trouble = self.gone
             return False
         if seen != (page.size, page.data):
             self.turn_to(page.path, page.position)
         return True
+
+    def again(self) -> bool:
+        """The same file, now that it may be another; False: there is none by that name."""
+        if self.page is None:
+            return True
+        try:
+            page = hex_page.read(self.page.path, self.page.position)
+        except FileNotFoundError:
+            self.trouble = self.gone
+            return False
+        with self.lock:
+            self.page, self.trouble = page, ""
+            self._draw()
+        return True
+
+    def moment(self, index: float) -> None:
+        """The files as they were at another moment of a recording."""
+        if self._place is None or self._place.past is None:
+            raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
+        with self.lock:
+            self._place.past.turn_to(int(index))
+            there = self.again()
+            self._draw()
+        if not there:
+            raise KafkaError(ErrorCode.kafka_storage_error, NOT_THEN)
+
+    def close(self) -> None:
+        if self._place:
+            self._place.close()
+        super().close()
 
     # -- going about ---------------------------------------------------------------------
 
@@ -167,7 +205,8 @@ class HexView(Stage):
     def _draw(self) -> None:
         page = self._open_page()
         chosen = None if self.chosen is None else page.field_at(self.chosen)
-        self.about = f"{page.path.name} · {page.size:,} bytes"
+        when = self._place.when if self._place else ""
+        self.about = f"{page.path.name} · {page.size:,} bytes" + (f" · {when}" if when else "")
         self.show(hex_scene.draw(page, chosen), self._controls(page))
 
     def _controls(self, page: Page) -> list[Control]:
@@ -175,8 +214,11 @@ class HexView(Stage):
         files = [path.name for path in page.path.parent.iterdir() if hex_page.kind_of(path)]
         names = sorted({*sorted(files)[-FILES:], page.path.name})
         at = page.position if self.chosen is None else self.chosen
-        button = controls.button
+        button, time = controls.button, list[Control]()
+        if self._place and self._place.past:
+            time = [self._place.past.slider()]
         return [
+            *time,
             controls.choice("file", "file", names, page.path.name),
             button("first", "|◂", "first page", off=at_start),
             button("previous", "◂", "previous page", off=at_start),

@@ -13,7 +13,7 @@ Invariant: the fields of some bytes come in order and tile them: each byte lies 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from widgets.dates import moment
+from widgets.log.dates import moment
 
 SHOWN = 48  # characters of a key or value that are shown in words
 

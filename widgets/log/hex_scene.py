@@ -10,8 +10,8 @@ Invariant: a field is one shape, however many rows it covers: one stop for the k
 
 from collections.abc import Iterator
 
-from widgets.fields import Field
-from widgets.hex_page import ACROSS, ROWS, Page
+from widgets.log.fields import Field
+from widgets.log.hex_page import ACROSS, ROWS, Page
 from widgets.scene import ABOUT, Act, Scene, Shape, fit, path, rect, text, width_of
 
 WIDTH, LEFT, RIGHT = 960, 16, 944

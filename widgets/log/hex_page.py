@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from engine.storage.batch import HEADER_SIZE, Header
 from engine.storage.segment import REACH
-from widgets.batches import log_fields, torn
-from widgets.directory import Segment, opened
-from widgets.fields import Field, index_fields, time_index_fields
+from widgets.log.batches import log_fields, torn
+from widgets.log.directory import Segment, opened
+from widgets.log.fields import Field, index_fields, time_index_fields
 
 ACROSS, ROWS = 16, 12
 SIZE = ACROSS * ROWS

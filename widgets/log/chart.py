@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
+from widgets.log.pieces import Piece, State
 from widgets.palette import LIGHT
-from widgets.pieces import Piece, State
 
 FILLS = {
     State.ACTIVE: ("blue", ""),

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from widgets.pieces import Piece, State
+from widgets.log.pieces import Piece, State
 from widgets.scene import ABOUT, Act, Shape, fit, line, path, rect, text, width_of
 
 LEFT, RIGHT = 16, 944

@@ -18,11 +18,11 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from engine.storage.batch import Header
-from widgets.dates import moment
-from widgets.directory import Look, Segment
-from widgets.fields import count
-from widgets.lookup import Found, Lookup, Step
-from widgets.ribbon import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Slab
+from widgets.log.dates import moment
+from widgets.log.directory import Look, Segment
+from widgets.log.fields import count
+from widgets.log.lookup import Found, Lookup, Step
+from widgets.log.ribbon import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Slab
 from widgets.scene import ABOUT, UP_TO, Act, Shape, circle, fit, path, rect, text, width_of
 
 ROW = 15  # from one probe to the next

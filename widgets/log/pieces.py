@@ -15,7 +15,7 @@ Invariant: a base offset is there once at most, and a gone piece never hides one
 from enum import Enum
 from typing import NamedTuple
 
-from widgets.directory import Look, Segment
+from widgets.log.directory import Look, Segment
 
 REMEMBERED = 6  # pieces that are gone
 

@@ -1,18 +1,23 @@
-"""Where the files of a partition are: in a directory, or on a broker of a cluster.
+"""Where the files of a partition are: in a directory, on a broker of a cluster, or in the past.
 
 Place("data/broker-1/orders-0")            whether a broker runs on it or not
 Place(cluster, "orders", 0)                the leader's replica
 Place(cluster, "orders", 0, broker=2)      broker 2's, also when that one is down
+Place(recording, "orders", 0)              as they were at a moment of a recording, and any other
+
+Of a recording the files are put into a directory again, which goes with the place (`close`).
 """
 
 import time
 from pathlib import Path
 from typing import Protocol
 
+from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, PartitionState
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from widgets.directory import Look, look
+from widgets.log.directory import Look, look
+from widgets.replay.past import Past
 
 PATIENCE = 5.0  # seconds in which a partition that was just made is known everywhere
 PAUSE = 0.05
@@ -25,22 +30,28 @@ class Brokers(Protocol):
     def state(self) -> ClusterState: ...
 
 
-Source = str | Path | Brokers
+Source = str | Path | Recording | Brokers
 
 
 class Place:
     def __init__(
         self, source: Source, topic: str = "", partition: int = 0, broker: int | None = None
     ) -> None:
-        self._cluster = None if isinstance(source, str | Path) else source
         self._partition = TopicPartition(topic, partition)
+        self.past: Past | None = None
+        if isinstance(source, Recording):
+            source = self.past = Past(source, self._partition)
+        self._cluster: Brokers | None = None if isinstance(source, str | Path) else source
         self._known: PartitionState | None = None  # as the cluster had it last
         self.broker = broker
         if isinstance(source, str | Path):
             self.directory = Path(source) / str(self._partition) if topic else Path(source)
             return
         state = self._await()
-        self.choose(state.assignment[0] if state.leader < 0 else state.leader)
+        usual = state.assignment[0] if state.leader < 0 else state.leader
+        if self.past and usual not in self.past.brokers:
+            usual = self.past.brokers[0]
+        self.choose(usual)
         if broker is not None:
             self.choose(broker)
 
@@ -50,7 +61,7 @@ class Place:
     def _await(self) -> PartitionState:
         deadline = time.monotonic() + PATIENCE
         while not self.refresh():
-            if time.monotonic() > deadline:
+            if self.past or time.monotonic() > deadline:
                 reason = f"the cluster has no partition {self._partition}"
                 raise KafkaError(ErrorCode.unknown_topic_or_partition, reason)
             time.sleep(PAUSE)
@@ -66,12 +77,20 @@ class Place:
     def choose(self, broker: int) -> None:
         """Look at another replica."""
         assert self._cluster is not None and self._known is not None
-        if broker not in self._known.assignment:
+        if broker not in self._brokers:
             reason = f"broker {broker} has no replica of {self._partition}, only brokers "
-            reason += ", ".join(map(str, self._known.assignment))
+            reason += ", ".join(map(str, self._brokers))
             raise KafkaError(ErrorCode.replica_not_available, reason)
         self.broker = broker
         self.directory = self._cluster.directory(broker) / str(self._partition)
+        if self.past:
+            self.past.choose(broker)
+
+    @property
+    def _brokers(self) -> tuple[int, ...]:
+        """Whose files there are."""
+        assert self._known is not None
+        return self.past.brokers if self.past else self._known.assignment
 
     @property
     def options(self) -> list[tuple[str, str]]:
@@ -79,7 +98,16 @@ class Place:
         if self._known is None:
             return []
         roles = {self._known.leader: " (leader)"}
-        return [(str(it), f"broker {it}{roles.get(it, '')}") for it in self._known.assignment]
+        return [(str(it), f"broker {it}{roles.get(it, '')}") for it in self._brokers]
+
+    @property
+    def when(self) -> str:
+        """The moment of a recording, in words; "": it is now."""
+        return self.past.when if self.past else ""
+
+    def close(self) -> None:
+        if self.past:
+            self.past.close()
 
     def look(self) -> Look:
         """Where the log starts a running broker knows better than the checkpoint."""

@@ -66,6 +66,8 @@ class Entries(Sequence[Entry]):
     def __getitem__(self, slot: slice) -> list[Entry]: ...
     def __getitem__(self, slot: int | slice) -> Entry | list[Entry]:
         wanted = range(self._count)[slot]
+        if wanted == range(0):  # and there may be no file yet, nor any more
+            return []
         with opened(self.path) as fd:
             if isinstance(wanted, range):
                 return [self._entry(fd, each) for each in wanted]

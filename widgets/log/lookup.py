@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from engine.storage import records
 from engine.storage.batch import NO_TIMESTAMP, Header
-from widgets.dates import moment
-from widgets.directory import Entry, Look, Segment
-from widgets.fields import count
+from widgets.log.dates import moment
+from widgets.log.directory import Entry, Look, Segment
+from widgets.log.fields import count
 
 PROBES = ("segment", "times", "offsets")
 

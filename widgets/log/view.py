@@ -2,6 +2,7 @@
 
     SegmentView(cluster, "orders", 0)        the leader's files; live
     SegmentView("data/broker-1/orders-0")    a directory, whether a broker runs on it or not
+    SegmentView(recording, "orders", 0)      as it was, at any moment of a recording
 
     look at the directory ──> History: what came and went ──> ribbon ─┐
     an offset, a time ──────> Lookup: step by step ─────────> lanes ──┴──> Scene
@@ -17,17 +18,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ipywidgets  # type: ignore[import-untyped]
 
 from engine.errors import ErrorCode, KafkaError
-from widgets import controls, dates, ribbon
-from widgets.batches import torn
+from widgets import controls
 from widgets.controls import Control
-from widgets.directory import Look, Segment
-from widgets.fields import count
-from widgets.hex_view import HexView
-from widgets.lanes import Drawing
-from widgets.lookup import Lookup, find_offset, find_time
-from widgets.pieces import History, Piece
-from widgets.place import Place, Source
-from widgets.ribbon import BOTTOM, LEFT, RIGHT, bytes_in_words
+from widgets.log import dates, ribbon
+from widgets.log.batches import torn
+from widgets.log.directory import Look, Segment
+from widgets.log.fields import count
+from widgets.log.hex_view import GONE, NOT_THEN, HexView
+from widgets.log.lanes import Drawing
+from widgets.log.lookup import Lookup, find_offset, find_time
+from widgets.log.pieces import History, Piece
+from widgets.log.place import Place, Source
+from widgets.log.ribbon import BOTTOM, LEFT, RIGHT, bytes_in_words
 from widgets.scene import Scene, Shape, text, wrap
 from widgets.stage import Stage
 
@@ -45,7 +47,7 @@ HINT = "Type an offset or a time above. The ticks are index entries; a click ope
 class SegmentView(Stage):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"ask_offset", "ask_time", "step", "back", "play", "clear", "replica"}
-        | {"open_segment", "open_found"}
+        | {"open_segment", "open_found", "moment"}
     )
 
     def __init__(
@@ -64,6 +66,7 @@ class SegmentView(Stage):
         self._playing = False
         self._due_look = self._due_step = 0.0
         self.hex = HexView(None)
+        self.hex.gone = NOT_THEN if self._place.past else GONE
         self.hex.layout.display = "none"  # until something is opened in it
         self.both = ipywidgets.VBox([self, self.hex])
         self.name = f"Log of {self._place}"
@@ -128,6 +131,25 @@ class SegmentView(Stage):
         left = segment.path.stat().st_size - end
         why = torn(segment.read(end, 61), left)
         return f"{segment.path.name} is torn at byte {end:,}: {why}." if why else ""
+
+    def moment(self, index: float) -> None:
+        """The files as they were at another moment of a recording."""
+        past = self._place.past
+        if past is None:
+            raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
+        with self.lock:
+            here, there = past.index, int(index)
+            self.lookup, self._look, self._playing = None, None, False
+            if there < here:
+                self._history, here = History(), -1
+            for turn in past.turns():
+                if here < turn < there:  # what came and went meanwhile is part of the story
+                    past.turn_to(turn)
+                    self._place.refresh()
+                    self._history.see(self._place.look())
+            past.turn_to(there)
+            self.reread()
+            self.hex.again()
 
     # -- asking --------------------------------------------------------------------------
 
@@ -219,13 +241,14 @@ class SegmentView(Stage):
 
     def close(self) -> None:
         self.hex.close()
+        self._place.close()
         super().close()
 
     # -- drawing -------------------------------------------------------------------------
 
     def figure(self) -> "Figure":
         """The segments as a chart."""
-        from widgets.segment_chart import chart  # noqa: PLC0415 - plotly takes a second to load
+        from widgets.log.chart import chart  # noqa: PLC0415 - plotly takes a second to load
 
         return chart(self._pieces, str(self._place))
 
@@ -233,8 +256,11 @@ class SegmentView(Stage):
         assert self._look is not None
         asked = {step.base_offset for step in self.lookup.steps} if self.lookup else set[int]()
         found = ribbon.slabs(self._pieces, asked)
-        shapes, y = ribbon.draw(found, self.facts), float(BOTTOM + 4)
+        facts = " · ".join(filter(None, [self.facts, self._place.when]))
+        shapes, y = ribbon.draw(found, facts), float(BOTTOM + 4)
         lines = [(f"▲ {words}", "bad") for words in self._torn.values() if words]
+        if self._place.past and self._place.past.stopped:
+            lines.append((f"▲ {self._place.past.stopped}", "bad"))
         if self.lookup is not None:
             drawing = Drawing(self._look, found, self.lookup, self.shown)
             shapes, y = shapes + drawing.shapes, drawing.y
@@ -243,9 +269,7 @@ class SegmentView(Stage):
         else:
             lines.append((HINT, "soft"))
         told, bottom = _lines(lines, y + LINE)
-        picture = Scene(
-            WIDTH, bottom, [*shapes, *told], title=f"{self.name}: {self.facts}", says=says
-        )
+        picture = Scene(WIDTH, bottom, [*shapes, *told], title=f"{self.name}: {facts}", says=says)
         self.show(picture, self._controls())
 
     def _controls(self) -> list[Control]:
@@ -255,6 +279,8 @@ class SegmentView(Stage):
         words = "❙❙ pause" if self._playing else "▸ play"
         chosen = str(self._place.broker)
         found = [controls.choice("replica", "replica", known, chosen)] if known else []
+        if self._place.past:
+            found.insert(0, self._place.past.slider())
         return [
             *found,
             controls.number("ask_offset", "offset", least=0),

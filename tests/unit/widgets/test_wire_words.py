@@ -1,0 +1,160 @@
+"""What a request carries and what came of it, in a few words."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from engine.client.assignors.protocol import (
+    Assignment,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.wire.apis import Api
+from engine.wire.codec import message
+from tests.unit.widgets.test_wire_anatomy import sample
+from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
+from widgets.wire.anatomy import ANSWER, ASK
+from widgets.wire.exchange import Arrow
+from widgets.wire.words import told
+
+SHARE = encode_assignment(Assignment((TopicPartition("orders", 0), TopicPartition("orders", 1))))
+
+
+def words(event):
+    arrows = heard(event).arrows
+    return [told(arrow) for arrow in arrows]
+
+
+def of(api, way, *path, **changes):
+    """One element of an array in a message, changed; the fields of the message."""
+    body = sample(message(api, api.newest, way))
+    name, *inner = path
+    (element,) = getattr(body, name)
+    if inner:
+        (deep,) = getattr(element, inner[0])
+        element = replace(element, name="orders") if hasattr(element, "name") else element
+        element = replace(element, **{inner[0]: (replace(deep, **changes),)})
+    else:
+        element = replace(element, **changes)
+    return {name: (element,)}
+
+
+def test_a_produce_counts_its_records_and_says_what_it_waits_for():
+    assert words(produced(1)) == [
+        ("orders-0 · 2 records · acks -1", False),
+        ("orders-0 offset 42", False),
+    ]
+    assert words(produced(1, bytes_too=False))[0] == ("orders-0 · 70 bytes", False)
+    assert words(produced(1, error=6))[1] == ("NOT_LEADER_OR_FOLLOWER · orders-0", True)
+
+
+def test_a_fetch_says_from_where_and_what_it_got():
+    ask, answer = words(fetched(1))
+    assert ask == ("orders-0 @ 42", False)
+    assert answer == ("orders-0: 93 bytes, HW 45", False)
+    assert words(fetched(1, given=0))[1] == ("nothing new", False)
+    event = fetched(1)
+    event.data["partitions"] = [
+        {"topic": "orders", "partition": at, "offset": 1} for at in range(5)
+    ]
+    assert words(event)[0][0] == "orders-0 @ 1, orders-1 @ 1 +3"
+    event.data["partitions"] = []
+    assert words(event)[0][0] == "as its session knows"
+
+
+@pytest.mark.parametrize(
+    ("topics", "said"),
+    [(None, "every topic"), ((), "the brokers"), (("orders",), "orders")],
+)
+def test_metadata_is_of_some_topics_or_of_all(topics, said):
+    body = sample(message(Api.METADATA, 11, ASK))
+    wanted = topics and tuple(replace(body.topics[0], name=name) for name in topics)
+    ask, answer = words(asked(Api.METADATA, 1, request={"topics": wanted}))
+    assert ask == (said, False)
+    assert answer == ("1 broker · 1 topic", False)
+
+
+def test_a_member_of_a_group_joins_and_gets_its_share():
+    subscription = encode_subscription(Subscription(("orders",)))
+    joins = of(Api.JOIN_GROUP, ASK, "protocols", name="range", metadata=subscription)
+    facts = {"request": joins | {"group_id": "kitchen"}}
+    refused = {"error_code": ErrorCode.member_id_required}
+    assert words(asked(Api.JOIN_GROUP, 1, **facts, response=refused)) == [
+        ("kitchen · a new member", False),
+        ("MEMBER_ID_REQUIRED", True),
+    ]
+    facts = {"request": joins | {"group_id": "kitchen", "member_id": "k-1"}}
+    joined = {"generation_id": 3, "protocol_name": "range", "leader": "k-1", "member_id": "k-1"}
+    assert words(asked(Api.JOIN_GROUP, 1, **facts, response=joined)) == [
+        ("kitchen · known by its id", False),
+        ("generation 3 · range · leader of 1", False),
+    ]
+    (leaf,) = (it for it in heard(asked(Api.JOIN_GROUP, 1, **facts)).arrows[0].exchange.asked
+               if it.name == "metadata")  # fmt: skip
+    assert leaf.value == "topics orders"
+    shares = of(Api.SYNC_GROUP, ASK, "assignments", member_id="k-1", assignment=SHARE)
+    event = asked(
+        Api.SYNC_GROUP,
+        1,
+        request=shares | {"group_id": "kitchen", "generation_id": 3},
+        response={"assignment": SHARE},
+    )
+    assert words(event) == [
+        ("kitchen · generation 3 · shares for 1", False),
+        ("orders-0, orders-1", False),
+    ]
+
+
+def test_offsets_are_committed_fetched_and_looked_up():
+    commits = of(Api.OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7)
+    ask, answer = words(asked(Api.OFFSET_COMMIT, 1, request=commits | {"group_id": "kitchen"}))
+    assert (ask[0], answer[0]) == ("kitchen · orders-0 → 7", "done")
+    found = of(Api.OFFSET_FETCH, ANSWER, "topics", "partitions", committed_offset=7)
+    _, answer = words(asked(Api.OFFSET_FETCH, 1, response=found))
+    assert answer[0] == "orders-0 @ 7"
+    for timestamp, said in ((-2, "earliest"), (-1, "latest"), (5, "at a time")):
+        looks = of(Api.LIST_OFFSETS, ASK, "topics", "partitions", timestamp=timestamp)
+        ask, answer = words(asked(Api.LIST_OFFSETS, 1, request=looks))
+        assert ask[0] == f"orders-0 {said}"
+    none = of(Api.OFFSET_FETCH, ANSWER, "topics", "partitions", committed_offset=-1)
+    assert words(asked(Api.OFFSET_FETCH, 1, response=none))[1][0] == "orders-0: none"
+
+
+def test_the_rest_is_told_by_what_matters_in_it():
+    found = {"node_id": 2, "throttle_time": timedelta()}
+    ask, answer = words(asked(Api.FIND_COORDINATOR, 1, request={"key": "g"}, response=found))
+    assert (ask[0], answer[0]) == ("of g", "broker 2")
+    numbered = {"producer_id": 5, "producer_epoch": 1}
+    ask, answer = words(asked(Api.INIT_PRODUCER_ID, 1, response=numbered))
+    assert (ask[0], answer[0]) == ("to be idempotent", "producer id 5 · epoch 1")
+    names = {"client_software_name": "librdkafka", "client_software_version": "2.3"}
+    assert words(asked(Api.API_VERSIONS, 1, request=names)) == [
+        ("librdkafka 2.3", False),
+        ("1 API", False),
+    ]
+    rows = [{"topic": "orders", "partition": 0, "leader": 2}]
+    event = asked(Api.LEADER_AND_ISR, 1, bytes_too=False, partitions=rows, more=4)
+    assert words(event)[0][0] == "orders-0 leader 2 · and 4 more"
+    assert words(asked(Api.LEAVE_GROUP, 1, request={"group_id": "kitchen"}))[0][0] == "kitchen"
+    topics = of(Api.CREATE_TOPICS, ASK, "topics", name="orders")
+    assert words(asked(Api.CREATE_TOPICS, 1, request=topics))[0][0] == "orders"
+
+
+def test_of_a_simulated_message_there_are_words_only():
+    def message(words, **facts):
+        return Arrow(1, 1, ANSWER, "broker 1", "producer", "answers", "", None, words, **facts)
+
+    assert told(message("offset 5, 3 ms")) == ("offset 5, 3 ms", False)
+    assert told(message("not_leader_or_follower, 3 ms")) == ("NOT_LEADER_OR_FOLLOWER, 3 ms", True)
+    assert told(message("offset 5", lost=True)) == ("lost, offset 5", True)
+
+
+@pytest.mark.parametrize("api", list(Api), ids=lambda it: it.name)
+def test_every_api_has_words_with_bytes_and_without(api):
+    for bytes_too in (True, False):
+        for said, failed in words(asked(api, 1, bytes_too=bytes_too)):
+            assert isinstance(said, str) and not failed

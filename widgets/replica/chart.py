@@ -1,0 +1,162 @@
+"""A partition's whole run as a plotly figure: to be printed, saved, or shown without a kernel.
+
+offset   ┌──────── LEO of each replica, the high watermark, epochs as bands, faults as signs
+ISR      ● ● ● ●   a row for each replica
+acks     ✓   ✓     where the high watermark rose
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+from plotly.subplots import make_subplots  # type: ignore[import-untyped]
+
+from widgets.palette import LIGHT
+from widgets.replica.plan import Scenery
+from widgets.replica.scene import about
+from widgets.replica.strips import kind
+
+LINES = {  # as in the picture: colour, dash, width
+    "lead": ("blue", "solid", 3.5),
+    "sync": ("sky", "solid", 2),
+    "lag": ("grey", "dash", 2),
+    "gone": ("grey", "dot", 2),
+}
+NAMES = {"lead": "leader", "sync": "in sync", "lag": "out of sync", "gone": "no answer"}
+DOTS = {  # colour, symbol, size
+    "lead": ("blue", "circle", 9),
+    "sync": ("sky", "circle", 9),
+    "lag": ("grey", "circle", 9),
+    "gone": ("grey", "circle", 9),
+    "out": ("grey", "circle-open", 5),
+}
+
+
+def chart(scenery: Scenery) -> go.Figure:
+    """All of the run, wherever the head of the picture is."""
+    scenery = replace(scenery, at=scenery.reel.end, span=0)
+    start = scenery.reel.start
+
+    def seconds(at: int) -> float:
+        return (at - start) / 1000
+
+    figure = make_subplots(
+        rows=2, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.06
+    )
+    _add_high_watermark(figure, scenery, seconds)
+    for broker in scenery.brokers:
+        _add_log(figure, scenery, broker, seconds)
+    _add_events(figure, scenery, seconds)
+    _add_epochs(figure, scenery, seconds)  # plotly leaves bands out where there is nothing yet
+    _add_rows(figure, scenery, seconds)
+    least, _, most = scenery.offsets
+    figure.update_yaxes(title="offset", range=[least, most + (most - least) / 8], row=1, col=1)
+    figure.update_xaxes(range=[0, seconds(scenery.reel.end)])
+    figure.update_xaxes(title="seconds since the run began", row=2, col=1)
+    figure.update_layout(title=about(scenery), template="simple_white", height=520)
+    return figure
+
+
+Clock = Callable[[int], float]
+
+
+def _add_epochs(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
+    for reign in scenery.reigns:
+        if reign.epoch < 0:
+            continue
+        figure.add_vrect(
+            x0=seconds(reign.began),
+            x1=seconds(reign.ended),
+            fillcolor=LIGHT["soft"],
+            opacity=0.1 if reign.epoch % 2 else 0,
+            line_width=0,
+            annotation_text=f"epoch {reign.epoch}",
+            annotation_position="top left",
+            row=1,
+            col=1,
+        )
+
+
+def _add_high_watermark(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
+    known = [(it.at, it.committed) for it in scenery.samples if it.committed is not None]
+    known += [(scenery.at, known[-1][1])] if known else []
+    figure.add_scatter(
+        x=[seconds(at) for at, _ in known],
+        y=[committed for _, committed in known],
+        mode="lines",
+        line={"shape": "hv", "color": LIGHT["amber"], "width": 7},
+        opacity=0.7,
+        name="high watermark",
+        row=1,
+        col=1,
+    )
+
+
+def _add_log(figure: go.Figure, scenery: Scenery, broker: int, seconds: Clock) -> None:
+    """A trace for each way in which it stood, with holes where it stood otherwise."""
+    samples = [*scenery.samples, scenery.now._replace(at=scenery.at)]
+    for stands, (colour, dash, width) in LINES.items():
+        ys: list[int | None] = []
+        for before, sample in zip([None, *samples], samples, strict=False):
+            replica = sample.state.replicas.get(broker)
+            here = replica is not None and (
+                sample.stands(broker) == stands  # or it stood so until now
+                or (before is not None and before.stands(broker) == stands)
+            )
+            ys.append(replica.log_end if replica and here else None)
+        if any(y is not None for y in ys):
+            figure.add_scatter(
+                x=[seconds(sample.at) for sample in samples],
+                y=ys,
+                mode="lines",
+                line={"shape": "hv", "color": LIGHT[colour], "dash": dash, "width": width},
+                name=f"broker {broker}, {NAMES[stands]}",
+                row=1,
+                col=1,
+            )
+
+
+def _add_events(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
+    lines = [it for it in scenery.lines if it.sort.weight > 1]
+    figure.add_scatter(
+        x=[seconds(it.at) for it in lines],
+        y=[scenery.offsets.last] * len(lines),
+        mode="text",
+        text=[it.sort.glyph for it in lines],
+        hovertext=[it.words for it in lines],
+        hoverinfo="text",
+        showlegend=False,
+        row=1,
+        col=1,
+    )
+
+
+def _add_rows(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
+    """Who is in sync, and where producers could be answered."""
+    for broker in scenery.brokers:
+        dots = [(column, kind(scenery, column, broker)) for column in scenery.columns]
+        drawn = [(column, DOTS[how]) for column, how in dots if how]
+        figure.add_scatter(
+            x=[seconds((column.start + column.end) // 2) for column, _ in drawn],
+            y=[f"ISR {broker}"] * len(drawn),
+            mode="markers",
+            marker={
+                "color": [LIGHT[colour] for _, (colour, _, _) in drawn],
+                "symbol": [symbol for _, (_, symbol, _) in drawn],
+                "size": [size for _, (_, _, size) in drawn],
+            },
+            showlegend=False,
+            row=2,
+            col=1,
+        )
+    figure.add_scatter(
+        x=[seconds(it.at) for it in scenery.past.rises],
+        y=["acks"] * len(scenery.past.rises),
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 9, "line": {"width": 1.5, "color": LIGHT["amber"]}},
+        hovertext=[f"HW {it.was:,} → {it.now:,}" for it in scenery.past.rises],
+        showlegend=False,
+        row=2,
+        col=1,
+    )
+    figure.update_yaxes(autorange="reversed", row=2, col=1)

@@ -1,0 +1,238 @@
+"""Which arrows are seen, and where: time runs downwards, a row for each arrow.
+
+             producer-1           broker 1
+      0.000      │ Produce v9 ...    │
+                 │──────────────────>┃      a bar while the broker is at it, or waits
+      0.001      │<┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┃
+                 │  3 heartbeats     │      what comes all the time is counted in one line
+      4.210      │──────────────────>┃
+
+Rows have one height, so time is in order and not to scale; the times stand beside them. The page is
+as many rows as there is room for, up to the newest, or to where one has scrolled back to.
+
+Invariant: rows never overlap; each arrow has one row at most, and both ends of it are drawn.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from widgets.log.fields import count
+from widgets.timeline import Axis, axis
+from widgets.wire.anatomy import ANSWER, ASK
+from widgets.wire.exchange import Arrow, Conversation, rank
+
+WIDTH, LEFT, RIGHT = 1000, 16, 984
+CLOCK = 66  # the times end here
+TOP, HEAD = 12, 34  # the parties' names
+ROW, FOLD, SLANT = 26, 18, 10
+LINES = TOP + HEAD + 12  # where the first row begins
+ROOM, ROOM_OPEN = 450, 255  # for rows; less of it while a message is open
+PAIR = 170, 860  # the lifelines of two
+CROWD = 108, 596  # the first and the last of many; their words stand beside them
+ASIDE = 640
+BROKERS, CLIENTS = 5, 4  # parties that are drawn, at most
+EVERYTHING = ""
+
+Anchor: TypeAlias = tuple[float, float, bool]  # of a place in the order of arrows
+Between: TypeAlias = frozenset[str]
+
+
+class Row(NamedTuple):
+    y: float
+    arrow: Arrow  # or the last of those that are folded
+    folded: str = ""  # how many of what, in words
+
+    @property
+    def height(self) -> float:
+        return FOLD if self.folded else ROW
+
+
+@dataclass(frozen=True)
+class Page:
+    talk: Conversation
+    live: bool
+    between: Between = frozenset()  # what these say to each other; one: to all; none: all
+    kind: str = EVERYTHING  # only this API
+    fold: bool = True
+    until: Anchor | None = None  # of the last row; None: the newest
+    opened: str = ""  # the key of an arrow
+
+    @cached_property
+    def chosen(self) -> list[Arrow]:
+        """What was asked for, seen or not."""
+        return [
+            arrow
+            for arrow in self.talk.arrows
+            if self.kind in (EVERYTHING, arrow.kind) and self._concerns(arrow)
+        ]
+
+    def _concerns(self, arrow: Arrow) -> bool:
+        if len(self.between) < 2:
+            return not self.between or bool(arrow.parties & self.between)
+        return arrow.source != arrow.target and arrow.parties <= self.between
+
+    @cached_property
+    def parties(self) -> list[str]:
+        """Those that are drawn, from left to right."""
+        known = self.present
+        brokers = [it for it in known if is_machine(it)]
+        if len(known) <= BROKERS + CLIENTS:
+            return known
+        clients = [it for it in known if not is_machine(it)]
+        last = {it: at for at, arrow in enumerate(self.chosen) for it in arrow.parties}
+        kept = sorted(clients, key=lambda it: last[it])[-CLIENTS:]
+        return [it for it in known if it in kept or it in brokers[:BROKERS]]
+
+    @cached_property
+    def present(self) -> list[str]:
+        """Those that say something, and those that are waited for."""
+        seen = {party for arrow in self.chosen for party in arrow.parties} | self.between
+        known = [it for it in self.talk.parties if it in seen]
+        return sorted([*known, *sorted(seen.difference(known))], key=rank)
+
+    @property
+    def left_out(self) -> list[str]:
+        return [it for it in self.present if it not in self.parties]
+
+    @cached_property
+    def x(self) -> dict[str, float]:
+        """Where each lifeline is."""
+        first, last = PAIR if self.is_pair else CROWD
+        step = (last - first) / max(len(self.parties) - 1, 1)
+        return {party: first + step * at for at, party in enumerate(self.parties)}
+
+    @property
+    def is_pair(self) -> bool:
+        return len(self.parties) <= 2
+
+    # -- rows ----------------------------------------------------------------------------
+
+    @cached_property
+    def every(self) -> list[Row]:
+        """All rows that there are, without a place."""
+        found: list[Row] = []
+        counts: Counter[str] = Counter()
+        last: Arrow | None = None
+        for arrow in self.chosen:
+            if arrow.source not in self.x or arrow.target not in self.x:
+                continue
+            if self.fold and arrow.routine:
+                if arrow.way == ANSWER or arrow.exchange is None:
+                    counts[arrow.routine] += 1
+                    last = arrow
+                continue
+            if last:
+                found.append(Row(0, last, _counted(counts)))
+                counts, last = Counter(), None
+            found.append(Row(0, arrow))
+        return [*found, Row(0, last, _counted(counts))] if last else found
+
+    @cached_property
+    def end(self) -> int:
+        """How many rows there are up to the last one that is seen."""
+        if self.until is None:
+            return len(self.every)
+        found = bisect_right(self.every, self.until, key=lambda row: anchor(row.arrow))
+        return max(found, min(self.fitting(0, 1), len(self.every)))
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Those that are seen."""
+        start, y, placed = self.end - self.fitting(self.end, -1), float(LINES), []
+        for row in self.every[start : self.end]:
+            placed.append(row._replace(y=y))
+            y += row.height
+        return placed
+
+    @property
+    def bottom(self) -> float:
+        return LINES + (ROOM_OPEN if self.opened else ROOM)
+
+    def fitting(self, start: int, step: int) -> int:
+        """How many rows from here, on or back, have room on a page."""
+        room, number = self.bottom - LINES, 0
+        rows = self.every[start:] if step > 0 else self.every[:start][::-1]
+        for row in rows:
+            room -= row.height
+            if room < 0:
+                break
+            number += 1
+        return number
+
+    def turned(self, share: float) -> Anchor | None:
+        """The anchor of a page further on, or below 0 further back; None: the newest."""
+        at = self.end + round(share * max(len(self.rows), 2))
+        at = max(at, self.fitting(0, 1))
+        return None if at >= len(self.every) else anchor(self.every[at - 1].arrow)
+
+    def showing(self, arrow: Arrow) -> Anchor | None:
+        """The anchor of a page on which an arrow is: this one, if it is on it."""
+        every = [row.arrow for row in self.every]
+        if arrow not in every or any(row.arrow is arrow for row in self.rows):
+            return self.until
+        return anchor(every[min(every.index(arrow) + 3, len(every) - 1)])
+
+    def find(self, key: str) -> Arrow | None:
+        return next((it for it in self.talk.arrows if it.key == key), None)
+
+    # -- time ----------------------------------------------------------------------------
+
+    @property
+    def scale(self) -> Axis:
+        """Of the strip below."""
+        start = self.talk.start or 0
+        last = self.talk.arrows[-1].at if self.talk.arrows else start
+        return axis(int(start), round(last), self.live, CLOCK + 20, RIGHT - CLOCK - 40)
+
+    def clock(self, at: float) -> str:
+        """Seconds since the first message."""
+        return f"{(at - (self.talk.start or 0)) / 1000:.3f}"
+
+
+def anchor(arrow: Arrow) -> Anchor:
+    return arrow.at, arrow.number, arrow.way == ANSWER
+
+
+def is_machine(party: str) -> bool:
+    return party.startswith("broker ") or party == "zookeeper"
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(count(number, what) for what, number in sorted(counts.items()))
+
+
+class Span(NamedTuple):
+    """A broker is at a request, or lets it wait."""
+
+    number: int  # of the exchange
+    server: str
+    begin: float  # y
+    end: float
+    level: int  # at how many others it is at the same time
+
+
+def spans(page: Page) -> Iterator[Span]:
+    """Of a request that came before the page began, or goes on behind it, what is on it."""
+    begins: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    servers: dict[int, str] = {}
+    for row in page.rows:
+        arrow = row.arrow
+        if row.folded or arrow.exchange is None or not arrow.answer:
+            continue
+        servers[arrow.number] = arrow.target if arrow.way == ASK else arrow.source
+        if arrow.way == ASK:
+            begins[arrow.number] = row.y + ROW - 2
+        else:
+            ends[arrow.number] = row.y + ROW - SLANT - 2
+    taken: dict[str, list[float]] = {}
+    for number in sorted(servers, key=lambda it: begins.get(it, LINES - 6)):
+        begin, end = begins.get(number, LINES - 6), ends.get(number, page.bottom)
+        levels = taken.setdefault(servers[number], [])
+        level = next((at for at, until in enumerate(levels) if until <= begin), len(levels))
+        levels[level : level + 1] = [end]
+        yield Span(number, servers[number], begin, end, level)

@@ -1,0 +1,75 @@
+"""Values of the protocol, as people write them."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from engine.client.assignors.protocol import decode_assignment, decode_subscription
+from engine.errors import ErrorCode, KafkaError
+from engine.model import id_text
+from engine.wire.apis import Api
+from widgets.log.dates import moment
+from widgets.log.fields import text
+
+KINDS = {  # the colour of a primitive's band, where it is not that of a number
+    "bool": "flags",
+    "int8": "flags",
+    "error_code": "check",
+    "timedelta_i32": "time",
+    "timedelta_i64": "time",
+    "datetime_i64": "time",
+    "uuid": "producer",
+    "string": "key",
+}
+
+
+def title(api: Api) -> str:
+    """As Kafka writes its name."""
+    return api.name.title().replace("_", "")
+
+
+def error_name(code: int) -> str:
+    """NOT_LEADER_OR_FOLLOWER, as Kafka writes it."""
+    return ErrorCode(code).name.upper()
+
+
+def said(primitive: str, value: Any) -> str:
+    if primitive == "error_code":
+        return f"{int(value)} → {error_name(value) if value else 'no error'}"
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(milliseconds=1):,} ms"
+    if isinstance(value, datetime):
+        return moment(round(value.timestamp() * 1000))
+    if isinstance(value, UUID):
+        return id_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def meaning(api: Api, name: str, data: bytes) -> str:
+    """Of bytes that a broker hands on without a look inside, if we know what they are."""
+    reader = READERS.get((api, name))
+    if reader is None or not data:
+        return text(data)
+    try:
+        return reader(data)
+    except KafkaError:  # another kind of group than that of consumers
+        return text(data)
+
+
+def _subscribed(data: bytes) -> str:
+    found = decode_subscription(data)
+    owned = f", has {', '.join(map(str, found.owned))}" if found.owned else ""
+    return f"topics {', '.join(found.topics)}{owned}"
+
+
+def _assigned(data: bytes) -> str:
+    return ", ".join(map(str, decode_assignment(data).partitions)) or "no partition"
+
+
+READERS: dict[tuple[Api, str], Callable[[bytes], str]] = {
+    (Api.JOIN_GROUP, "metadata"): _subscribed,
+    (Api.SYNC_GROUP, "assignment"): _assigned,
+}

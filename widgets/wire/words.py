@@ -1,0 +1,280 @@
+"""What a request carries and what came of it, in a few words.
+
+    Produce v9        orders-0 · 3 records · acks -1        ──>   offset 42
+    Fetch v12         orders-0 @ 42                         ──>   orders-0: 93 bytes, HW 45
+    JoinGroup v7      kitchen · a new member                ──>   ✗ MEMBER_ID_REQUIRED
+
+From its fields, if its bytes are there; else from what the event tells beside them. What an API has
+no words for here is told by its group or its topics.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from engine.wire.apis import Api
+from widgets.log.fields import count
+from widgets.wire.anatomy import ANSWER, Leaf
+from widgets.wire.exchange import CODES, Arrow, Exchange
+
+NAMED = 2  # partitions, before the rest is counted
+TOPICS = ("topic", "topic_name", "name")
+SPECIAL = {-1: "latest", -2: "earliest"}  # instead of a timestamp
+PARTITIONS = ("partition", "partition_index", "index")
+
+
+def told(arrow: Arrow) -> tuple[str, bool]:
+    """The words beside an arrow, and whether something failed."""
+    it = arrow.exchange
+    if it is None:
+        first, *rest = arrow.words.split(", ")
+        failed = first.lower() in CODES
+        words = ", ".join([*(["lost"] * arrow.lost), first.upper() if failed else first, *rest])
+        return words, failed or arrow.lost
+    if arrow.way == ANSWER:
+        return outcome(it)
+    return carried(it), False
+
+
+def carried(it: Exchange) -> str:
+    teller = ASKS.get(it.api, _anything)
+    return teller(it, Fields(it.asked)) if it.asked or it.api in FROM_FACTS else _facts(it)
+
+
+def outcome(it: Exchange) -> tuple[str, bool]:
+    if it.errors:
+        places = [_place(row) for row in it.facts.get("partitions", ()) if row.get("error")]
+        return " · ".join([*it.errors[:NAMED], *_listed(places)]), True
+    teller = ANSWERS.get(it.api)
+    if teller is None or not (it.answered or it.api in FROM_FACTS):
+        return "done", False
+    return teller(it, Fields(it.answered)), False
+
+
+class Fields:
+    """The leaves of a message, asked for by name."""
+
+    def __init__(self, leaves: list[Leaf]) -> None:
+        self.leaves = leaves
+
+    def first(self, name: str, default: Any = "") -> Any:
+        found = self.leaf(name)
+        return default if found is None or found.raw is None else found.raw
+
+    def leaf(self, name: str) -> Leaf | None:
+        return next((leaf for leaf in self.leaves if leaf.name == name), None)
+
+    def value(self, name: str) -> str:
+        found = self.leaf(name)
+        return found.value if found else ""
+
+    def each(self, name: str, depth: int = 0) -> list[Any]:
+        return [it.raw for it in self.leaves if it.name == name and it.depth >= depth]
+
+    def partitions(self, *names: str) -> Iterator[tuple[str, list[Any]]]:
+        """Each partition, with the values of these fields behind its number."""
+        topic, place, values = "", "", list[Any]()
+        for leaf in self.leaves:
+            if leaf.name in TOPICS and leaf.depth:
+                topic = leaf.raw or ""
+            elif leaf.name in PARTITIONS and leaf.depth:
+                if place:
+                    yield place, values
+                place, values = f"{topic}-{leaf.raw}", []
+            elif leaf.name in names and place:
+                values.append(leaf.raw)
+            elif leaf.name == "partition_indexes":
+                yield from ((f"{topic}-{number}", []) for number in leaf.raw or ())
+        if place:
+            yield place, values
+
+
+def _listed(found: list[str]) -> list[str]:
+    rest = len(found) - NAMED
+    return [", ".join(found[:NAMED]) + (f" +{rest}" if rest > 0 else "")] if found else []
+
+
+def _place(row: dict[str, Any]) -> str:
+    return f"{row['topic']}-{row['partition']}"
+
+
+def _rows(it: Exchange) -> list[dict[str, Any]]:
+    return list(it.facts.get("partitions", ()))
+
+
+# -- requests ----------------------------------------------------------------------------------
+
+
+def _facts(it: Exchange) -> str:
+    return " · ".join(_listed([_place(row) for row in _rows(it)]))
+
+
+def _anything(it: Exchange, fields: Fields) -> str:
+    group = fields.first("group_id")
+    places = [place for place, _ in fields.partitions()]
+    topics = [name for name in fields.each("name", 1) + fields.each("topic", 1) if name]
+    return " · ".join([*([group] if group else []), *_listed(places or list(topics))])
+
+
+def _topics(it: Exchange, fields: Fields) -> str:
+    return " · ".join(_listed([name for name in fields.each("name", 1) if name]))
+
+
+def _produce(it: Exchange, fields: Fields) -> str:
+    places = [place for place, _ in fields.partitions()] or [_place(row) for row in _rows(it)]
+    counts = [int(leaf.value) for leaf in fields.leaves if leaf.name == "count"]
+    size = sum(row["bytes"] for row in _rows(it))
+    what = count(sum(counts), "record") if counts else count(size, "byte")
+    acks = [f"acks {fields.first('acks')}"] if fields.leaves else []
+    return " · ".join([*_listed(places), what, *acks])
+
+
+def _fetch(it: Exchange, fields: Fields) -> str:
+    wanted = [f"{_place(row)} @ {row['offset']}" for row in _rows(it) if "offset" in row]
+    return " · ".join(_listed(wanted)) or "as its session knows"
+
+
+def _metadata(it: Exchange, fields: Fields) -> str:
+    if fields.value("topics") == "null":
+        return "every topic"
+    names = [name for name in fields.each("name", 1) if name]
+    return " · ".join(_listed(names)) or "the brokers"
+
+
+def _join(it: Exchange, fields: Fields) -> str:
+    who = "known by its id" if fields.first("member_id") else "a new member"
+    return f"{fields.first('group_id')} · {who}"
+
+
+def _generation(it: Exchange, fields: Fields) -> str:
+    shares = [f"shares for {len(found)}"] if (found := fields.each("assignment", 1)) else []
+    words = [fields.first("group_id"), f"generation {fields.first('generation_id')}", *shares]
+    return " · ".join(words)
+
+
+def _commit(it: Exchange, fields: Fields) -> str:
+    found = [f"{place} → {values[0]}" for place, values in fields.partitions("committed_offset")]
+    return " · ".join([fields.first("group_id"), *_listed(found)])
+
+
+def _looked_up(it: Exchange, fields: Fields) -> str:
+    found = [
+        f"{place} {SPECIAL.get(values[0], 'at a time')}"
+        for place, values in fields.partitions("timestamp")
+    ]
+    return " · ".join(_listed(found))
+
+
+def _coordinator(it: Exchange, fields: Fields) -> str:
+    return f"of {fields.first('key')}"
+
+
+def _versions(it: Exchange, fields: Fields) -> str:
+    names = "client_software_name", "client_software_version"
+    return " ".join(fields.first(name) for name in names if fields.first(name))
+
+
+def _leaders(it: Exchange, fields: Fields) -> str:
+    found = [
+        f"{_place(row)} leader {row['leader']}" if "leader" in row else _place(row)
+        for row in _rows(it)
+    ]
+    more = it.facts.get("more", 0)
+    return " · ".join(_listed(found) + ([f"and {more} more"] if more else [])) or "the brokers"
+
+
+def _identity(it: Exchange, fields: Fields) -> str:
+    return fields.first("transactional_id") or "to be idempotent"
+
+
+ASKS: dict[Api, Callable[[Exchange, Fields], str]] = {
+    Api.PRODUCE: _produce,
+    Api.FETCH: _fetch,
+    Api.LIST_OFFSETS: _looked_up,
+    Api.METADATA: _metadata,
+    Api.LEADER_AND_ISR: _leaders,
+    Api.STOP_REPLICA: _leaders,
+    Api.UPDATE_METADATA: _leaders,
+    Api.OFFSET_COMMIT: _commit,
+    Api.CREATE_TOPICS: _topics,
+    Api.FIND_COORDINATOR: _coordinator,
+    Api.JOIN_GROUP: _join,
+    Api.HEARTBEAT: _generation,
+    Api.SYNC_GROUP: _generation,
+    Api.API_VERSIONS: _versions,
+    Api.INIT_PRODUCER_ID: _identity,
+}
+FROM_FACTS = frozenset(
+    {Api.PRODUCE, Api.FETCH, Api.LEADER_AND_ISR, Api.STOP_REPLICA, Api.UPDATE_METADATA}
+)
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+def _produced(it: Exchange, fields: Fields) -> str:
+    found = [f"{_place(row)} offset {row['offset']}" for row in _rows(it)]
+    return " · ".join(_listed(found))
+
+
+def _fetched(it: Exchange, fields: Fields) -> str:
+    found = [
+        f"{_place(row)}: {count(row['bytes'], 'byte')}, HW {row['high_watermark']}"
+        for row in _rows(it)
+        if row.get("bytes")
+    ]
+    return " · ".join(_listed(found)) or "nothing new"
+
+
+def _described(it: Exchange, fields: Fields) -> str:
+    brokers, topics = fields.value("brokers"), fields.value("topics")
+    return " · ".join(count(int(it or 0), noun) for it, noun in
+                      ((brokers, "broker"), (topics, "topic")))  # fmt: skip
+
+
+def _found(it: Exchange, fields: Fields) -> str:
+    return f"broker {fields.first('node_id')}"
+
+
+def _joined(it: Exchange, fields: Fields) -> str:
+    leads = fields.first("leader") == fields.first("member_id")
+    role = f"leader of {len(fields.each('member_id')) - 1}" if leads else "a member"
+    words = [f"generation {fields.first('generation_id')}", fields.first("protocol_name"), role]
+    return " · ".join(word for word in words if word)
+
+
+def _shared(it: Exchange, fields: Fields) -> str:
+    return fields.value("assignment")
+
+
+def _offsets(name: str) -> Callable[[Exchange, Fields], str]:
+    def tell(it: Exchange, fields: Fields) -> str:
+        found = [
+            f"{place} @ {values[0]}" if values and values[0] >= 0 else f"{place}: none"
+            for place, values in fields.partitions(name)
+        ]
+        return " · ".join(_listed(found)) or "none"
+
+    return tell
+
+
+def _numbered(it: Exchange, fields: Fields) -> str:
+    return f"producer id {fields.first('producer_id')} · epoch {fields.first('producer_epoch')}"
+
+
+def _served(it: Exchange, fields: Fields) -> str:
+    return count(len(fields.each("api_key")), "API")
+
+
+ANSWERS: dict[Api, Callable[[Exchange, Fields], str]] = {
+    Api.PRODUCE: _produced,
+    Api.FETCH: _fetched,
+    Api.METADATA: _described,
+    Api.FIND_COORDINATOR: _found,
+    Api.JOIN_GROUP: _joined,
+    Api.SYNC_GROUP: _shared,
+    Api.LIST_OFFSETS: _offsets("offset"),
+    Api.OFFSET_FETCH: _offsets("committed_offset"),
+    Api.OFFSET_FOR_LEADER_EPOCH: _offsets("end_offset"),
+    Api.INIT_PRODUCER_ID: _numbered,
+    Api.API_VERSIONS: _served,
+}

@@ -1,0 +1,268 @@
+"""ZooKeeperTree: what Kafka keeps in ZooKeeper, and who is told when it changes.
+
+    ZooKeeperTree(cluster)                       live, in a session of its own
+    ZooKeeperTree("127.0.0.1:2181")              a ZooKeeper of somebody else
+    ZooKeeperTree(Recording.load("run.jsonl"))   recorded with cluster.record(path, znodes=True)
+
+It only looks. Nothing in the tree can be changed here.
+
+Invariant: the head is None (now, or the end) or the number of a change.
+"""
+
+import time
+from typing import Any, ClassVar
+
+from engine.cluster.znodes import Znodes
+from engine.errors import ErrorCode, KafkaError
+from widgets import controls, palette
+from widgets.controls import Control
+from widgets.scene import Scene, text
+from widgets.stage import Stage
+from widgets.timeline import axis
+from widgets.znodes.history import History, recorded
+from widgets.znodes.plan import WIDTH, Sight
+from widgets.znodes.rows import FEW, Choice
+from widgets.znodes.scene import about, picture
+
+PACE = 0.9  # seconds from step to step, when it plays
+TICK = 1000  # ms; so often the clock moves on though nothing has happened
+HOW = (
+    "This recording knows nothing of znodes: cluster.record(path, znodes=True) makes one that does."
+)
+UNNAMED = (
+    "Not drawn: watches on children, by which the controller hears of new brokers and topics. "
+    "ZooKeeper does not tell whose they are."
+)
+OVER = "The cluster is over: this is what was there."
+OURSELVES = "The session of this picture, and its watch on the whole tree, are left out."
+
+
+class ZooKeeperTree(Stage):
+    _css = palette.for_pages("znodes.css")
+
+    ACTS: ClassVar[frozenset[str]] = frozenset(
+        {"expand", "collapse", "more", "choose", "who", "shut", "find"}
+        | {"begin", "back", "play", "forward", "live", "seek", "goto", "step_to"}
+    )
+
+    def __init__(self, source: Any) -> None:
+        """`source`: an engine.Cluster, a Recording of one, or HOST:PORT of a ZooKeeper."""
+        super().__init__(name="ZooKeeper")
+        self.history = History()
+        self.choice = Choice()
+        self.head: int | None = None
+        self.playing = False
+        self.chosen, self.watcher = "", 0
+        self.clock = time.monotonic
+        self._due = 0.0  # the next step, if it plays
+        self._drawn: object = None
+        self._told = ""  # the source's own trouble
+        self._own = Znodes(source) if isinstance(source, str) else None
+        self._znodes: Znodes | None = self._own
+        if hasattr(source, "znodes"):
+            self._znodes = source.znodes()
+        if self._znodes:
+            self.history.add(self._znodes.changes())
+        else:
+            self.history.add(recorded(source))
+        self._start = self._end = self._now()
+        if self.history.changes:
+            self._start = self.history.changes[0].at
+        if not self._znodes:
+            self._start, self._end = min(self._start, source.start), source.end
+        self.draw()
+
+    # -- looking -------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        source = self._znodes
+        news = source.changes(self.history.last) if source else []
+        with self.lock:
+            self.history.add(it for it in news if it.number > self.history.last)
+            if self.playing and self.clock() >= self._due:
+                self._due = self.clock() + PACE
+                self._go_on()
+            self.draw()
+            if source and source.trouble != self._told:  # what went wrong in an act stays there
+                self.trouble = self._told = source.trouble
+            return self.playing or bool(source and not source.closed)
+
+    def _now(self) -> int:
+        """Of a recording, its end; of a cluster that is over, its last change."""
+        if self._znodes and not self._znodes.closed:
+            return time.time_ns() // 1_000_000
+        return self.history.changes[-1].at if self.history.changes else 0
+
+    def sight(self) -> Sight:
+        moving = bool(self._znodes and not self._znodes.closed)
+        self._end = max(self._end, self._now())
+        number = self.history.last if self.head is None else self.head
+        at = self._end if self.head is None else self.history.changes[max(number, 1) - 1].at
+        return Sight(
+            self.history,
+            number,
+            self.head is None and moving,
+            self._start,
+            self._end,
+            max(at, self._start),
+            self.choice,
+            self.chosen,
+            self.watcher,
+            tuple(self._notes()),
+            self.ACTS,
+            moving,
+        )
+
+    def _notes(self) -> list[str]:
+        source = self._znodes
+        if source is None:
+            return [UNNAMED]
+        reading = f"Reading: {len(self.history.now.nodes):,} znodes up to now."
+        ours = [OVER if source.closed else OURSELVES]
+        known = [source.deaf or UNNAMED]
+        return [*([reading] if source.reading and not source.closed else []), *known, *ours]
+
+    def draw(self) -> None:
+        """A picture of the moment, if it is another one than that which is shown."""
+        with self.lock:
+            if not self.history.changes and not self._znodes:
+                self.about = ""
+                hint = text("hint", WIDTH / 2, 36, HOW, 0, look="soft")
+                return self.show(Scene(WIDTH, 66, [hint], title=HOW, says=HOW), [])
+            sight = self.sight()
+            news = [change.number for change in sight.news]
+            what = (
+                *(sight.number, news, sight.live, sight.at // TICK, self.chosen, self.watcher),
+                *(sight.notes, self.playing, repr(self.choice)),
+            )
+            if what == self._drawn:
+                return
+            self._drawn = what
+            self.about = about(sight)
+            self.show(picture(sight), self._controls())
+
+    def _controls(self) -> list[Control]:
+        steps, now = self.history.steps, self.head is None
+        found = [
+            controls.text("find", "find", self.choice.wanted, "part of a path", typed=True),
+            controls.button("begin", "◂◂", "back to the beginning", off=not steps),
+            controls.button("back", "◂", "a change back", off=not steps),
+            controls.button(
+                "play", "❙❙" if self.playing else "▸", "pause" if self.playing else "play",
+                off=not steps,
+            ),
+            controls.button("forward", "▸❘", "a change forward", off=now),
+        ]  # fmt: skip
+        if self._znodes:
+            found.append(controls.button("live", "● live", "back to now", pressed=now))
+        else:
+            found.append(controls.button("live", "▸▸", "to the end", off=now))
+        return found
+
+    # -- what is seen --------------------------------------------------------------------
+
+    def expand(self, path: str) -> None:
+        """Show what is below."""
+        with self.lock:
+            self.choice.closed.discard(path)
+            self.choice.opened.add(path)
+            self.draw()
+
+    def collapse(self, path: str) -> None:
+        with self.lock:
+            self.choice.opened.discard(path)
+            self.choice.closed.add(path)
+            self.draw()
+
+    def more(self, path: str) -> None:
+        """Some more children of a znode that has many."""
+        with self.lock:
+            self.choice.limits[path] = self.choice.limits.get(path, FEW) + FEW
+            self.draw()
+
+    def find(self, wanted: str) -> None:
+        """Only paths that have this in them; with "" the tree again."""
+        with self.lock:
+            self.choice.wanted = str(wanted).strip()
+            self.draw()
+
+    def choose(self, path: str) -> None:
+        """A znode in full; the same again: no more."""
+        if path not in self.sight().tree.nodes:
+            raise KafkaError(ErrorCode.invalid_request, f"there is no znode {path} at this moment")
+        with self.lock:
+            self.chosen, self.watcher = ("" if path == self.chosen else path), 0
+            self.draw()
+
+    def who(self, session: str) -> None:
+        """What somebody watches."""
+        with self.lock:
+            again = int(session) == self.watcher
+            self.chosen, self.watcher = "", 0 if again else int(session)
+            self.draw()
+
+    def shut(self) -> None:
+        with self.lock:
+            self.chosen, self.watcher = "", 0
+            self.draw()
+
+    # -- time ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Before the first change."""
+        self._stop_at(self.history.began)
+
+    def back(self) -> None:
+        here = self.history.last if self.head is None else self.head
+        if self.head is None:  # the last change is what is seen now
+            here += 1
+        before = self.history.before(here)
+        self._stop_at(self.history.began if before is None else before)
+
+    def forward(self) -> None:
+        """To the next change; after the last, to now."""
+        if self.head is not None:
+            self._stop_at(self.history.after(self.head))
+
+    def play(self) -> None:
+        """Change by change, from here or from the beginning; or pause."""
+        with self.lock:
+            self.playing = not self.playing
+            if self.playing and self.head is None:
+                self.head = self.history.began
+            self._due = self.clock() + PACE
+            self.draw()
+        self.refresh()
+
+    def live(self) -> None:
+        self._stop_at(None)
+
+    def seek(self, share: float) -> None:
+        """To a place on the timeline, from 0 to 1."""
+        scale = axis(self._start, self._end, self._znodes is not None, 0, 1)
+        at = scale.time(float(share))
+        self._stop_at(None if at >= self._end else max(self.history.until(at), self.history.began))
+
+    def goto(self, at: float) -> None:
+        """To what happened at a time, in ms since 1970."""
+        self._stop_at(max(self.history.until(int(at)), self.history.began))
+
+    def step_to(self, number: float) -> None:
+        """To a change."""
+        self._stop_at(min(max(int(number), self.history.began), self.history.last))
+
+    def _go_on(self) -> None:
+        assert self.head is not None, "what plays has a head"
+        self.head = self.history.after(self.head)
+        self.playing = self.head is not None
+
+    def _stop_at(self, number: int | None) -> None:
+        with self.lock:
+            self.playing = False
+            self.head = number if self.history.changes else None
+            self.draw()
+
+    def close(self) -> None:
+        super().close()
+        if self._own:
+            self._own.close()
