@@ -2,9 +2,9 @@
 
     .venv/bin/python -m tests.labs.pictures labs/00_start.ipynb
 
-Run it when a lab or a view has changed. Each cell is run; a widget leaves a still picture of
-itself, everything else its text. Widgets themselves are not saved: without a kernel they would
-be an error message.
+Run it when a lab or a view has changed. Each cell is run; a widget or a chart leaves a still
+picture of itself, everything else what a kernel would make of it: text, tables, verdicts. Widgets
+themselves are not saved: without a kernel they would be an error message.
 """
 
 import base64
@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_output
 from playwright.sync_api import Browser, sync_playwright
+from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
 from widgets.stage import Stage
+
+STYLE = "<style>svg { display: block }</style>"
 
 
 def keep(path: Path, browser: Browser) -> None:
@@ -29,7 +33,9 @@ def keep(path: Path, browser: Browser) -> None:
             printed, value = reader.run(cell)
             cell.execution_count = count
             cell.outputs = [output("stream", text=printed)] if printed else []
-            if value is not None:
+            if isinstance(value, Figure):  # a chart shows itself; it is no cell's result
+                cell.outputs.append(output("display_data", shown(value, browser)))
+            elif value is not None:
                 data = shown(value, browser)
                 cell.outputs.append(output("execute_result", data, execution_count=count))
     finally:
@@ -37,22 +43,30 @@ def keep(path: Path, browser: Browser) -> None:
     nbformat.write(reader.notebook, path)  # type: ignore[no-untyped-call]
 
 
-def output(kind: str, data: dict[str, str] | None = None, **more: Any) -> Any:
+def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
     return new_output(kind, data, **more)  # type: ignore[no-untyped-call]
 
 
-def shown(value: Any, browser: Browser) -> dict[str, str]:
-    if not isinstance(value, Stage):
-        return {"text/plain": repr(value)}
-    value.look()  # nobody watches, so it hasn't looked by itself
-    picture = photograph(value.svg(), browser)
+def shown(value: Any, browser: Browser) -> dict[str, Any]:
+    """What a cell that ends in this value leaves behind, by kind."""
+    if isinstance(value, Stage):
+        value.look()  # nobody watches, so it hasn't looked by itself
+        return still(value, photograph(STYLE + value.svg(), "svg", browser))
+    if isinstance(value, Figure):
+        page = value.to_html(include_plotlyjs=True, config={"staticPlot": True})
+        return still(value, photograph(page, ".js-plotly-plot .svg-container", browser))
+    return dict(DisplayFormatter().format(value)[0])  # type: ignore[no-untyped-call]
+
+
+def still(value: Any, picture: bytes) -> dict[str, Any]:
     return {"image/png": base64.b64encode(picture).decode(), "text/plain": type(value).__name__}
 
 
-def photograph(svg: str, browser: Browser) -> bytes:
+def photograph(content: str, part: str, browser: Browser) -> bytes:
+    """A part of a page, once it is there."""
     page = browser.new_page(color_scheme="light", viewport={"width": 1400, "height": 1000})
-    page.set_content(f"<style>svg {{ display: block }}</style>{svg}")
-    picture = page.locator("svg").screenshot()
+    page.set_content(content)
+    picture = page.locator(part).first.screenshot()
     page.close()
     return picture
 
