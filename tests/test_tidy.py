@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("engine", "widgets", "tests", "bench")
+CODE = ("engine", "widgets", "labs", "tests", "bench")
 FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 400, 50, 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...
 

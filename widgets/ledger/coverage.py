@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from widgets.ledger.claims import Claim, load
 from widgets.ledger.ledger import MIME
@@ -28,6 +28,7 @@ TO_COME = "to come"
 class Decided(NamedTuple):
     lab: str  # the notebook's name
     section: str  # the heading above the cell
+    cell: str
     verdict: str
 
 
@@ -39,7 +40,14 @@ def decided(notebook: Path) -> dict[str, Decided]:
             section = _heading("".join(cell["source"])) or section
         for output in cell.get("outputs", ()):
             for claim, verdict in output.get("data", {}).get(MIME, {}).items():
-                found[claim] = Decided(notebook.name, section, verdict)
+                found[claim] = Decided(notebook.name, section, cell["id"], verdict)
+    return found
+
+
+def all_decided(labs: Path) -> dict[str, Decided]:
+    found: dict[str, Decided] = {}
+    for notebook in sorted(labs.glob("*.ipynb")):
+        found |= decided(notebook)
     return found
 
 
@@ -68,7 +76,10 @@ def _counts(claims: Mapping[str, Claim], found: Mapping[str, Decided]) -> Iterat
 def _row(claim: Claim, where: Decided | None) -> str:
     needs = f", with {claim.awaits}" if claim.awaits else ""
     verdict = where.verdict if where else f"{TO_COME}{needs}"
-    link = f"[{where.section}](../labs/{where.lab}#{_anchor(where.section)})" if where else ""
+    link = ""
+    if where:
+        place = f"../labs/{where.lab}#{_anchor(where.section)}"
+        link = f"[{where.section}]({place}), cell `{where.cell}`"
     return f"| {claim.id} | {verdict} | {claim.claim} | {link} |"
 
 
@@ -82,11 +93,8 @@ def _anchor(section: str) -> str:
     return section.replace(" ", "-")
 
 
-def main(arguments: list[Any]) -> None:
-    found: dict[str, Decided] = {}
-    for notebook in sorted(Path(arguments[0]).glob("*.ipynb")):
-        found |= decided(notebook)
-    print(page(load(), found), end="")
+def main(arguments: list[str]) -> None:
+    print(page(load(), all_decided(Path(arguments[0]))), end="")
 
 
 if __name__ == "__main__":

@@ -111,11 +111,13 @@ def test_coverage_is_made_from_saved_outputs_alone(ledger, path, tmp_path):
         {"cell_type": "markdown", "source": ["# Lab\n", "## The log as files\n"]},
         {"cell_type": "code", "source": ["ledger.decide(C001=..., C003=...)"], "outputs": [output]},
     ]
+    for cell, name in zip(cells, ("text", "files-verdict"), strict=True):
+        cell["id"] = name
     lab = tmp_path / "01_storage.ipynb"
     lab.write_text(json.dumps({"cells": cells}))
     found = coverage.decided(lab)
     page = coverage.page(load(path), found)
-    link = "[The log as files](../labs/01_storage.ipynb#The-log-as-files)"
+    link = "[The log as files](../labs/01_storage.ipynb#The-log-as-files), cell `files-verdict`"
     assert f"| C003 | wrong | what C003 claims | {link} |" in page
     assert "| C001 | to come | what C001 claims |  |" in page
     assert "| C006 | to come, with transactions |" in page

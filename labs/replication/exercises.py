@@ -1,0 +1,207 @@
+"""The exercises of 02_replication. Each is judged by the cluster, or by running the code.
+
+another_leader, quiet_leaver    done in the real cluster, however it is done
+settings                        a producer's and a topic's, tried in two disasters
+leader, high_watermark, ended   code that is put beside the engine's own, and in its place
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from random import Random
+from typing import Any
+
+from engine import Cluster
+from engine.cluster.state import ClusterState
+from engine.cluster.stream import Happened
+from engine.controller.election import elect
+from engine.model import TopicPartition
+from engine.replication.partition import Follower, Partition
+from engine.sim.defects import Careless, Defect
+from engine.sim.disk import Remembered
+from engine.sim.invariants import Violation
+from engine.sim.run import Run
+from replication import acks, real
+from widgets import Check, Trial
+from widgets.trial import Code, agrees_with
+
+SEEDS, SECONDS = (1, 2, 4), 6.0  # the storms, and how long each lasts
+OFTEN = 5  # how often a disaster strikes
+ENDED = {  # what tells that a session is over, whoever it was
+    *("broker.down", "broker.killed", "broker.stopped", "broker.died"),
+    *("controller.elected", "controller.resigned"),
+}
+
+
+def another_leader(cluster: Cluster, topic: TopicPartition) -> Check:
+    first = real.assigned(cluster, topic)[0]
+
+    def led(state: ClusterState, events: Sequence[Happened]) -> str:
+        found = state.partitions[topic]
+        if found.leader in (-1, first):
+            return f"{topic} is led by {'nobody' if found.leader < 0 else f'broker {first}'}"
+        members = " and ".join(f"broker {each}" for each in sorted(found.isr))
+        return "" if len(found.isr) == 3 else f"in sync is only {members}"
+
+    return Check(
+        f"Somebody else than broker {first} leads {topic}, and all three replicas are in sync",
+        cluster,
+        led,
+        hint="A leader that goes is replaced. One that comes back follows, and is let in again.",
+    )
+
+
+def quiet_leaver(cluster: Cluster, topic: TopicPartition) -> Check:
+    began = real.tail(cluster)
+
+    def left(state: ClusterState, events: Sequence[Happened]) -> str:
+        new = [it for it in events if it.number > began]
+        if any(it.kind in ENDED for it in new):
+            return "a session with ZooKeeper has ended on the way; run this cell and begin anew"
+        mine = [it for it in new if it.kind == "isr.changed" and _about(it, topic)]
+        small = [at for at, it in enumerate(mine) if len(it.data["isr"]) < 3]
+        if not small:
+            return "no replica has left the ISR yet"
+        back = any(len(it.data["isr"]) == 3 for it in mine[small[0] :])
+        return "" if back else "one has left, and is not back"
+
+    return Check(
+        f"A replica of {topic} leaves the ISR and comes back, and no session ends",
+        cluster,
+        left,
+        hint="Nobody lags where nothing is written. And a link has two ends: which one must stay?",
+    )
+
+
+def _about(event: Happened, topic: TopicPartition) -> bool:
+    return (event.data["topic"], event.data["partition"]) == topic
+
+
+def settings() -> Trial:
+    return Trial(
+        "Settings with which no acknowledged record is lost, and one broker may be down",
+        _survives,
+        hint="What did the table of the two disasters say? And what if too many must be in sync?",
+    )
+
+
+def _survives(code: Code) -> str:
+    """`code` returns {"acks": ..., "min.insync.replicas": ...}."""
+    try:
+        chosen = code()
+        level, least = str(chosen["acks"]), int(chosen["min.insync.replicas"])
+    except Exception as error:  # the learner's, and told
+        return f"it raises {type(error).__name__}: {error}"
+    if level == "all" and least > 2:
+        return "with one of three brokers down nothing could be written"
+    disasters = {
+        "when the leader is killed": acks.leader_killed,
+        "when the leader is left alone, and then gone for good": acks.left_alone,
+    }
+    for when, disaster in disasters.items():
+        lost = sum(disaster(level, least, seed).lost for seed in range(OFTEN))
+        if lost:
+            return f"{when} {lost} acknowledged records are lost"
+    return ""
+
+
+def leader() -> Trial:
+    some = [(), (1,), (2,), (3,), (3, 1), (2, 3), (3, 2, 1)]
+    orders = [(1, 2, 3), (3, 1, 2)]
+    examples = list(product(orders, some, some, (False, True)))
+    return Trial(
+        "leader(replicas, isr, live, unclean): who leads next? -1: nobody",
+        agrees_with(_leader, examples),
+        hint="Go through the replicas in their order. Who may lead, and who if nobody else can?",
+    )
+
+
+def _leader(replicas: Any, isr: Any, live: Any, unclean: bool) -> int:
+    return elect(replicas, isr, live, unclean=unclean).leader
+
+
+def high_watermark() -> Trial:
+    return Trial(
+        "high_watermark(end, known, counted, old): the HW rule, in the place of the engine's",
+        _rules,
+        hint="The smallest of how many ends? And what may a high watermark never do?",
+    )
+
+
+def _rules(code: Code) -> str:
+    return agrees_with(_mark, _marks())(code) or _in_a_storm(code)
+
+
+def _marks() -> list[tuple[Any, ...]]:
+    random = Random(7)
+    found: list[tuple[Any, ...]] = [
+        (5, {}, (), 3),
+        (9, {2: 9, 3: 4}, (2,), 5),
+        (9, {2: 6, 3: 4}, (2, 3), 5),
+    ]
+    for _ in range(200):
+        known = {broker: random.randrange(12) for broker in (2, 3)}
+        counted = tuple(it for it in known if random.random() < 0.7)
+        found.append((random.randrange(6, 12), known, counted, random.randrange(7)))
+    return found
+
+
+def _mark(end: int, known: dict[int, int], counted: tuple[int, ...], old: int) -> int:
+    """By the engine: nobody is let in only because it keeps up."""
+    role = Partition(TopicPartition("orders", 0), 1, counted=frozenset({1, *counted}))
+    role.followers = {it: Follower(it, known_end) for it, known_end in known.items()}
+    role.end, role.high_watermark = end, old
+    role.advance(role.max_lag_ms + 1)
+    return role.high_watermark
+
+
+def _in_a_storm(code: Code) -> str:
+    """A cluster whose leaders go by the learner's rule, and everything that can go wrong."""
+
+    class Yours(Partition):
+        __slots__ = ()
+
+        def advance(self, now: int) -> bool:
+            counted = tuple(
+                it.id
+                for it in self.followers.values()
+                if it.id in self.counted or now - it.caught_up <= self.max_lag_ms
+            )
+            known = {it.id: it.end for it in self.followers.values()}
+            before = self.high_watermark
+            self.high_watermark = code(self.end, known, counted, before)
+            return self.high_watermark > before
+
+    class Led(Careless):
+        partition = Yours
+
+    for seed in SEEDS:
+        try:
+            Run(seed, SECONDS, defect=Defect("the learner's rule", Led)).go()
+        except Violation as violation:
+            return f"in storm {seed} a promise is broken: {violation.text}"
+    return ""
+
+
+def ended() -> Trial:
+    return Trial(
+        "ended(epochs, log_end, epoch): where did that leader epoch end, by this log?",
+        agrees_with(_ended, _questions()),
+        hint="An epoch ends where the next younger one begins. And the youngest?",
+    )
+
+
+def _questions() -> list[tuple[Any, ...]]:
+    """Never about an epoch that is younger than all that are known."""
+    logs: list[tuple[tuple[tuple[int, int], ...], int]] = [
+        (((0, 0),), 7),
+        (((0, 0), (2, 10)), 15),
+        (((1, 0), (3, 4), (7, 9)), 9),
+        (((2, 5), (5, 8), (6, 20)), 31),
+    ]
+    return [(epochs, end, it) for epochs, end in logs for it in range(epochs[-1][0] + 1)]
+
+
+def _ended(epochs: Sequence[tuple[int, int]], log_end: int, epoch: int) -> int:
+    known = Remembered()
+    known.entries = list(epochs)
+    return known.end_of(epoch, log_end)[1]

@@ -1,0 +1,209 @@
+"""01_storage: as it is saved, its sections by themselves and out of order, and its exercises."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.lib.pretty import pretty
+
+from engine import Cluster
+from tests.interop.watch import until
+from tests.labs.reader import Reader
+from widgets.ledger.claims import load
+from widgets.ledger.coverage import decided
+from widgets.ledger.ledger import Contradiction
+from widgets.stage import Stage
+
+LABS = Path(__file__).resolve().parents[2] / "labs"
+LAB = LABS / "01_storage.ipynb"
+SAVED = 1_500_000  # bytes, pictures included
+BY_HAND = {  # sections that need no broker: from their first cell to their last
+    "index": ("index-predict", "index", "index-outcome", "index-bytes", "decide-C026"),
+    "shuffled": ("index", "shuffled", "decide-C031", "decide-C032"),
+    "time": ("time", "decide-C027", "time-entries", "decide-C030"),
+    "speed": ("speed-predict", "speed", "speed-outcome", "decide-C012", "size", "decide-C013"),
+}
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    monkeypatch.syspath_prepend(str(LABS))
+    reader = Reader(LAB)
+    yield reader
+    reader.close()
+
+
+def pictures(reader: Reader) -> set[str]:
+    return {it.id for it in reader.cells if "nbval-ignore-output" in it.metadata.get("tags", [])}
+
+
+# -- as it is saved --------------------------------------------------------------------------
+
+
+def test_it_reads_well_where_nothing_runs() -> None:
+    reader = Reader(LAB)
+    assert "widgets" not in reader.notebook.metadata
+    assert [cell.execution_count for cell in reader.cells] == [*range(1, len(reader.cells) + 1)]
+    for cell in reader.cells:
+        kinds = {kind for it in cell.outputs for kind in it.get("data", {})}
+        assert ("image/png" in kinds) == (cell.id in pictures(reader)), cell.id
+        assert not any(it.output_type in ("error", "stream") for it in cell.outputs), cell.id
+    assert LAB.stat().st_size < SAVED
+
+
+def test_a_cell_has_one_idea_and_one_to_five_lines() -> None:
+    for cell in Reader(LAB).cells:
+        assert 1 <= len([line for line in cell.source.splitlines() if line.strip()]) <= 5, cell.id
+
+
+def test_every_claim_of_the_lab_is_decided() -> None:
+    claims = {key: it for key, it in load().items() if it.lab == LAB.stem}
+    found = decided(LAB)
+    assert {key for key, it in claims.items() if not it.awaits} == found.keys()
+    assert {key: it.verdict for key, it in found.items()} == {k: claims[k].verdict for k in found}
+
+
+def test_each_prediction_is_asked_before_it_is_answered() -> None:
+    order = [cell.id for cell in Reader(LAB).cells]
+    asked = [name for name in order if name.endswith("-predict")]
+    assert len(asked) == 5
+    for name in asked:
+        assert order.index(name) + 1 < order.index(name.replace("-predict", "-outcome")), name
+
+
+# -- as it is run ----------------------------------------------------------------------------
+
+
+def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
+    for section in (*reversed(BY_HAND), *BY_HAND):
+        reader.names.clear()  # as after a restart, or for who begins here
+        for name in BY_HAND[section]:
+            printed, value = reader.run(reader.cell(name))
+            if value is not None and not isinstance(value, Stage):
+                assert pretty(value) == reader.cell(name).outputs[0].data["text/plain"], name
+            assert printed == ""
+
+
+def test_a_guess_is_answered(reader: Reader) -> None:
+    for name in ("gaps-predict", "offsets-by-hand", "gaps", "gaps-outcome"):
+        if name == "offsets-by-hand":  # the section's first cell, but without its cluster
+            exec("from storage import life", reader.names)
+            reader.names["guess"].choose("1 They close up: 0, 1, 2")
+            continue
+        _, value = reader.run(reader.cell(name))
+    assert value.right is False
+
+
+def test_a_wrong_verdict_in_the_ledger_fails_its_cell(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("time", "time-entries"):
+        reader.run(reader.cell(name))
+    ledger = reader.names["ledger"]
+    planted = replace(ledger.claims["C030"], verdict="holds")
+    monkeypatch.setitem(ledger.claims, "C030", planted)
+    with pytest.raises(Contradiction, match=r"C030 conditional, and .* says holds"):
+        reader.run(reader.cell("decide-C030"))
+
+
+# -- the exercises: code ---------------------------------------------------------------------
+
+
+def lab(name: str) -> Any:
+    if str(LABS) not in sys.path:
+        sys.path.insert(0, str(LABS))
+    return import_module(name)
+
+
+def walked(entries: Any, offset: int) -> int:
+    """Right, but it looks at every entry."""
+    return max((at for found, at in entries if found <= offset), default=0)
+
+
+def next_one(entries: Any, offset: int) -> int:
+    """Halves well, and then takes the entry behind."""
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if entries[middle][0] < offset else (low, middle)
+    return int(entries[min(low, len(entries) - 1)][1])
+
+
+def whole(data: bytes) -> int:
+    """Finds what is torn, and misses what is damaged."""
+    from engine.storage.batch import scan  # noqa: PLC0415
+
+    return max((at + header.size for at, header in scan(data)), default=0)
+
+
+WRONG: dict[str, list[Callable[..., Any]]] = {
+    "name": [lambda offset: f"{offset}.log", lambda offset: f"{offset:019d}.log"],
+    "compacted": [
+        lambda keys: [*{key: offset for offset, key in reversed([*enumerate(keys)])}.values()],
+        lambda keys: list(range(len(set(keys)))),
+    ],
+    "lookup": [walked, next_one, lambda entries, offset: entries[0][1] // 0],
+    "recovery": [whole, len],
+}
+ANSWERS = {"name": "name", "compacted": "kept", "lookup": "lookup", "recovery": "good"}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_exercise_in_code_accepts_the_answer(name: str) -> None:
+    trial = getattr(lab("storage.exercises"), name)()
+    outcome = trial.run(getattr(lab("answers.storage"), ANSWERS[name]))
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [(name, wrong) for name, codes in WRONG.items() for wrong in codes]
+)
+def test_an_exercise_in_code_refuses_what_is_wrong(name: str, wrong: Callable[..., Any]) -> None:
+    outcome = getattr(lab("storage.exercises"), name)().run(wrong)
+    assert not outcome.passed
+    assert repr(outcome).startswith("Not yet: for ")
+
+
+# -- the exercises: on a cluster -------------------------------------------------------------
+
+
+def test_the_exercises_on_a_cluster_take_the_answers_and_nothing_less() -> None:
+    exercises, answers, real = (
+        lab(it) for it in ("storage.exercises", "answers.storage", "storage.real")
+    )
+    with Cluster(brokers=1, config={"log.retention.check.interval.ms": "200"}) as cluster:
+        rolled, emptied = exercises.rolled(cluster), exercises.emptied(cluster)
+        assert rolled.missing == emptied.missing == "there is no topic rolls"
+        cluster.admin.create_topic("rolls", 2, 1)
+        real.send(cluster, "rolls", ["x" * 1000] * 60)
+        assert not rolled.check()
+        assert rolled.missing == "rolls has more than one partition"
+        cluster.admin.delete_topic("rolls")
+        until(lambda: not cluster.state().partitions)
+
+        cluster.admin.create_topic("rolls", 1, 1)  # with segments of a gigabyte
+        real.send(cluster, "rolls", ["x" * 1000] * 60)
+        until(lambda: not rolled.check() and rolled.missing == "its log is in 1 segment")
+        cluster.admin.delete_topic("rolls")
+        until(lambda: not cluster.state().partitions)
+
+        answers.rolled(cluster)
+        until(rolled.check)
+        assert not emptied.check()
+        assert emptied.missing == "its log begins at offset 0"
+        answers.emptied(cluster)
+        until(emptied.check)
+
+
+def test_a_log_that_is_empty_is_emptied_too_much() -> None:
+    exercises, real = lab("storage.exercises"), lab("storage.real")
+    with Cluster(brokers=1, config={"log.retention.check.interval.ms": "200"}) as cluster:
+        cluster.admin.create_topic("rolls", 1, 1)
+        real.send(cluster, "rolls", ["x"] * 10, timestamp=1000)
+        real.configure(cluster, "rolls", retention_ms=60_000)
+        emptied = exercises.emptied(cluster)
+        until(lambda: not emptied.check() and emptied.missing == "its log is empty")
