@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import SimpleNamespace as Message
 
+from table import Table
+
 from engine import Cluster
 from engine.client.assignors.protocol import Subscription, encode_subscription
 from engine.config.broker import BrokerConfig
@@ -22,7 +24,7 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.sharing import Cases, Shares
-from rebalance.stand import Sheet, until
+from rebalance.stand import until
 from rebalance.team import Team
 from rebalance.wire import Caught
 from widgets.group.crew import Crew
@@ -79,7 +81,7 @@ class Lost:
     long: int  # and of one that outlasted the session
 
     def __repr__(self) -> str:
-        return repr(Sheet(("", "who reads which partitions"), self.steps))
+        return repr(Table(("", "who reads which partitions"), self.steps))
 
     def verdicts(self) -> Cases:
         shares = dict(self.steps)
@@ -168,7 +170,7 @@ class Limits:
     said: dict[int, str]
 
     def __repr__(self) -> str:
-        return repr(Sheet(("session.timeout.ms", "the coordinator says"), self.said.items()))
+        return repr(Table(("session.timeout.ms", "the coordinator says"), self.said.items()))
 
 
 def limits(cluster: Cluster, *sessions: int) -> Limits:
@@ -214,7 +216,7 @@ class Hung:
             ("what the coordinator notes", self.what),
             ("who reads now", self.shares),
         ]
-        return repr(Sheet(("a consumer hangs", ""), rows))
+        return repr(Table(("a consumer hangs", ""), rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -254,7 +256,7 @@ class Restarts:
 
     def __repr__(self) -> str:
         rows = [(name, count, self.moved[name]) for name, count in self.rounds.items()]
-        return repr(Sheet(("three restarts", "rebalances", "partitions that moved"), rows))
+        return repr(Table(("three restarts", "rebalances", "partitions that moved"), rows))
 
 
 def restarts(cluster: Cluster) -> Restarts:

@@ -7,6 +7,8 @@ a consumer   FindCoordinator ──> any broker        "broker 3 leads partition
 
 from dataclasses import dataclass
 
+from table import Table
+
 from engine import Cluster
 from engine.coordinator.groups import partition_of
 from engine.errors import ErrorCode
@@ -14,7 +16,7 @@ from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS
 from rebalance.sharing import Cases
-from rebalance.stand import OFFSETS, Sheet, until
+from rebalance.stand import OFFSETS, until
 from rebalance.team import Team
 from rebalance.wire import Asked, Caught
 
@@ -44,7 +46,7 @@ class Found:
             for group in list(self.named)[:5]
         ]
         head = ("group", "partition", "all brokers name the same one", "it leads the partition")
-        return repr(Sheet(head, rows))
+        return repr(Table(head, rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -84,7 +86,7 @@ class Fallen:
             ("the generation is the same", "", self.before[2] == self.after[2]),
             ("rebalances because of it", "", self.joined_again),
         ]  # fmt: skip
-        return repr(Sheet(("", "before", "after the kill"), rows))
+        return repr(Table(("", "before", "after the kill"), rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -155,7 +157,7 @@ class Start:
             here = asked[api] == self.coordinator
             rows.append((api.name, "the coordinator" if here else "another broker"))
         rows[5:5] = [(api.name, "the leaders of its partitions") for api in LEADERS if api in asked]
-        return repr(Sheet(("request", "goes to"), rows))
+        return repr(Table(("request", "goes to"), rows))
 
     def first(self, api: Api) -> int:
         return next(place for place, it in enumerate(self.asked) if it.api is api)
@@ -226,7 +228,7 @@ class Calm:
             ("members that joined", self.joins),
             ("generation", "the same" if len(set(self.generations)) == 1 else "another"),
         ]
-        return repr(Sheet(("while nobody comes or goes", ""), rows))
+        return repr(Table(("while nobody comes or goes", ""), rows))
 
     def verdicts(self) -> Cases:
         works = self.heartbeats + self.commits > 0

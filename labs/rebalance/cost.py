@@ -16,11 +16,12 @@ from itertools import pairwise
 from typing import Self
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from table import Table
 
 from engine import Cluster
 from rebalance import stand
 from rebalance.sharing import Cases
-from rebalance.stand import Sheet, until
+from rebalance.stand import until
 from rebalance.team import Team
 from widgets.palette import LIGHT
 
@@ -91,7 +92,7 @@ class Gaps:
             long = "two seconds" if self.gap(group) >= SLOW * 0.9 else "less than that"
             rows.append((group, sum(self.given_up[group]), len(self.stays[group]), long))
         head = ("group", "partitions given up", "a keeps", "and reads nothing of it for")
-        return repr(Sheet(head, rows))
+        return repr(Table(head, rows))
 
     def figure(self) -> go.Figure:
         figure = go.Figure()

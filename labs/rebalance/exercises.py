@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
+from table import Table
+
 from engine import Cluster
 from engine.client.assignors import ASSIGNORS, Assignor, Member, sticky
 from engine.client.assignors.member import Counts
@@ -256,7 +258,7 @@ class Service:
 
     def __repr__(self) -> str:
         used = ", ".join(self.protocols)
-        return repr(stand.Sheet((f"by {used}" if used else "", "who reads what"), self.steps))
+        return repr(Table((f"by {used}" if used else "", "who reads what"), self.steps))
 
 
 @contextmanager

@@ -10,13 +10,15 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
+from table import Table
+
 from engine import Cluster, TopicPartition
 from engine.client.connection import Connection
 from engine.errors import ErrorCode
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS
 from rebalance.sharing import Cases
-from rebalance.stand import OFFSETS, Sheet, until
+from rebalance.stand import OFFSETS, until
 
 FEW = 7  # partitions of __consumer_offsets there
 GROUPS = 30
@@ -29,7 +31,7 @@ class Machines:
     taken: dict[str, dict[int, int]]  # commits that each broker took
 
     def __repr__(self) -> str:
-        return repr(Sheet(("", "commits taken by each broker"), self.taken.items()))
+        return repr(Table(("", "commits taken by each broker"), self.taken.items()))
 
     def verdicts(self) -> Cases:
         alone, added, moved = self.taken.values()

@@ -10,6 +10,8 @@ group id ── Java's hash ──> partition n of __consumer_offsets     its le
 from dataclasses import dataclass
 from types import SimpleNamespace as Message
 
+from table import Table
+
 from engine import Cluster, TopicPartition
 from engine.coordinator.groups import partition_of
 from engine.coordinator.records import OffsetKey
@@ -17,7 +19,7 @@ from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS, Entry, commits, configure, log, znodes, zookeeper
 from rebalance.sharing import Cases
-from rebalance.stand import Sheet, until
+from rebalance.stand import until
 from rebalance.team import Reader, Team
 
 # -- one commit ------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ class Commit:
             ("", "metadata", value.metadata or "-"),
             ("", "committed at", "(a time)"),
         ]
-        return repr(Sheet(("", "field", "what the record says"), rows))
+        return repr(Table(("", "field", "what the record says"), rows))
 
     def verdicts(self) -> Cases:
         key, value = self.entries[-1].key, self.entries[-1].value
@@ -99,7 +101,7 @@ class Twice:
 
     def __repr__(self) -> str:
         rows = [("while both are there", self.together), ("after one has gone", self.again)]
-        return repr(Sheet(("", "records that were read twice"), rows))
+        return repr(Table(("", "records that were read twice"), rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -146,7 +148,7 @@ class Habits:
             ("enable.auto.commit=false", self.untold > 0),
             ("... and commit() is called", self.told > 0),
         ]
-        return repr(Sheet(("", "has it committed?"), rows))
+        return repr(Table(("", "has it committed?"), rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -193,7 +195,7 @@ class Places:
             ("nodes of ZooKeeper changed", len(self.changed)),
             ("an offset in ZooKeeper heeded", self.heeded),
         ]
-        return repr(Sheet(("a hundred commits", ""), rows))
+        return repr(Table(("a hundred commits", ""), rows))
 
     def verdicts(self) -> Cases:
         inside, outside = self.kept == 100, any("/consumers" in it for it in self.changed)
@@ -242,7 +244,7 @@ class Homes:
     rows: list[tuple[str, int, list[int]]]  # group, by the formula, found in the logs
 
     def __repr__(self) -> str:
-        return repr(Sheet(("group", "hash % 50", "its records are in"), self.rows))
+        return repr(Table(("group", "hash % 50", "its records are in"), self.rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -287,7 +289,7 @@ class Cleaned:
             ("the newest of them", self.newest),
             ("a tombstone, once the group is deleted", self.tombstone),
         ]
-        return repr(Sheet(("the cleaner at work", ""), rows))
+        return repr(Table(("the cleaner at work", ""), rows))
 
     def verdicts(self) -> Cases:
         return {

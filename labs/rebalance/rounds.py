@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from table import Table
+
 from engine import Cluster
 from engine.client.assignors import ASSIGNORS
 from engine.client.assignors.protocol import decode_assignment
@@ -20,7 +22,6 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from rebalance import stand
 from rebalance.sharing import Cases
-from rebalance.stand import Sheet
 from rebalance.team import Team
 from rebalance.wire import Asked, Caught
 from widgets.group.history import name_of
@@ -48,7 +49,7 @@ class Round:
             brings = f"the shares of {', '.join(shares)}" if shares else "nothing"
             numbers = " ".join(str(each.partition) for each in share(it.response))
             rows.append((it.client, "SyncGroup", brings, f"partitions {numbers}"))
-        return repr(Sheet(("who", "asks", "and brings", "is answered"), rows))
+        return repr(Table(("who", "asks", "and brings", "is answered"), rows))
 
     def verdicts(self) -> Cases:
         first, later = self.leaders[0], self.leaders[-1]
@@ -126,7 +127,7 @@ class Offers:
 
     def __repr__(self) -> str:
         rows = [(said, ", ".join(names)) for said, names in self.named.items()]
-        return repr(Sheet(("partition.assignment.strategy", "named in JoinGroup"), rows))
+        return repr(Table(("partition.assignment.strategy", "named in JoinGroup"), rows))
 
     def verdicts(self) -> Cases:
         given = {said: names for said, names in self.named.items() if said != DEFAULT}
@@ -164,7 +165,7 @@ class Beats:
 
     def __repr__(self) -> str:
         return repr(
-            Sheet(
+            Table(
                 ("heartbeat.interval.ms", "heartbeats"),
                 [("100", "many"), ("400", "fewer than half as many" if self.fits else "as many")],
             )

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
+from table import Table
+
 from engine import Cluster, TopicPartition
 from rebalance import stand
-from rebalance.stand import Sheet, until
+from rebalance.stand import until
 from rebalance.team import Generation, Reader, Team
 
 Cases: TypeAlias = dict[str, dict[str, bool]]
@@ -29,7 +31,7 @@ class Backlog:
 
     def __repr__(self) -> str:
         rows = [(size, sorted(counts)) for size, counts in self.shares.items()]
-        return repr(Sheet(("members", "records that each of them read"), rows))
+        return repr(Table(("members", "records that each of them read"), rows))
 
     def verdicts(self) -> Cases:
         alone, most = self.seconds[1], self.seconds[PARALLEL]
@@ -76,7 +78,7 @@ class Comings:
     heirs: list[str] = field(default_factory=list)  # who was idle, and is not when a member goes
 
     def __repr__(self) -> str:
-        return repr(Sheet(("", "who reads which partitions"), self.steps))
+        return repr(Table(("", "who reads which partitions"), self.steps))
 
     def verdicts(self) -> Cases:
         owners = [it for each in self.generations for it in each.owners.values()]
@@ -142,7 +144,7 @@ class Neighbours:
 
     def __repr__(self) -> str:
         rows = [(name, self.before[name], self.after[name]) for name in self.before]
-        return repr(Sheet(("group", "before b goes", "afterwards"), rows))
+        return repr(Table(("group", "before b goes", "afterwards"), rows))
 
     def verdicts(self) -> Cases:
         one, two = self.before

@@ -94,30 +94,3 @@ def last_event(on: Cluster) -> int:
     """The number of what happened last."""
     events = on.events()
     return events[-1].number if events else 0
-
-
-class Sheet:
-    """A table, as a cell shows it."""
-
-    def __init__(self, head: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
-        self._lines = [[words(each) for each in row] for row in (head, *rows)]
-
-    def __repr__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self._lines, strict=True)]
-        head, *rows = (
-            "   ".join(each.ljust(width) for each, width in zip(row, widths, strict=True)).rstrip()
-            for row in self._lines
-        )
-        return "\n".join([head, "─" * (sum(widths) + 3 * len(widths) - 3), *rows])
-
-
-def words(value: object) -> str:
-    """Shares as a: 0 1   b: 2 3, and what is so or not as yes or no."""
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case dict():
-            return "   ".join(f"{name}: {words(share)}" for name, share in value.items())
-        case list() | tuple():
-            return " ".join(map(str, value)) or "-"
-    return str(value)

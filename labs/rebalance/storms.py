@@ -12,12 +12,13 @@ out the same each time.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from table import Table
+
 from engine.model import Event
 from engine.sim.crowd import COORDINATED
 from engine.sim.member import GROUP, Member
 from engine.sim.world import World
 from rebalance.sharing import Cases
-from rebalance.stand import Sheet
 
 TOPIC, PARTITIONS = "orders", 60
 STEP = 20  # ms: so often everybody polls
@@ -87,7 +88,7 @@ class Opening:
 
     def __repr__(self) -> str:
         head = ("group.initial.rebalance.delay.ms", f"rebalances until all {self.members} are in")
-        return repr(Sheet(head, self.rebalances.items()))
+        return repr(Table(head, self.rebalances.items()))
 
 
 def opening(members: int = 12, apart: int = 500) -> Opening:
@@ -117,7 +118,7 @@ class Times:
         ]
         rows += [(1, n, f"{ms} ms") for n, ms in self.members.items() if n != 10]
         rows.append((1, "10, one of whom hangs", f"{self.hanging} ms"))
-        return repr(Sheet(("brokers", "members", "until all know their shares"), rows))
+        return repr(Table(("brokers", "members", "until all know their shares"), rows))
 
     def verdicts(self) -> Cases:
         few, many = min(self.brokers), max(self.brokers)

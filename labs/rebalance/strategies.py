@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from table import Table
 
 from engine import Cluster
 from engine.client.assignors import ASSIGNORS, Member
 from engine.model import TopicPartition
 from rebalance import stand
 from rebalance.sharing import Cases, Shares
-from rebalance.stand import Sheet
 from rebalance.team import Team, moved
 
 TOPIC = "orders"
@@ -67,7 +67,7 @@ class Example:
 
     def __repr__(self) -> str:
         rows = [(name, *shares.values()) for name, shares in self.plans.items()]
-        return repr(Sheet(("strategy", *THREE), rows))
+        return repr(Table(("strategy", *THREE), rows))
 
     def verdicts(self) -> Cases:
         dealt = {"a": [0, 3, 6, 9], "b": [1, 4, 7], "c": [2, 5, 8]}
@@ -129,7 +129,7 @@ class Journey:
 
     def __repr__(self) -> str:
         rows = [(name, *counts, sum(counts)) for name, counts in self.moves.items()]
-        return repr(Sheet(("strategy", *STEPS[1:], "all"), rows))
+        return repr(Table(("strategy", *STEPS[1:], "all"), rows))
 
     def figure(self) -> go.Figure:
         figure = go.Figure()
@@ -181,7 +181,7 @@ class Sticky:
             ("after range's 0-3, 4-6, 7-9: c goes", self.after_range),
             ("after sticky's own 0 3 6 9, 1 4 7, 2 5 8: c goes", self.from_the_start),
         ]
-        return repr(Sheet(("", "sticky makes of it"), rows))
+        return repr(Table(("", "sticky makes of it"), rows))
 
     def verdicts(self) -> Cases:
         before = {"a": [0, 1, 2, 3, 4], "b": [5, 6, 7, 8, 9], "c": []}
@@ -222,7 +222,7 @@ class Hashed:
 
     def __repr__(self) -> str:
         rows = [(name, self.moved[name], self.spread[name]) for name in self.moved]
-        return repr(Sheet(("strategy", "moved", "largest less smallest share"), rows))
+        return repr(Table(("strategy", "moved", "largest less smallest share"), rows))
 
     def verdicts(self) -> Cases:
         few, hashed = self.moved["sticky"], self.moved["consistent-hash"]
@@ -257,7 +257,7 @@ class Ideal:
     sizes: dict[str, list[int]]  # how much each of the six has
 
     def __repr__(self) -> str:
-        return repr(Sheet(("strategy", "partitions of each consumer"), self.sizes.items()))
+        return repr(Table(("strategy", "partitions of each consumer"), self.sizes.items()))
 
     def verdicts(self) -> Cases:
         return {

@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from table import Table
+
 from engine import Cluster, TopicPartition
 from engine.client.admin.values import NewPartitions
 from engine.wire.apis import Api
 from rebalance import stand
 from rebalance.kept import znodes
 from rebalance.sharing import Cases
-from rebalance.stand import Sheet, until
+from rebalance.stand import until
 from rebalance.team import SETTINGS, Team
 from rebalance.wire import Caught
 
@@ -31,7 +33,7 @@ class Causes:
 
     def __repr__(self) -> str:
         rows = [(what, count > 0, reason) for what, count, reason in self.rows]
-        return repr(Sheet(("what was done", "a rebalance", "the coordinator's reason"), rows))
+        return repr(Table(("what was done", "a rebalance", "the coordinator's reason"), rows))
 
     def verdicts(self) -> Cases:
         count = {what: number for what, number, _ in self.rows}
@@ -110,7 +112,7 @@ class News:
             ("asks for metadata every half second", "yes" if self.noticed else "no"),
             ("asks every ten minutes", "no" if self.unnoticed else "yes"),
         ]
-        return repr(Sheet(("group", "has rebalanced"), rows))
+        return repr(Table(("group", "has rebalanced"), rows))
 
     def verdicts(self) -> Cases:
         return {
@@ -150,7 +152,7 @@ class Assigned:
     joins: int  # JoinGroup requests
 
     def __repr__(self) -> str:
-        return repr(Sheet(("consumer", "records read of ten"), self.read.items()))
+        return repr(Table(("consumer", "records read of ten"), self.read.items()))
 
     def verdicts(self) -> Cases:
         return {

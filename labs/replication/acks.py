@@ -10,11 +10,12 @@ from contextlib import closing
 from random import Random
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.cluster.stream import Happened
 from engine.model import TopicPartition
 from replication import real
-from replication.table import Table
 from replication.world import ORDERS, Sim
 
 LEVELS = ("0", "1", "all")

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine.controller import znodes
 from engine.controller.asks import Children, Exists, Get, Set
 from engine.model import TopicPartition
 from engine.sim.world import World
-from replication.table import Table
 from replication.world import Message, Sim
 
 ORDERS_TO_BROKERS = ("LeaderAndIsr ", "UpdateMetadata", "StopReplica ")

@@ -10,12 +10,13 @@ three        the three kinds of election, and who decides each
 from random import Random
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.client.admin.values import NewTopic
 from engine.client.values import KafkaException
 from engine.controller.election import elect
 from replication import real
-from replication.table import Table
 from replication.world import Message, Sim, talk
 
 DECISIONS = ("LeaderAndIsr ", "set orders-", "create /controller")

@@ -3,8 +3,9 @@
 from itertools import combinations
 from typing import NamedTuple
 
+from table import Table
+
 from engine.model import TopicPartition
-from replication.table import Table
 from replication.world import Sim
 
 BROKERS = (1, 2, 3, 4, 5)

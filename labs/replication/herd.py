@@ -10,10 +10,11 @@ each replica on it, and a Create by each when it goes.
 from functools import partial
 from typing import NamedTuple
 
+from table import Table
+
 from engine.controller.asks import Changed, Create, Exists, Refused
 from engine.sim.clock import Clock
 from engine.sim.zookeeper import Session, Zookeeper
-from replication.table import Table
 from replication.world import Sim
 
 PARTITIONS = 100

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from table import Table
 
 from engine import Cluster
 from engine.model import TopicPartition
 from replication import real
-from replication.table import Table
 from replication.world import ORDERS, Sim
 
 LIMIT = 4000  # ms, replica.lag.time.max.ms in simulated time

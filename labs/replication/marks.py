@@ -8,8 +8,9 @@ producer ──> leader: LEO + 1
 
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine.sim.client import Delivery
-from replication.table import Table
 from replication.world import ORDERS, Message, Sim, talk
 
 FAR = 250  # ms for each message between the leader and its followers

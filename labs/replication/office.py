@@ -6,11 +6,12 @@
 
 from typing import NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.controller import znodes
 from engine.errors import ErrorCode
 from replication import asking, real
-from replication.table import Table
 
 
 class Failover(NamedTuple):

@@ -13,11 +13,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.controller import znodes
 from engine.model import TopicPartition
 from replication import asking, real
-from replication.table import Table
 
 MESSAGES = 1000
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.controller import znodes
 from replication import real
-from replication.table import Table
 
 NAMED = (  # by the articles
     znodes.CONTROLLER,

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
+from table import Table
+
 from engine.replication.partition import Role
 from engine.sim.trace import Trace
-from replication.table import Table
 from replication.world import Sim
 
 OLD, NEW = "by HW", "by epoch"

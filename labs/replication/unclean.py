@@ -7,10 +7,11 @@ read_back  in simulated time: is what a consumer has read still there after a cr
 from random import Random
 from typing import NamedTuple
 
+from table import Table
+
 from engine import Cluster
 from engine.model import TopicPartition
 from replication import real
-from replication.table import Table
 from replication.world import Sim
 
 MISSED = 1000  # records that the lagging replica never sees

@@ -14,11 +14,12 @@ one millisecond, and the same steps give the same run, on every machine and ever
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine.model import TopicPartition
 from engine.sim import diagram
 from engine.sim.client import Delivery, Row, rows_of
 from engine.sim.world import World
-from replication.table import Table
 
 ORDERS = TopicPartition("orders", 0)
 START = 100  # ms until the brokers have found each other

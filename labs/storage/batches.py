@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from table import Table
+
 from engine.storage import records, retention
 from engine.storage.batch import Header, scan
 from engine.storage.records import Record
 from storage import disk
-from storage.table import Table
 
 
 def headers(path: Path) -> list[Header]:

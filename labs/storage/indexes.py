@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from table import Table
+
 from engine.storage.index import read_offset_entries, read_time_entries
 from engine.storage.log import Log
 from engine.storage.segment import Segment
 from storage import disk
 from storage.count import counted
-from storage.table import Table
 from widgets.log.directory import Look
 from widgets.log.directory import look as look_at
 from widgets.log.lookup import Lookup, find_time

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from table import Table
+
 from engine.storage import control, records, retention
 from engine.storage.control import ControlType, Marker
 from engine.storage.log import Log
@@ -9,7 +11,6 @@ from engine.storage.records import Record
 from engine.storage.segment import Found
 from storage import disk
 from storage.count import counted
-from storage.table import Table
 
 PRODUCER = 7  # an id that a transactional producer would have been given
 

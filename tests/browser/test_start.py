@@ -5,55 +5,13 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import Lab, darken
-
-
-class Lesson:
-    """00_start, opened in JupyterLab."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        page.locator(".jp-DirListing-item", has_text="00_start.ipynb").dblclick()
-        self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
-
-    def cell(self, words: str) -> Locator:
-        """The code cell with these words in it."""
-        return self.panel.locator(".jp-CodeCell").filter(
-            has=self.page.locator(".jp-InputArea-editor", has_text=words)
-        )
-
-    def run(self, words: str) -> Locator:
-        """Run a cell and see it end; what it shows."""
-        cell = self.cell(words)
-        cell.locator(".cm-content").click()
-        self.page.keyboard.press("Control+Enter")
-        return self.ended(cell)
-
-    def ended(self, cell: Locator) -> Locator:
-        expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
-        return cell.locator(".jp-OutputArea").first
-
-    def menu(self, *words: str) -> None:
-        self.page.get_by_role("menuitem", name=words[0], exact=True).click()
-        for each in words[1:]:
-            self.page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{each}$")).click()
-
-    def photograph(self, name: str, what: Locator | None = None) -> None:
-        """A part, or what is on the screen."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        (what or self.page).screenshot(path=SCREENSHOTS / f"start_{name}.png")
+from tests.browser.lesson import Lesson, part
 
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    page.set_viewport_size({"width": 1280, "height": 1000})
-    return Lesson(page)
-
-
-def part(stage: Locator, key: str) -> Locator:
-    return stage.locator(f'[data-key="{key}"]').first
+    return Lesson(page, "00_start")
 
 
 def leader_on(view: Locator) -> int:
@@ -104,8 +62,7 @@ def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
 
 
 def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) -> None:
-    lesson.menu("Run", "Run All Cells")
-    check = lesson.ended(lesson.cell("start.exercise(cluster)")).locator(".lab-stage")
+    check = lesson.run_all("start.exercise(cluster)").locator(".lab-stage")
     check.scroll_into_view_if_needed()
     expect(check).to_contain_text(re.compile(r"Not yet: broker \d does not answer."))
     view = lesson.panel.locator(".jp-CodeCell").filter(has_text=re.compile(r"^\s*\[\d+\]:\s*view"))
@@ -137,7 +94,7 @@ def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) 
     assert leader_on(view) != leader
     darken(lesson.page)
     lesson.photograph("dark")
-    guess = lesson.ended(lesson.cell("start.question()")).locator(".lab-stage")
+    guess = lesson.ended("start.question()").locator(".lab-stage")
     guess.scroll_into_view_if_needed()
     expect(guess).to_contain_text("✓ so it was")
     lesson.photograph("told_dark", guess)

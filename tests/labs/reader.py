@@ -13,6 +13,7 @@ from engine import Cluster
 
 class Reader:
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
         self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
         self.names: dict[str, Any] = {}  # what the cells have made

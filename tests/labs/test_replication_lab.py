@@ -1,4 +1,4 @@
-"""02_replication: as it is saved, section by section in any order, and its exercises."""
+"""02_replication: section by section in any order, and its exercises."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,14 +13,11 @@ import pytest
 from engine import Cluster
 from tests.interop.watch import until
 from tests.labs.reader import Reader
-from widgets.ledger.claims import load
-from widgets.ledger.coverage import decided
 from widgets.ledger.ledger import Contradiction
 from widgets.stage import Stage
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
 LAB = LABS / "02_replication.ipynb"
-SAVED = 1_500_000  # bytes, pictures included
 SIMULATED = {  # sections that need no cluster: from their first cell to their last
     "sync": ("sync-predict", "waiting", "sync-outcome", "pace", "sync-verdict"),
     "cut": ("cut-predict", "cut", "cut-outcome", "split", "cut-verdict"),
@@ -39,44 +36,6 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 
 def pictures(reader: Reader) -> set[str]:
     return {it.id for it in reader.cells if "nbval-ignore-output" in it.metadata.get("tags", [])}
-
-
-# -- as it is saved --------------------------------------------------------------------------
-
-
-def test_it_reads_well_where_nothing_runs() -> None:
-    reader = Reader(LAB)
-    assert "widgets" not in reader.notebook.metadata
-    assert [cell.execution_count for cell in reader.cells] == [*range(1, len(reader.cells) + 1)]
-    for cell in reader.cells:
-        kinds = {kind for it in cell.outputs for kind in it.get("data", {})}
-        assert ("image/png" in kinds) == (cell.id in pictures(reader)), cell.id
-        assert not any(it.output_type in ("error", "stream") for it in cell.outputs), cell.id
-    assert LAB.stat().st_size < SAVED
-
-
-def test_a_cell_has_one_idea_and_one_to_five_lines() -> None:
-    for cell in Reader(LAB).cells:
-        assert 1 <= len([line for line in cell.source.splitlines() if line.strip()]) <= 5, cell.id
-
-
-def test_every_claim_of_the_lab_is_decided_or_to_come() -> None:
-    claims = {key: it for key, it in load().items() if it.lab == LAB.stem}
-    found = decided(LAB)
-    assert {key for key, it in claims.items() if not it.awaits} == found.keys()
-    assert {key: it.verdict for key, it in found.items()} == {k: claims[k].verdict for k in found}
-
-
-def test_each_prediction_is_asked_before_it_is_answered_and_once() -> None:
-    order = [cell.id for cell in Reader(LAB).cells]
-    asked = [name for name in order if name.endswith("-predict")]
-    assert len(asked) >= 10
-    for name in asked:
-        outcome = name.replace("-predict", "-outcome")
-        assert order.index(name) + 1 < order.index(outcome), name
-
-
-# -- as it is run ----------------------------------------------------------------------------
 
 
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:

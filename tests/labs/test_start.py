@@ -1,4 +1,4 @@
-"""00_start, as it is saved and as it is run: cold, twice, and by whoever skips and goes back."""
+"""00_start, as it is run: cold, twice, and by whoever skips and goes back."""
 
 import os
 import subprocess
@@ -15,8 +15,6 @@ from tests.labs.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "labs" / "00_start.ipynb"
-WIDGETS = {"view", "log", "bytes", "predict", "cost", "exercise"}  # cells that show one
-SAVED = 400_000  # bytes, pictures included
 
 
 @pytest.fixture
@@ -25,36 +23,6 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     reader = Reader(LAB)
     yield reader
     reader.close()
-
-
-# -- as it is saved --------------------------------------------------------------------------
-
-
-def test_it_reads_well_where_nothing_runs() -> None:
-    reader = Reader(LAB)
-    assert "widgets" not in reader.notebook.metadata
-    assert [cell.execution_count for cell in reader.cells] == [*range(1, len(reader.cells) + 1)]
-    for cell in reader.cells:
-        kinds = {kind for it in cell.outputs for kind in it.get("data", {})}
-        assert ("image/png" in kinds) == (cell.id in WIDGETS)
-        assert kinds <= {"image/png", "text/plain"}
-        assert not any(it.output_type == "error" for it in cell.outputs)
-    assert LAB.stat().st_size < SAVED
-
-
-def test_a_cell_has_one_idea_and_one_to_five_lines() -> None:
-    for cell in Reader(LAB).cells:
-        assert 1 <= len([line for line in cell.source.splitlines() if line.strip()]) <= 5
-
-
-def test_only_pictures_are_not_compared() -> None:
-    spared = {
-        it.id for it in Reader(LAB).cells if "nbval-ignore-output" in it.metadata.get("tags", [])
-    }
-    assert spared == WIDGETS
-
-
-# -- as it is run ----------------------------------------------------------------------------
 
 
 def test_cells_may_run_again_and_out_of_order(reader: Reader) -> None:

@@ -1,0 +1,80 @@
+"""A lab on the page: its cells found by their words, run, and waited for.
+
+JupyterLab draws a cell only when it comes near the window: one that is not there is walked to.
+"""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import SCREENSHOTS
+
+WHOLE = 400_000  # ms in which all cells have surely ended
+CELLS = 250  # more than a lab has
+
+
+class Lesson:
+    def __init__(self, page: Page, lab: str) -> None:
+        page.set_viewport_size({"width": 1280, "height": 1000})
+        self.page, self.lab = page, lab
+        page.locator(".jp-DirListing-item", has_text=f"{lab}.ipynb").dblclick()
+        self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+        expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
+
+    def cell(self, words: str) -> Locator:
+        """The first code cell with these words in it, as far as cells are drawn."""
+        editor = self.page.locator(".jp-InputArea-editor", has_text=words)
+        return self.panel.locator(".jp-CodeCell").filter(has=editor).first
+
+    def go_to(self, words: str) -> Locator:
+        """Down from the top, cell by cell, until it is there."""
+        cell = self.cell(words)
+        if not cell.count():
+            self.panel.locator(".jp-MarkdownCell").first.click()
+        for _ in range(CELLS):
+            if cell.count():
+                break
+            self.page.keyboard.press("ArrowDown")
+        cell.scroll_into_view_if_needed()
+        return cell
+
+    def run(self, words: str) -> Locator:
+        """Run a cell and see it end; what it shows."""
+        self.go_to(words).locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        return self.ended(words)
+
+    def ended(self, words: str, patience: float | None = None) -> Locator:
+        """What a cell shows once it has ended, in view."""
+        cell = self.go_to(words)
+        prompt = cell.locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=patience)
+        output = cell.locator(".jp-OutputArea").first
+        output.scroll_into_view_if_needed()
+        return output
+
+    def run_all(self, last: str) -> Locator:
+        """All cells, up to one that is near the end; what that one shows. None may fail."""
+        prompt = self.go_to(last).locator(".jp-InputPrompt")
+        self.menu("Run", "Run All Cells")
+        expect(prompt).to_have_text("[*]:")
+        expect(prompt).not_to_have_text("[*]:", timeout=WHOLE)
+        errors = self.panel.locator('[data-mime-type="application/vnd.jupyter.error"]')
+        assert errors.all_inner_texts() == []
+        return self.ended(last)
+
+    def menu(self, *words: str) -> None:
+        self.page.get_by_role("menuitem", name=words[0], exact=True).click()
+        for each in words[1:]:
+            self.page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{each}$")).click()
+
+    def photograph(self, name: str, what: Locator | None = None) -> None:
+        """A part, or what is on the screen."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{self.lab.partition('_')[2]}_{name}.png"
+        (what or self.page).screenshot(path=path)
+
+
+def part(stage: Locator, key: str) -> Locator:
+    """A shape of a picture."""
+    return stage.locator(f'[data-key="{key}"]').first
