@@ -34,10 +34,6 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     reader.close()
 
 
-def pictures(reader: Reader) -> set[str]:
-    return {it.id for it in reader.cells if "nbval-ignore-output" in it.metadata.get("tags", [])}
-
-
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
     for section in (*reversed(SIMULATED), *SIMULATED):
         reader.names.clear()  # as after a restart, or for who begins here
