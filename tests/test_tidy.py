@@ -13,6 +13,7 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,7 +58,10 @@ class Module:
     def __init__(self, root: Path, path: Path) -> None:
         self.path = path.relative_to(root).as_posix()
         self.text = path.read_text(encoding="utf-8")
-        self.tree = ast.parse(self.text, filename=self.path)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, filename=self.path)
 
     @property
     def name(self) -> str:
@@ -132,7 +136,7 @@ def hidden_packages(root: Path) -> Iterator[Offence]:
 def dead_modules(root: Path) -> Iterator[Offence]:
     """Every module is imported by another one, named in a string there, or a console script."""
     named: dict[str, set[str]] = {}
-    for module in modules(root, *CODE, "labs"):
+    for module in modules(root, *CODE):
         for name in names_in(module.tree):
             named.setdefault(name, set()).add(module.name)
     pyproject = root / "pyproject.toml"

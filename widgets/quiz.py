@@ -160,7 +160,7 @@ class Sheet:
         self.question, self.number = question, number
         self.shapes: list[Shape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
-        self._write("question", question.text, "head", 14)
+        self._write("question", question.text, "head", 16)  # bold, and so wider
         for place, hint in enumerate(question.hints[: question.hinted], 1):
             self._write(f"hint {place}", f"Hint: {hint}", "small")
         self._answers()

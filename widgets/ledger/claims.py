@@ -15,6 +15,13 @@ from pathlib import Path
 FILE = Path(__file__).parents[2] / "labs" / "claims.json"
 VERDICTS = ("holds", "conditional", "outdated", "wrong", "opinion")
 BUILT = ("core",)  # what a claim may need and have today
+NEEDS = {  # in words
+    "ensemble": "several ZooKeeper servers",
+    "old_kafka": "another release of Kafka",
+    "peers": "other message queues",
+    "security": "access control",
+    "spark": "Spark",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Claim:
     @property
     def awaits(self) -> str:
         """What has to be built before it can be decided; "": nothing."""
-        return "" if self.needs in BUILT else self.needs
+        return "" if self.needs in BUILT else NEEDS.get(self.needs, self.needs)
 
 
 def load(path: Path = FILE) -> dict[str, Claim]:
