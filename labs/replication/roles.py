@@ -192,9 +192,10 @@ def _asleep(cluster: Cluster, partition: TopicPartition, sleeper: int) -> Table:
     before = sizes()
     cluster.pause(sleeper)
     real.write(cluster, partition, (f"more {n}" for n in range(100)), acks="1")
+    full = max(sizes().values())
+    real.until(lambda: {size for it, size in sizes().items() if it != sleeper} == {full})
     during = sizes()
     cluster.resume(sleeper)
-    full = max(during.values())
     real.until(lambda: set(sizes().values()) == {full})
     after = sizes()
     leader = real.state(cluster, partition).leader
