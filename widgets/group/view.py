@@ -15,9 +15,7 @@ Invariant: acts are offered on a live cluster only.
 
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
-
-import plotly.graph_objects as go  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.client.admin.values import NewPartitions
 from engine.client.assignors import ASSIGNORS, find
@@ -25,15 +23,18 @@ from engine.cluster.state import ClusterState
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
-from widgets.group.chart import Run, chart, read
 from widgets.group.crew import Crew
 from widgets.group.history import History
 from widgets.group.lag import lags
 from widgets.group.plan import Mark, Scenery
+from widgets.group.run import Run, read
 from widgets.group.scene import header, picture
 from widgets.reel import Live, Reel
 from widgets.stage import Stage
 from widgets.story import internal
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
 WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
@@ -241,8 +242,10 @@ class GroupView(Stage):
         with self.lock:
             return Run(self.history, self.reel.end, list(self._lag))
 
-    def figure(self) -> go.Figure:
+    def figure(self) -> "Figure":
         """The generations: who read what, the gaps in which nobody did, what they cost."""
+        from widgets.group.chart import chart  # noqa: PLC0415 - plotly takes a second to load
+
         return chart(self.run())
 
     def close(self) -> None:
