@@ -17,7 +17,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test check browser bench storm chaos lock clean
+.PHONY: help setup lab test long check browser bench storm chaos lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
@@ -29,8 +29,11 @@ lab: $(READY) ## open JupyterLab on labs/
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run every test that needs no browser, and every lab
-	$(BIN)/pytest -n 2 --dist loadscope --ignore tests/browser tests \
+	$(BIN)/pytest -n 2 --dist loadscope -m 'not long' --ignore tests/browser tests \
 	    $(if $(LABS),-p nbval.plugin --nbval --nbval-cell-timeout 120 $(LABS)) $(ARGS)
+
+long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
+	$(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/browser tests $(ARGS)
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check

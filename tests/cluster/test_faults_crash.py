@@ -27,6 +27,7 @@ def controller(truth: Truth, topic: str) -> int:
 Choice = Callable[[Truth, str], int]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("choose", [leader, follower, controller], ids=lambda each: each.__name__)
 def test_five_in_a_row(cluster, truth, work, choose: Choice):
     """Work goes on before the victim is back; then it is in sync again, before the next."""

@@ -1,5 +1,7 @@
 """A slow follower, and one partition at ten times the load: the ISR does not flap."""
 
+import pytest
+
 from tests.cluster.truth import Seen
 
 CONFIG = {"replica.lag.time.max.ms": "3000"}
@@ -7,6 +9,7 @@ SLOW = 300  # milliseconds: late with everything, but never for long
 TOO_SLOW = 8000
 
 
+@pytest.mark.long
 def test_a_slow_follower_stays(cluster, truth, work):
     before = truth.states(work.topic)
     leader, follower = two(before[0])
@@ -35,6 +38,7 @@ def test_a_follower_that_is_too_slow_leaves_once_and_returns_once(cluster, truth
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_who_is_let_in_has_everything(cluster, truth, work):
     """It may have to lead in the very next moment."""
     first = truth.state(work.topic, 0).leader

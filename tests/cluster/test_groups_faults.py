@@ -17,7 +17,7 @@ CONFIG = {
     "log.segment.bytes": "1073741824",
 }
 OFFSETS = "__consumer_offsets"
-STRATEGIES = ["range", "cooperative-sticky"]
+STRATEGIES = ["cooperative-sticky", pytest.param("range", marks=pytest.mark.long)]
 
 
 @pytest.fixture
