@@ -34,10 +34,11 @@ class Failover(NamedTuple):
 def failover(cluster: Cluster) -> Failover:
     """The controller is killed; then the next one is asked to stop."""
     dead, before = real.controller(cluster), epoch(cluster)
-    node = real.keeper(cluster).get(znodes.CONTROLLER)[1]
-    cluster.kill(dead)
-    sessions = real.keeper(cluster).get(znodes.CONTROLLER)[1]
-    held = node.ephemeralOwner == sessions.ephemeralOwner != 0
+    with real.keeper(cluster) as client:
+        node = client.get(znodes.CONTROLLER)[1]
+        cluster.kill(dead)
+        still = client.get(znodes.CONTROLLER)[1]
+    held = node.ephemeralOwner == still.ephemeralOwner != 0
     following = real.until(lambda: _other(cluster, dead))
     after = epoch(cluster)
     cluster.stop_broker(following)

@@ -12,8 +12,8 @@ Invariant: each experiment takes a cluster that is whole, and a topic that nobod
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import Any, TypeVar
 
@@ -41,12 +41,11 @@ CONFIG = {
 }
 PATIENCE = 60.0  # seconds; a busy machine takes its time, but not forever
 
-QUIET = logging.getLogger("replication.real")  # a cluster that is stopped is no news
+QUIET = logging.getLogger("replication.real")  # that a connection ends is no news
 QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 
 _running: list[Cluster] = []
-_keepers: dict[str, KazooClient] = {}
 _numbers = count(1)
 
 
@@ -153,24 +152,24 @@ def read(cluster: Cluster, partition: TopicPartition, wanted: int, **config: Any
 # -- what ZooKeeper says ---------------------------------------------------------------------
 
 
-def keeper(cluster: Cluster) -> KazooClient:
+@contextmanager
+def keeper(cluster: Cluster) -> Iterator[KazooClient]:
     """A client of ZooKeeper's own, as a person with a shell would use it."""
-    client = _keepers.get(cluster.zookeeper)
-    if client is None or not client.connected:
-        for other in _keepers.values():  # their clusters are gone
-            other.stop()
-            other.close()
-        _keepers.clear()
-        client = _keepers[cluster.zookeeper] = KazooClient(cluster.zookeeper, logger=QUIET)
-        client.start()
-    return client
+    client = KazooClient(cluster.zookeeper, logger=QUIET)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
 
 
 def get(cluster: Cluster, path: str) -> bytes | None:
-    try:
-        return bytes(keeper(cluster).get(path)[0])
-    except NoNodeError:
-        return None
+    with keeper(cluster) as client:
+        try:
+            return bytes(client.get(path)[0])
+        except NoNodeError:
+            return None
 
 
 def must(cluster: Cluster, path: str) -> bytes:
@@ -179,10 +178,11 @@ def must(cluster: Cluster, path: str) -> bytes:
 
 
 def children(cluster: Cluster, path: str) -> list[str]:
-    try:
-        return sorted(keeper(cluster).get_children(path))
-    except NoNodeError:
-        return []
+    with keeper(cluster) as client:
+        try:
+            return sorted(client.get_children(path))
+        except NoNodeError:
+            return []
 
 
 def state(cluster: Cluster, partition: TopicPartition) -> PartitionState:

@@ -61,16 +61,16 @@ class Tree(NamedTuple):
 
 
 def walk(cluster: Cluster) -> Tree:
-    client = real.keeper(cluster)
+    with real.keeper(cluster) as client:
+        return Tree(list(_below(client, "/")))
 
-    def below(path: str) -> Iterator[Leaf]:
-        data, stat = client.get(path)
-        yield Leaf(path, bool(stat.ephemeralOwner), data or b"")
-        for name in sorted(client.get_children(path)):
-            if path != "/" or name != "zookeeper":  # ZooKeeper's own
-                yield from below(f"{path.rstrip('/')}/{name}")
 
-    return Tree(list(below("/")))
+def _below(client: Any, path: str) -> Iterator[Leaf]:
+    data, stat = client.get(path)
+    yield Leaf(path, bool(stat.ephemeralOwner), data or b"")
+    for name in sorted(client.get_children(path)):
+        if path != "/" or name != "zookeeper":  # ZooKeeper's own
+            yield from _below(client, f"{path.rstrip('/')}/{name}")
 
 
 def state(cluster: Cluster, partition: Any) -> dict[str, Any]:
