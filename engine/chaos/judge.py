@@ -53,6 +53,7 @@ class Finding(NamedTuple):
     offset: int = -1
     writer: str = ""
     number: int = -1
+    places: tuple[int, ...] = ()  # all the offsets, if there are several
 
     def __str__(self) -> str:
         return f"{self.kind.value}: {self.text}"
@@ -84,8 +85,26 @@ def judge(history: History, cluster: Cluster, patience: float = PATIENCE) -> Ver
     """Of a cluster that is whole again: every replica there, every follower in sync."""
     found = read_all(cluster.bootstrap, history.topic, history.ends(), patience)
     verdict = compare(history, found)
+    findings = [_numbered(cluster, history.topic, it) for it in verdict.findings]
     alike = files_alike(cluster, history.topic, ends(found, history.partitions))
-    return Verdict(verdict.findings + tuple(alike), verdict.evidence)
+    return Verdict((*findings, *alike), verdict.evidence)
+
+
+def _numbered(cluster: Cluster, topic: str, finding: Finding) -> Finding:
+    """What is there twice, with the numbers that its producer gave: the same ones again are the
+    broker's fault, those of a new epoch the client's."""
+    if finding.kind is not Kind.DOUBLED:
+        return finding
+    broker = placement(cluster.bootstrap, topic)[finding.partition][0]
+    directory = cluster.directory(broker) / f"{topic}-{finding.partition}"
+    numbers = [
+        f"{header.base_offset} to {header.last_offset} by {header.producer_id}, epoch "
+        f"{header.producer_epoch}, from #{header.base_sequence}, in leader epoch "
+        f"{header.leader_epoch}"
+        for _, _, header, _ in batches(directory, max(finding.places) + 1)
+        if any(header.base_offset <= each <= header.last_offset for each in finding.places)
+    ]
+    return finding._replace(text=f"{finding.text} ({'; '.join(numbers)})")
 
 
 def ends(found: Sequence[Read], partitions: int) -> dict[int, int]:
@@ -145,7 +164,8 @@ def _stored(history: History, found: Sequence[Read]) -> Iterator[Finding]:
                 yield Finding(Kind.PHANTOM, f"{text} was never sent there", partition, offset)
         if sent is not None and len(places) > 1:
             offsets = ", ".join(str(offset) for _, offset in places)
-            yield _about(Kind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
+            finding = _about(Kind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
+            yield finding._replace(places=tuple(offset for _, offset in places))
 
 
 def _in_order(history: History, found: Sequence[Read]) -> Iterator[Finding]:

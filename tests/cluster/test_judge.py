@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine.chaos.history import History, Outcome, Read, Sent
-from engine.chaos.judge import Finding, Kind, Verdict, compare, ends, unlike
+from engine.chaos.judge import Finding, Kind, Verdict, _numbered, compare, ends, unlike
 from engine.storage.records import Record, encode
 
 PARTITION = 1
@@ -101,7 +102,7 @@ def test_one_offset_acknowledged_twice(run):
     other = run.send("w2", 0, 8.5)
     other.outcome, other.offset, other.answered = Outcome.ACKNOWLEDGED, 8, 9.5
     (finding,) = run.judged().findings
-    assert finding[2:] == (PARTITION, 8, "w2", 0)
+    assert finding[2:6] == (PARTITION, 8, "w2", 0)
     assert finding.kind is Kind.LOST
 
 
@@ -128,6 +129,27 @@ def test_all_moved_when_one_is_lost(run):
 def test_doubled(run):
     run.found.append(Read(PARTITION, 20, run.found[19].value))
     assert told(run.judged()) == ["doubled: w1 #9 in partition 1 is at offsets 19, 20"]
+
+
+def test_what_is_doubled_is_told_with_its_producers_numbers(run, tmp_path, monkeypatch):
+    """A number twice is the broker's fault; numbers that begin anew are the client's."""
+    folder = tmp_path / f"topic-{PARTITION}"
+    folder.mkdir()
+    numbers = {"producer_id": 7, "base_sequence": 0, "leader_epoch": 0}
+    first = [Record(offset, 0, None, b"") for offset in range(20)]
+    again = [Record(20, 0, None, b"")]
+    log = encode(first, producer_epoch=0, **numbers)
+    log += encode(again, base_offset=20, producer_epoch=1, **numbers)
+    (folder / f"{0:020d}.log").write_bytes(log)
+    cluster = SimpleNamespace(bootstrap="", directory=lambda broker: tmp_path)
+    monkeypatch.setattr("engine.chaos.judge.placement", lambda *_: {PARTITION: [1]})
+    run.found.append(Read(PARTITION, 20, run.found[19].value))
+    (finding,) = run.judged().findings
+    assert str(_numbered(cluster, "topic", finding)) == (
+        "doubled: w1 #9 in partition 1 is at offsets 19, 20 "
+        "(0 to 19 by 7, epoch 0, from #0, in leader epoch 0; "
+        "20 to 20 by 7, epoch 1, from #0, in leader epoch 0)"
+    )
 
 
 @pytest.mark.parametrize("value", [b"never heard of", Sent("w0", 0, 3).value])
@@ -197,7 +219,7 @@ def test_a_reader_that_saw_another_value(run):
     run.history.seen["follower"][4] = Read(PARTITION, 4, run.found[5].value)
     (finding,) = run.judged().findings
     assert finding.kind is Kind.UNSTABLE
-    assert finding[2:] == (PARTITION, 4, "w1", 2)
+    assert finding[2:6] == (PARTITION, 4, "w1", 2)
 
 
 def test_a_reader_that_saw_an_offset_twice(run):
