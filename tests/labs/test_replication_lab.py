@@ -69,7 +69,7 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
     ledger = reader.names["ledger"]
     monkeypatch.setattr(ledger, "findings", {})
     told = repr(reader.run(reader.cell("verdicts"))[1])
-    assert "2 to come, with ensemble" in told
+    assert "2 to come, with several ZooKeeper servers" in told
     assert "Run the cells of C042, C043" in told
 
 
