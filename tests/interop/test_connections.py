@@ -230,6 +230,7 @@ def test_one_that_is_silent_because_it_does_not_read_is_closed_too(strict):
 
 
 def test_one_connection_too_many_is_closed(strict):
+    alone(strict)
     with ExitStack() as all_of_them, told(strict.child(1), "there are 20 connections"):
         connections = [all_of_them.enter_context(Raw(strict.bootstrap)) for _ in range(20)]
         assert all(connection.is_served() for connection in connections)
@@ -239,7 +240,13 @@ def test_one_connection_too_many_is_closed(strict):
         until(lambda: _gets_in(strict))
 
 
+def alone(cluster):
+    """Until the broker has noticed that all the clients before us are gone."""
+    until(lambda: cluster.state().brokers[1].connections == 0)
+
+
 def test_how_many_connections_there_may_be_can_be_changed(strict):
+    alone(strict)
     change = Message(name="max.connections", config_operation=0, value="25")
     broker = Message(resource_type=4, resource_name="1", configs=(change,))
     request = Message(resources=(broker,), validate_only=False)
