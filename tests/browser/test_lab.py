@@ -1,5 +1,6 @@
 """A learner opens the lab: the files are there, the first cell runs, nothing stays behind."""
 
+import re
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -13,7 +14,8 @@ def test_the_lab_opens_and_the_engine_answers(page: Page, notebook: Notebook, la
     names = [path.name for path in lab.folder.iterdir() if not path.name.startswith(".")]
     assert "README.md" in names
     for name in names:
-        expect(page.locator(".jp-DirListing-item", has_text=name)).to_be_visible()
+        item = page.locator(".jp-DirListing-itemText", has_text=re.compile(f"^{re.escape(name)}$"))
+        expect(item).to_be_visible()
 
     output = notebook.run("import engine; print(engine.__version__)")
 
