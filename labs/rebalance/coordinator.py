@@ -17,7 +17,7 @@ from rebalance import stand, wire
 from rebalance.kept import PARTITIONS
 from rebalance.sharing import Cases
 from rebalance.stand import OFFSETS, until
-from rebalance.team import Team
+from rebalance.team import Team, at_work
 from rebalance.wire import Asked, Caught
 
 LEADERS = (Api.LIST_OFFSETS, Api.FETCH)
@@ -100,12 +100,7 @@ class Fallen:
 
 
 def fallen(cluster: Cluster) -> Fallen:
-    topic = stand.topic(cluster, 2)
-    with Team(cluster, topic) as team:
-        team.add("a", "b")
-        team.settle()
-        stand.fill(cluster, topic, 2, 5)
-        team.await_read(10)
+    with at_work(cluster, 5) as team:
         number = partition_of(team.group, PARTITIONS)
         before = _who(cluster, team, number)
         rounds = len(team.reasons())
@@ -242,12 +237,7 @@ class Calm:
 
 
 def calm(cluster: Cluster) -> Calm:
-    topic = stand.topic(cluster, 2)
-    with Team(cluster, topic) as team:
-        team.add("a", "b")
-        team.settle()
-        stand.fill(cluster, topic, 2, 5)
-        team.await_read(10)
+    with at_work(cluster, 5) as team:
         before = until("the group", lambda: team.state).generation  # type: ignore[union-attr]
         with Caught(cluster, frames=False) as caught:
             team.commit()

@@ -20,7 +20,7 @@ from rebalance import stand, wire
 from rebalance.kept import PARTITIONS, Entry, commits, configure, log, znodes, zookeeper
 from rebalance.sharing import Cases
 from rebalance.stand import until
-from rebalance.team import Reader, Team
+from rebalance.team import Reader, Team, at_work
 
 # -- one commit ------------------------------------------------------------------------------
 
@@ -113,12 +113,7 @@ class Twice:
 
 
 def twice(cluster: Cluster) -> Twice:
-    topic = stand.topic(cluster, 2)
-    with Team(cluster, topic) as team:
-        team.add("a", "b")
-        team.settle()
-        stand.fill(cluster, topic, 2, 50)
-        team.await_read(100)
+    with at_work(cluster, 50) as team:
         one, two = (_read(team.readers[name]) for name in "ab")
         gone = team.leave("b")
         team.settle()

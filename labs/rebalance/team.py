@@ -13,12 +13,13 @@ is what widgets/group/crew.py is for.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 from engine import Cluster, Consumer
 from engine.cluster.state import GroupState
-from rebalance.stand import fresh, last_event, until
+from rebalance.stand import fill, fresh, last_event, topic, until
 from widgets.group.history import IDENTITY, name_of, place_of
 
 SETTINGS = {
@@ -217,3 +218,15 @@ def moved(before: Mapping[str, list[int]], after: Mapping[str, list[int]]) -> li
     """The partitions that have another owner."""
     was = {each: name for name, share in before.items() for each in share}
     return sorted(it for name, share in after.items() for it in share if was.get(it, name) != name)
+
+
+@contextmanager
+def at_work(cluster: Cluster, each: int) -> Iterator[Team]:
+    """Two consumers, a and b, of a new topic: both partitions have so many records, all read."""
+    orders = topic(cluster, 2)
+    with Team(cluster, orders) as team:
+        team.add("a", "b")
+        team.settle()
+        fill(cluster, orders, 2, each)
+        team.await_read(2 * each)
+        yield team

@@ -10,6 +10,8 @@ import nbformat
 
 from engine import Cluster
 
+LABS = Path(__file__).resolve().parents[2] / "labs"
+
 
 class Reader:
     def __init__(self, path: Path) -> None:

@@ -1,25 +1,14 @@
 """03_rebalance, as it is run by whoever begins in the middle and goes back."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from engine.cluster.state import Status
-from tests.labs.reader import Reader
+from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 
-ROOT = Path(__file__).resolve().parents[2]
-LAB = ROOT / "labs" / "03_rebalance.ipynb"
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.syspath_prepend(str(LAB.parent))
-    reader = Reader(LAB)
-    yield reader
-    reader.close()
+LAB = LABS / "03_rebalance.ipynb"
 
 
 def run(reader: Reader, *names: str) -> object:

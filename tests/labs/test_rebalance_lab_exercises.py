@@ -1,9 +1,7 @@
 """The exercises of 03_rebalance: each takes the answer, and refuses what is nearly one."""
 
 import importlib
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,17 +12,13 @@ from engine.client.assignors import ASSIGNORS
 from engine.model import TopicPartition as Partition
 from tests.interop.watch import until
 
-LABS = Path(__file__).resolve().parents[2] / "labs"
-
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[SimpleNamespace]:
+def lab() -> SimpleNamespace:
     """The lab's modules."""
-    sys.path.insert(0, str(LABS))
     names = ("exercises", "stand", "team")
     found = {name: importlib.import_module(f"rebalance.{name}") for name in names}
-    yield SimpleNamespace(answers=importlib.import_module("answers.rebalance"), **found)
-    sys.path.remove(str(LABS))
+    return SimpleNamespace(answers=importlib.import_module("answers.rebalance"), **found)
 
 
 @pytest.fixture(scope="module")

@@ -1,22 +1,19 @@
 """02_replication: section by section in any order, and its exercises."""
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from pathlib import Path
+from importlib import import_module as lab
 from typing import Any
 
 import pytest
 
 from engine import Cluster
 from tests.interop.watch import until
-from tests.labs.reader import Reader
+from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 from widgets.stage import Stage
 
-LABS = Path(__file__).resolve().parents[2] / "labs"
 LAB = LABS / "02_replication.ipynb"
 SIMULATED = {  # sections that need no cluster: from their first cell to their last
     "sync": ("sync-predict", "waiting", "sync-outcome", "pace", "sync-verdict"),
@@ -24,14 +21,6 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
     "five": ("five-predict", "five", "five-outcome", "five-verdict"),
     "race": ("race", "duties", "race-verdict", "takeover", "news", "duties-verdict"),
 }
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.syspath_prepend(str(LABS))
-    reader = Reader(LAB)
-    yield reader
-    reader.close()
 
 
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
@@ -76,12 +65,6 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
 # -- the exercises: code ---------------------------------------------------------------------
 
 
-def lab(name: str) -> Any:
-    if str(LABS) not in sys.path:
-        sys.path.insert(0, str(LABS))
-    return import_module(name)
-
-
 def first_in_isr(replicas: Any, isr: Any, live: Any, unclean: bool) -> int:
     return next((it for it in isr if it in live), -1)
 
@@ -111,7 +94,10 @@ WRONG: dict[str, list[Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_an_exercise_in_code_takes_the_answer_and_no_other(name: str) -> None:
-    exercise, answer = getattr(lab("replication.exercises"), name), lab("answers.replication")
+    exercise, answer = (
+        getattr(lab("replication.exercises"), name),
+        lab("answers.replication"),
+    )
     assert exercise().run(getattr(answer, name)).passed
     for wrong in WRONG[name]:
         outcome = exercise().run(wrong)
@@ -174,7 +160,10 @@ def is_told(check: Any, why: str) -> bool:
 def test_an_exercise_in_the_cluster_takes_the_answer_and_no_other(
     running: Cluster, name: str
 ) -> None:
-    real, exercise = lab("replication.real"), getattr(lab("replication.exercises"), name)
+    real, exercise = (
+        lab("replication.real"),
+        getattr(lab("replication.exercises"), name),
+    )
     for wrong, why in HARM[name].items():
         topic = real.topic(running, name="wrong")
         check = exercise(running, topic)

@@ -1,15 +1,12 @@
 """The labs as they are saved: what somebody reads who runs nothing, and what nbval compares."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.labs.reader import Reader
+from tests.labs.reader import LABS, Reader
 from widgets.ledger.claims import load
 from widgets.ledger.coverage import decided
 from widgets.ledger.ledger import MIME
 
-LABS = Path(__file__).resolve().parents[2] / "labs"
 SAVED = {"00_start": 400_000}  # bytes, pictures included
 MOST = 1_500_000
 MEASURED = {"03_rebalance": {"storms-restarts", "storms-times"}}  # may come out a little otherwise

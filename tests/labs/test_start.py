@@ -3,26 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
-
 from engine.cluster.state import Status
 from tests.interop.watch import until
-from tests.labs.reader import Reader
+from tests.labs.reader import LABS, Reader
 
 ROOT = Path(__file__).resolve().parents[2]
-LAB = ROOT / "labs" / "00_start.ipynb"
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.syspath_prepend(str(LAB.parent))
-    reader = Reader(LAB)
-    yield reader
-    reader.close()
+LAB = LABS / "00_start.ipynb"
 
 
 def test_cells_may_run_again_and_out_of_order(reader: Reader) -> None:

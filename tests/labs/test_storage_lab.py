@@ -1,10 +1,8 @@
 """01_storage: its sections by themselves and out of order, and its exercises."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
+from importlib import import_module as lab
 from typing import Any
 
 import pytest
@@ -12,11 +10,10 @@ from IPython.lib.pretty import pretty
 
 from engine import Cluster
 from tests.interop.watch import until
-from tests.labs.reader import Reader
+from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 from widgets.stage import Stage
 
-LABS = Path(__file__).resolve().parents[2] / "labs"
 LAB = LABS / "01_storage.ipynb"
 BY_HAND = {  # sections that need no broker: from their first cell to their last
     "index": ("index-predict", "index", "index-outcome", "index-bytes", "decide-C026"),
@@ -24,14 +21,6 @@ BY_HAND = {  # sections that need no broker: from their first cell to their last
     "time": ("time", "decide-C027", "time-entries", "decide-C030"),
     "speed": ("speed-predict", "speed", "speed-outcome", "decide-C012", "size", "decide-C013"),
 }
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.syspath_prepend(str(LABS))
-    reader = Reader(LAB)
-    yield reader
-    reader.close()
 
 
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
@@ -67,12 +56,6 @@ def test_a_wrong_verdict_in_the_ledger_fails_its_cell(
 
 
 # -- the exercises: code ---------------------------------------------------------------------
-
-
-def lab(name: str) -> Any:
-    if str(LABS) not in sys.path:
-        sys.path.insert(0, str(LABS))
-    return import_module(name)
 
 
 def walked(entries: Any, offset: int) -> int:
