@@ -123,7 +123,12 @@ function render({ model, el }) {
     const { size, title, shapes } = JSON.parse(model.get("scene"));
     attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
     attribute(svg, "aria-label", title);
+    const active = svg.ownerDocument.activeElement;
+    const held = svg.contains(active) ? active : null;
+    const place = held?.getBoundingClientRect();
     children(svg, shapes);
+    // Or the next key would be the notebook's, which knows one that deletes a cell.
+    if (held && !held.isConnected) nearest(svg, place)?.focus({ preventScroll: true });
     reachable(svg);
     menu.refresh();
     if (tip.about) tip.textContent = tip.about.label;
@@ -349,6 +354,14 @@ function keys(svg, menu, act) {
 function turn(element, key) {
   const name = { ArrowRight: "expand", ArrowLeft: "collapse" }[key];
   return element.acts?.find((each) => each[0] === name);
+}
+
+function nearest(svg, place) {
+  const far = (element) => {
+    const box = element.getBoundingClientRect();
+    return Math.hypot(box.x + box.width / 2 - place.x - place.width / 2, box.y - place.y);
+  };
+  return [...svg.querySelectorAll("[data-does]")].sort((one, other) => far(one) - far(other))[0];
 }
 
 // The nearest shape in a direction: first what is in the same row or column; what lies aside

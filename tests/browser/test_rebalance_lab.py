@@ -1,0 +1,45 @@
+"""03_rebalance on the page: a guess, all cells, and a group that is filled with the mouse."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.jupyter import darken
+from tests.browser.lesson import Lesson, part
+
+
+@pytest.fixture
+def lesson(page: Page) -> Lesson:
+    return Lesson(page, "03_rebalance")
+
+
+@pytest.mark.timeout(480)
+def test_a_guess_then_all_cells_then_a_group_that_fits(lesson: Lesson) -> None:
+    lesson.run("from rebalance import questions, sharing, stand")
+    guess = lesson.run("guess = questions.idle()").locator(".lab-stage")
+    part(guess, "answer 2").click()
+    expect(part(guess, "answer 2")).to_contain_text("● your prediction")
+    lesson.run("comings = sharing.comings(cluster)")
+    told = lesson.run("questions.idle_outcome(comings)")
+    expect(told).to_contain_text("You predicted: All six read.")
+    expect(guess).to_contain_text("✗ your prediction")
+    lesson.photograph("told")
+
+    table = lesson.run_all("ledger.table()")
+    expect(table).to_contain_text("53 claims of 03_rebalance")
+    expect(table).not_to_contain_text("not run yet")
+    lesson.photograph("table")
+    lesson.ended("gaps.figure()")
+    lesson.photograph("gaps")
+
+    check = lesson.ended("exercises.nobody_idle(cluster)").locator(".lab-stage")
+    expect(check).to_contain_text("Not yet: kitchen has no members.")
+    view = lesson.ended('"kitchen"').locator(".lab-stage")
+    for _ in range(3):
+        view.get_by_role("button", name="add a consumer").click()
+    check.scroll_into_view_if_needed()
+    expect(check).to_contain_text("Done: the cluster says so.")
+    view.scroll_into_view_if_needed()
+    lesson.photograph("kitchen")
+    darken(lesson.page)
+    view.scroll_into_view_if_needed()
+    lesson.photograph("kitchen_dark")

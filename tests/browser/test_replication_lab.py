@@ -1,0 +1,62 @@
+"""02_replication on the page: a guess, all cells, and a leader that is killed with the mouse."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.jupyter import darken
+from tests.browser.lesson import Lesson, part
+
+
+@pytest.fixture
+def lesson(page: Page) -> Lesson:
+    return Lesson(page, "02_replication")
+
+
+@pytest.mark.timeout(600)
+def test_a_guess_then_all_cells_then_another_leader(lesson: Lesson) -> None:
+    lesson.photograph("before")
+    guess = lesson.run("guess = questions.two_of_five()").locator(".lab-stage")
+    part(guess, "answer 1").click()
+    expect(part(guess, "answer 1")).to_contain_text("● your prediction")
+    lesson.run("at_once = five.five()")
+    told = lesson.run("questions.two_died(at_once)")
+    expect(told).to_contain_text("You predicted: Yes, always.")
+    guess.scroll_into_view_if_needed()
+    expect(part(guess, "answer 1")).to_contain_text("✗ your prediction")
+    expect(part(guess, "answer 2")).to_contain_text("✓ so it was")
+    lesson.photograph("told")
+
+    table = lesson.run_all("ledger.table()")
+    expect(table).to_contain_text("59 claims of 02_replication")
+    expect(table).not_to_contain_text("not run yet")
+    lesson.photograph("table")
+    lesson.ended("departures.figure()")
+    lesson.photograph("departures")
+    lesson.ended("verdicts.copies(place)")
+    lesson.photograph("verdict")
+
+    check = lesson.ended("exercises.another_leader(cluster, mine)").locator(".lab-stage")
+    expect(check).to_contain_text(re.compile(r"Not yet: mine-\d+-0 is led by broker 1\."))
+    view = lesson.ended("ClusterView(cluster)").locator(".lab-stage")
+    leader = part(view, "broker 1")
+    leader.locator("text.head").first.click()
+    view.get_by_role("menuitem", name="kill").click()
+    expect(leader).to_have_attribute("aria-label", re.compile("killed"))
+    check.scroll_into_view_if_needed()
+    expect(check).to_contain_text("Not yet: in sync is only broker 2 and broker 3.")
+    view.scroll_into_view_if_needed()
+    lesson.photograph("killed")
+    leader.locator("text.head").first.click()
+    check.scroll_into_view_if_needed()
+    expect(check).to_contain_text("Done: the cluster says so.")
+    lesson.photograph("passed")
+
+    darken(lesson.page)
+    view.scroll_into_view_if_needed()
+    lesson.photograph("dark")
+    lesson.ended("ReplicaView(Recording")
+    lesson.photograph("replicas_dark")
+    guess.scroll_into_view_if_needed()
+    lesson.photograph("told_dark")
