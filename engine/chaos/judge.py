@@ -12,6 +12,12 @@
     error       an application heard of trouble that its client should have ridden through
     blind       nothing was acknowledged: there was nothing to judge
 
+One thing is not the cluster's doing. When a batch is refused before it is stored, those behind it
+on their way have a gap before them and are refused as well, and librdkafka then begins a new
+producer epoch. With it all it has under way gets new numbers, in every partition, also what is
+stored already and only lacks its answer. A broker can't know that batch again. So a value that is
+there twice in two epochs of its producer is counted, and not held against the cluster.
+
 `compare` and `unlike` are pure: a history and a list of reads, or directories, are enough.
 `judge` asks a running cluster, by a stock client, what there is in the end.
 """
@@ -85,26 +91,43 @@ def judge(history: History, cluster: Cluster, patience: float = PATIENCE) -> Ver
     """Of a cluster that is whole again: every replica there, every follower in sync."""
     found = read_all(cluster.bootstrap, history.topic, history.ends(), patience)
     verdict = compare(history, found)
-    findings = [_numbered(cluster, history.topic, it) for it in verdict.findings]
+    findings, renumbered = [], 0
+    for finding in verdict.findings:
+        copies = _copies(cluster, history.topic, finding)
+        if len(copies) > 1 and len({producer(each) for each in copies}) == len(finding.places):
+            renumbered += 1
+        else:
+            findings.append(finding._replace(text=finding.text + _numbers(copies)))
     alike = files_alike(cluster, history.topic, ends(found, history.partitions))
-    return Verdict((*findings, *alike), verdict.evidence)
+    told = f", {renumbered} there again since their client gave them new numbers"
+    return Verdict((*findings, *alike), verdict.evidence + told * bool(renumbered))
 
 
-def _numbered(cluster: Cluster, topic: str, finding: Finding) -> Finding:
-    """What is there twice, with the numbers that its producer gave: the same ones again are the
-    broker's fault, those of a new epoch the client's."""
+def _copies(cluster: Cluster, topic: str, finding: Finding) -> list[Header]:
+    """The batches that hold what is there more than once, as their producer numbered them."""
     if finding.kind is not Kind.DOUBLED:
-        return finding
+        return []
     broker = placement(cluster.bootstrap, topic)[finding.partition][0]
     directory = cluster.directory(broker) / f"{topic}-{finding.partition}"
-    numbers = [
-        f"{header.base_offset} to {header.last_offset} by {header.producer_id}, epoch "
-        f"{header.producer_epoch}, from #{header.base_sequence}, in leader epoch "
-        f"{header.leader_epoch}"
+    return [
+        header
         for _, _, header, _ in batches(directory, max(finding.places) + 1)
         if any(header.base_offset <= each <= header.last_offset for each in finding.places)
     ]
-    return finding._replace(text=f"{finding.text} ({'; '.join(numbers)})")
+
+
+def producer(header: Header) -> tuple[int, int]:
+    """Sequence numbers are counted within these."""
+    return header.producer_id, header.producer_epoch
+
+
+def _numbers(copies: Sequence[Header]) -> str:
+    numbers = "; ".join(
+        f"{it.base_offset} to {it.last_offset} by {it.producer_id}, epoch {it.producer_epoch}, "
+        f"from #{it.base_sequence}, in leader epoch {it.leader_epoch}"
+        for it in copies
+    )
+    return f" ({numbers})" if numbers else ""
 
 
 def ends(found: Sequence[Read], partitions: int) -> dict[int, int]:
@@ -150,8 +173,17 @@ def _acknowledged(history: History, found: Sequence[Read]) -> Iterator[Finding]:
         if not at:
             there = _named(history, stored.get((sent.partition, sent.offset)))
             yield _about(Kind.LOST, sent, sent.offset, f"{said}, where now is {there}")
-        elif sent.offset >= 0 and sent.offset not in at:
+        elif sent.offset not in at and _is_told(history, sent):
             yield _about(Kind.MOVED, sent, sent.offset, f"{said}, and is at {at[0]}")
+
+
+def _is_told(history: History, sent: Sent) -> bool:
+    """Was it acknowledged with an offset? To "I have that already" there is none, which is -1; and
+    librdkafka counts on from there for the other messages of that batch: 0, 1, 2."""
+    if sent.offset < 0:
+        return False
+    first = history.sent.get(Sent(sent.writer, sent.partition, sent.number - sent.offset - 1).value)
+    return first is None or first.outcome is not Outcome.ACKNOWLEDGED or first.offset != -1
 
 
 def _stored(history: History, found: Sequence[Read]) -> Iterator[Finding]:
@@ -169,7 +201,10 @@ def _stored(history: History, found: Sequence[Read]) -> Iterator[Finding]:
 
 
 def _in_order(history: History, found: Sequence[Read]) -> Iterator[Finding]:
-    """From the end to the beginning: nothing there may come after what follows it."""
+    """From the end to the beginning: nothing there may come after what follows it. What is there
+    a second time (and told as such) is out of order by that alone."""
+    first = {value: places[0] for value, places in _places(found).items()}
+    found = [read for read in found if first[read.value] == (read.partition, read.offset)]
     for _, reads in groupby(found, lambda read: read.partition):
         following: dict[str, Sent] = {}
         earliest: Sent | None = None  # of those that follow, the first to be acknowledged

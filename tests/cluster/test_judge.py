@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.chaos.history import History, Outcome, Read, Sent
-from engine.chaos.judge import Finding, Kind, Verdict, _numbered, compare, ends, unlike
+from engine.chaos.judge import Finding, Kind, Verdict, compare, ends, judge, unlike
 from engine.storage.records import Record, encode
 
 PARTITION = 1
@@ -131,25 +131,58 @@ def test_doubled(run):
     assert told(run.judged()) == ["doubled: w1 #9 in partition 1 is at offsets 19, 20"]
 
 
-def test_what_is_doubled_is_told_with_its_producers_numbers(run, tmp_path, monkeypatch):
-    """A number twice is the broker's fault; numbers that begin anew are the client's."""
+@pytest.fixture
+def doubled(run, tmp_path, monkeypatch) -> Callable[[int], Verdict]:
+    """The last message is there again, in a batch of that producer epoch; the judge's word."""
     folder = tmp_path / f"topic-{PARTITION}"
     folder.mkdir()
-    numbers = {"producer_id": 7, "base_sequence": 0, "leader_epoch": 0}
-    first = [Record(offset, 0, None, b"") for offset in range(20)]
-    again = [Record(20, 0, None, b"")]
-    log = encode(first, producer_epoch=0, **numbers)
-    log += encode(again, base_offset=20, producer_epoch=1, **numbers)
-    (folder / f"{0:020d}.log").write_bytes(log)
+    run.history.topic = "topic"
+    run.found.append(Read(PARTITION, 20, run.found[19].value))
     cluster = SimpleNamespace(bootstrap="", directory=lambda broker: tmp_path)
     monkeypatch.setattr("engine.chaos.judge.placement", lambda *_: {PARTITION: [1]})
-    run.found.append(Read(PARTITION, 20, run.found[19].value))
-    (finding,) = run.judged().findings
-    assert str(_numbered(cluster, "topic", finding)) == (
+    monkeypatch.setattr("engine.chaos.judge.read_all", lambda *_: run.found)
+
+    def judged(epoch: int) -> Verdict:
+        numbers = {"producer_id": 7, "leader_epoch": 0}
+        first = [Record(offset, 0, None, b"") for offset in range(20)]
+        log = encode(first, producer_epoch=0, base_sequence=0, **numbers)
+        again, sequence = [Record(20, 0, None, b"")], 0 if epoch else 19
+        log += encode(
+            again, base_offset=20, producer_epoch=epoch, base_sequence=sequence, **numbers
+        )
+        (folder / f"{0:020d}.log").write_bytes(log)
+        return judge(run.history, cluster)
+
+    return judged
+
+
+def test_what_is_doubled_is_told_with_its_producers_numbers(doubled):
+    assert told(doubled(epoch=0)) == [
         "doubled: w1 #9 in partition 1 is at offsets 19, 20 "
         "(0 to 19 by 7, epoch 0, from #0, in leader epoch 0; "
-        "20 to 20 by 7, epoch 1, from #0, in leader epoch 0)"
-    )
+        "20 to 20 by 7, epoch 0, from #19, in leader epoch 0)"
+    ]
+
+
+def test_numbers_that_a_client_gave_anew_are_counted_and_no_fault(doubled):
+    verdict = doubled(epoch=1)
+    assert verdict.good
+    assert verdict.evidence.endswith(", 1 there again since their client gave them new numbers")
+
+
+def test_order_is_that_of_the_first_copies(run):
+    """A second copy stands behind what came later, and that it is there is the whole fault."""
+    run.found.append(Read(PARTITION, 20, run.found[17].value))
+    assert told(run.judged()) == ["doubled: w1 #8 in partition 1 is at offsets 17, 20"]
+
+
+def test_who_is_told_that_it_is_there_already_is_not_told_where(run):
+    """The first of a batch then has offset -1, and librdkafka counts on."""
+    for number, offset in enumerate((3, 5, 7)):
+        run.message(offset).offset = number - 1
+    assert run.judged().good
+    run.message(9).offset = 3
+    assert run.judged().kinds == {Kind.MOVED}
 
 
 @pytest.mark.parametrize("value", [b"never heard of", Sent("w0", 0, 3).value])
