@@ -49,7 +49,11 @@ def shift(cluster, truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         cluster.restart(broker)
 
 
-@pytest.mark.parametrize("seconds", [HOUR, -HOUR], ids=["ahead", "behind"])
+AHEAD = pytest.param(HOUR, id="ahead")
+BEHIND = pytest.param(-HOUR, id="behind", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("seconds", [AHEAD, BEHIND])
 def test_an_hour_off(cluster, truth, work, shift, seconds):
     """Two leaders take turns, one with the right time; each stamps what it appends."""
     own_time = {"message.timestamp.type": "LogAppendTime", "segment.bytes": "5000"}

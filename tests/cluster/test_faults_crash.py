@@ -64,7 +64,9 @@ def test_no_application_hears_of_it(cluster, truth, start):
     assert verdict.good, verdict
 
 
-@pytest.mark.parametrize("choose", [leader, controller], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "choose", [leader, pytest.param(controller, marks=pytest.mark.long)], ids=lambda it: it.__name__
+)
 def test_back_before_its_session_is_over(cluster, truth, work, choose: Choice):
     """Nobody saw it die: only its new epoch says that it forgot who leads."""
     for _ in range(3):
@@ -76,6 +78,7 @@ def test_back_before_its_session_is_over(cluster, truth, work, choose: Choice):
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_two_at_once(cluster, truth, work):
     """One is left, which is not enough to write to: it waits, and forgets nothing."""
     state = truth.state(work.topic, 0)

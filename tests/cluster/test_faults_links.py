@@ -7,8 +7,10 @@ from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
 from tests.interop.watch import until
 
+BOTH = pytest.param("both", marks=pytest.mark.long)
 
-@pytest.mark.parametrize("direction", ["both", "to the follower", "to the leader"])
+
+@pytest.mark.parametrize("direction", [BOTH, "to the follower", "to the leader"])
 def test_a_leader_cut_from_a_follower(cluster, truth, work, direction):
     """The follower leaves the ISR after `replica.lag.time.max.ms`, and comes back when it can."""
     state = truth.state(work.topic, 0)

@@ -1,4 +1,7 @@
-"""Everything at once: kills, pauses and cuts in an order that nobody chose, and one verdict."""
+"""Everything at once: kills, pauses and cuts in an order that nobody chose, and one verdict.
+
+A shorter storm of the same faults is in test_chaos.py.
+"""
 
 from random import Random
 
@@ -9,7 +12,8 @@ from engine.chaos.storm import FAULTS, heal
 STEPS = 5
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2])
 def test_whatever_happens(cluster, work, seed):
     """Two faults at a time, on brokers that may be the same; then all is well for a moment."""
     random, story = Random(seed), []

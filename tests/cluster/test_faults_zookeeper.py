@@ -11,7 +11,7 @@ from tests.cluster.conftest import CONFIG as COMMON
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
 
-SESSIONS = 4
+SESSIONS = 2
 SESSION = int(COMMON["zookeeper.session.timeout.ms"]) / 1000  # seconds
 
 

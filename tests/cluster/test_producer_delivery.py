@@ -1,4 +1,4 @@
-"""A million records of our own producer, while answers get lost and a leader dies.
+"""Many records of our own producer, up to a million, while answers get lost and a leader dies.
 
     0 3 6 9 ...  in partition 0        each record is its number, in partition number % 3
     1 4 7 10 ... in partition 1        so a partition that is right is a range(),
@@ -23,7 +23,7 @@ from engine.cluster.cluster import Cluster
 from engine.wire.apis import Api
 from tests.cluster.conftest import PARTITIONS
 
-MILLION = 1_000_000
+MILLION = pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(300)])
 DROPS = 20  # answers to a Produce request that get lost, spread over a run
 SETTINGS = {
     "acks": "all",
@@ -110,21 +110,21 @@ def reordered(stored: dict[int, list[int]]) -> int:
     return count
 
 
-@pytest.mark.timeout(300)
-def test_a_million_records_are_stored_once_and_in_order(cluster, truth, topic):
-    run = Run(cluster, topic, MILLION, enable_idempotence=True)
+@pytest.mark.parametrize("count", [100_000, MILLION])
+def test_all_records_are_stored_once_and_in_order(cluster, truth, topic, count):
+    run = Run(cluster, topic, count, enable_idempotence=True)
     victim = truth.state(topic, 0).leader
-    run.go(
-        {
-            MILLION * 4 // 10: lambda: cluster.kill(victim),
-            MILLION * 7 // 10: lambda: cluster.restart(victim),
-        }
-    )
+
+    def restart():
+        truth.await_leader(topic, 0, other_than=victim)
+        cluster.restart(victim)
+
+    run.go({count * 4 // 10: lambda: cluster.kill(victim), count * 7 // 10: restart})
     truth.await_whole(topic)
     stored = run.stored()
     assert (lost(run, stored), doubled(stored), reordered(stored)) == (0, 0, 0)
     for partition, numbers in stored.items():
-        assert numbers == list(range(partition, MILLION, PARTITIONS))
+        assert numbers == list(range(partition, count, PARTITIONS))
 
 
 def test_without_numbers_they_are_doubled_and_out_of_order(cluster, topic):

@@ -44,8 +44,9 @@ LINES = b"first\n\n\xff\xfe not text \x00\nb\xc3\xa4r\rbell\nlast"
 
 
 def test_lines_come_back_as_they_were(shell: Shell, topic: str) -> None:
-    shell.out("console-producer", "--topic", topic, stdin=LINES)
-    done = shell.run(
+    """Through pipes, and commands in processes of their own."""
+    shell.told(shell.apart("console-producer", "--topic", topic, stdin=LINES))
+    done = shell.apart(
         "console-consumer", "--topic", topic, "--from-beginning", "--max-messages", "5"
     )
     assert done.stdout == LINES + b"\n"
@@ -152,7 +153,7 @@ def test_a_topic_comes_into_being_when_it_is_written_to(shell: Shell) -> None:
 
 def test_many_lines_go_to_all_partitions_and_none_is_lost(shell: Shell, topic: str) -> None:
     lines = b"".join(b"%d\n" % number for number in range(30_000))
-    shell.out("console-producer", "--topic", topic, stdin=lines)
+    shell.told(shell.apart("console-producer", "--topic", topic, stdin=lines))
     found = read_by_confluent(shell.bootstrap, topic, 30_000)
     assert {it.partition() for it in found} == {0, 1}
     assert sorted(int(it.value()) for it in found) == list(range(30_000))

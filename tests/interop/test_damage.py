@@ -53,26 +53,32 @@ def after(cluster: Cluster, stop: Callable[[], object], damage: Callable[[], obj
     return Raw(cluster.bootstrap)
 
 
-@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("orderly", [True, False], ids=["stopped", "killed"])
 @pytest.mark.parametrize("damage", ["missing", "torn", "garbage"])
-def test_an_index_is_rebuilt(cluster, filled, suffix, orderly, damage):
+def test_an_index_is_rebuilt(cluster, filled, orderly, damage):
+    """That of offsets in one partition, that of times in the other."""
+    damaged = {0: ".index", 1: ".timeindex"}
+
     def spoil() -> None:
-        for path in segments(cluster, filled, suffix)[:-1]:
-            match damage:
-                case "missing":
-                    path.unlink()
-                case "torn":
-                    path.write_bytes(path.read_bytes() + b"xyz")
-                case "garbage":
-                    path.write_bytes(b"\x5a" * max(24, path.stat().st_size))
+        for partition, suffix in damaged.items():
+            for path in segments(cluster, filled, suffix, partition)[:-1]:
+                match damage:
+                    case "missing":
+                        path.unlink()
+                    case "torn":
+                        path.write_bytes(path.read_bytes() + b"xyz")
+                    case "garbage":
+                        path.write_bytes(b"\x5a" * max(24, path.stat().st_size))
 
     stop = cluster.child(1).terminate if orderly else lambda: cluster.kill(1)
     with after(cluster, stop, spoil) as client:
-        assert numbers(client, filled) == list(range(RECORDS))
-        assert client.fetch(filled, 17).error_code == 0
+        for partition in damaged:
+            assert numbers(client, filled, partition) == list(range(RECORDS))
+            assert client.fetch(filled, 17, partition=partition).error_code == 0
     if orderly:  # otherwise every index is rebuilt, and there is nothing to tell
-        assert f"index.rebuilt {{'topic': '{filled}'" in cluster.child(1).output()
+        for partition in damaged:
+            told = f"index.rebuilt {{'topic': '{filled}', 'partition': {partition}"
+            assert told in cluster.child(1).output()
 
 
 def test_a_flipped_bit_is_found_after_a_crash(cluster, filled):

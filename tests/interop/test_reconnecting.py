@@ -19,6 +19,7 @@ from tests.interop.clients import (
     kafka_python_take,
 )
 
+CONFIG: dict[str, str] = {}  # a broker of its own, to be killed
 BEFORE, AFTER = b"before", b"after"
 
 
