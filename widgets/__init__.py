@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from widgets.predict import Predict
     from widgets.quiz import Question, Quiz
     from widgets.replica.view import ReplicaView
+    from widgets.stream.view import StreamView
     from widgets.trial import Trial
     from widgets.wire.view import WireView
     from widgets.znodes.view import ZooKeeperTree
@@ -41,6 +42,7 @@ __all__ = [
     "Quiz",
     "ReplicaView",
     "SegmentView",
+    "StreamView",
     "Trial",
     "WireView",
     "ZooKeeperTree",
@@ -58,6 +60,7 @@ _HOME = {
     "Quiz": "widgets.quiz",
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
+    "StreamView": "widgets.stream.view",
     "Trial": "widgets.trial",
     "WireView": "widgets.wire.view",
     "ZooKeeperTree": "widgets.znodes.view",

@@ -1,0 +1,117 @@
+"""Two strips under the pipeline: where the time of a batch went, and how far event time is.
+
+    ▒▓▓██████████████▒▒      note, plan, run, done: the parts of a batch, to scale
+    ──░░░░▼━━━━━━━━━━━──     the watermark, and the times of the rows that came in
+
+The watermark of a batch was set by the batches before it: rows that lie left of it are too late.
+"""
+
+from widgets.scene import ABOUT, UP_TO, Shape, group, line, path, rect, text, width_of
+from widgets.stream import words
+from widgets.stream.history import Moment
+from widgets.stream.plan import GAP, LEFT, MIDDLE, RIGHT, Scenery
+
+HEIGHT = 78
+BAR = 16  # how high
+LOOKS = {  # of the parts of a batch
+    "latestOffset": "band place",
+    "walCommit": "band time",
+    "queryPlanning": "band flags",
+    "addBatch": "span now",
+    "commitOffsets": "band check",
+    "commitBatch": "band check",
+}
+
+
+def drawn(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
+    return [*_times(moment, y), *_watermark(scenery, moment, y)]
+
+
+def _times(moment: Moment, y: float) -> list[Shape]:
+    whole, width = max(sum(it for _, it in moment.parts), 1), MIDDLE - GAP - LEFT
+    title = f"Where {words.seconds(moment.took)} went"
+    shapes = [text("times", LEFT, y + 12, title, look="bold")]
+    named = _named(moment, whole, width)
+    x = float(LEFT)
+    for name, spent in moment.parts:
+        word, does = words.PARTS.get(name, (name, "does more for a batch"))
+        long = width * spent / whole
+        label = f"{word}: {spent} ms of {moment.took}; Spark {does} ({name})"
+        inside = [rect("bar", 0, 0, long, BAR, look=LOOKS.get(name, "band"))]
+        if name in named:
+            inside.append(text("word", 0, BAR + 14, _words(word, spent), look="tiny"))
+        shapes.append(group(f"part {name}", x, y + 22, inside, label=label))
+        x += long
+    return shapes
+
+
+def _words(word: str, spent: int) -> str:
+    return f"{word} {spent} ms"
+
+
+def _named(moment: Moment, whole: int, width: float) -> set[str]:
+    """The parts with words below them: first the longest, then those for which there is room."""
+    places, x = list[tuple[int, str, float]](), 0.0
+    for name, spent in moment.parts:
+        places.append((spent, name, x))
+        x += width * spent / whole
+    named, taken = set(), list[tuple[float, float]]()
+    for spent, name, start in sorted(places, reverse=True):
+        end = start + width_of(_words(words.PARTS.get(name, (name, ""))[0], spent), 10) + 10
+        free = all(end <= left or start >= right for left, right in taken)
+        if spent and free and end <= width + 10:
+            named.add(name)
+            taken.append((start, end))
+    return named
+
+
+def _watermark(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
+    left, right, level = MIDDLE + GAP, RIGHT, y + 22 + BAR / 2
+    shapes = [text("event time", left, y + 12, "Event time", look="bold")]
+    edges = _edges(scenery)
+    if not edges:
+        why = "No watermark: each row counts, however late it comes."
+        return [*shapes, text("no watermark", left, y + 40, why, look="soft")]
+    least, span = edges[0], max(edges[-1] - edges[0], 1)
+    pad = (right - left) * 0.06
+
+    def place(at: int) -> float:
+        return left + pad + (right - left - 2 * pad) * (at - least) / span
+
+    shapes.append(line("event axis", left, level, right, level, look="rule"))
+    if moment.event_times:
+        early, late = moment.event_times
+        names = words.clocks([early, late])
+        bar = rect("bar", 0, -5, max(place(late) - place(early), 3), 10, 3, look="span now")
+        label = f"rows of this batch: from {names[0]} to {names[1]}"
+        shapes.append(group("event times", place(early), level, [bar], label=label))
+        ends = text("latest", right, y + 12, f"rows up to {names[1]}", UP_TO, look="soft")
+        shapes.append(ends)
+    if moment.watermark is None:
+        none = "no watermark yet: it follows the first rows"
+        return [*shapes, text("no watermark", left, level + 26, none, look="tiny")]
+    (clock,) = words.clocks([moment.watermark])
+    x = place(moment.watermark)
+    told = f"watermark {clock}"
+    half = width_of(told, 10) / 2
+    about = min(max(x, left + half), right - half) - x  # the words stay in the strip
+    inside = [
+        line("stem", 0, -8, 0, 12, look="watermark"),
+        path("flag", "M-5 -12h10l-5 7z", look="watermark"),
+        text("clock", about, 24, told, ABOUT, look="tiny"),
+    ]
+    shapes.insert(1, rect("closed", left, level - 8, x - left, 16, look="band unused"))
+    label = f"the watermark is at {clock}: older rows are too late"
+    return [*shapes, group("watermark", x, level, inside, label=label)]
+
+
+def _edges(scenery: Scenery) -> list[int]:
+    """All times that the strip has to show, in order: those of the last batches too, so that it
+    is seen how the watermark moves."""
+    found = [
+        at
+        for it in scenery.recent
+        for at in (it.watermark, *(it.event_times or ()))
+        if at is not None
+    ]
+    return sorted(found)

@@ -1,0 +1,215 @@
+"""StreamView: a streaming query to look at, and to go back in, batch by batch.
+
+    StreamView(query)                                        what Spark says of it
+    StreamView(query, cluster, lambda: spark.table("t"))     beside it what came in, and the table
+    StreamView.replay(json.load(file))                       one that was kept: no Spark, no brokers
+
+`view.moments()` is the whole run as plain JSON, to be kept. Spark has no hook between two batches,
+so the table is asked for as soon as a batch is seen to be done: where batches are shorter than a
+look, it may be that of a later one, and the batches between have none.
+
+Invariant: the head is None (live, or at the end) or one of the moments. Nothing is asked after the
+query's end, nor while nobody looks.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from widgets import controls, palette
+from widgets.controls import Control
+from widgets.stage import Stage
+from widgets.stream import batches
+from widgets.stream.feed import Feed
+from widgets.stream.history import History, Plain
+from widgets.stream.plan import Scenery
+from widgets.stream.scene import header, picture
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure  # type: ignore[import-untyped]
+
+PACE = 0.7  # seconds for a batch when the run is played
+LEAST_ROWS = 4  # of the lists, so that they needn't grow at once
+
+
+class StreamView(Stage):
+    _css = palette.for_pages("znodes.css")  # what has changed glows, as in the tree of znodes
+
+    ACTS: ClassVar[frozenset[str]] = frozenset({"seek", "begin", "back", "play", "forward", "live"})
+
+    def __init__(
+        self,
+        query: Any,
+        cluster: Any = None,
+        table: Callable[[], Any] | None = None,
+        every: float = 0.5,
+        *,
+        into: str = "",
+    ) -> None:
+        """`cluster`: an engine.Cluster, or where brokers are, for the records that come in.
+        `table`: gives its rows, as dicts or as a DataFrame; it is asked after each batch.
+        `into`: what the sink is called, a topic say, for Spark tells only of what kind it is."""
+        super().__init__(name="Stream")
+        self.interval = self._every = every  # seconds from one look to the next
+        self.history = History()
+        self.feed = Feed(query, cluster, table) if query is not None else None
+        self._name, self._into = str(getattr(query, "name", None) or ""), into
+        self._head: int | None = None  # how manieth moment since the beginning
+        self._turn: float | None = None  # when the next is shown, while the run is played
+        self._drawn: object = None
+        self.look()
+
+    @classmethod
+    def replay(cls, moments: Iterable[Plain], *, into: str = "") -> "StreamView":
+        """One that was kept: `view.moments()`, or the progress that Spark reported, as JSON."""
+        view = cls(None, into=into)
+        for told in moments:
+            view.history.add(told)
+        view.draw()
+        return view
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Ask the query, and draw what is new. False: nothing more will happen by itself."""
+        return self.advance(time.monotonic())
+
+    def advance(self, now: float) -> bool:
+        feed = self.feed
+        news = feed.ask() if feed else []  # slow: not under the lock
+        with self.lock:
+            for told in news:
+                self.history.add(told)
+            if feed and news:
+                self.trouble = feed.trouble
+            if self._turn is not None and now >= self._turn:
+                self._turn = now + PACE
+                self._step()
+            self.draw()
+            turn = now + self._every if self._turn is None else self._turn
+            self.interval = max(min(self._every, turn - now), 0.05)
+            return self._turn is not None or (feed is not None and not feed.over)
+
+    def scenery(self) -> Scenery:
+        feed, moments = self.feed, self.history.moments
+        tables, records = [it.table for it in moments], [it.records for it in moments]
+        rows = [len(it.lines) for it in tables if it] + [len(it) for it in records if it]
+        return Scenery(
+            self.history,
+            None if self._head is None else self._here - self.history.forgotten,
+            self.ACTS if moments else frozenset(),
+            self._name or next((it.name for it in moments[-1:]), ""),
+            self._into,
+            feed.status if feed else "",
+            (feed is not None and feed.has_records) or any(it is not None for it in records),
+            (feed is not None and feed.has_table) or any(it is not None for it in tables),
+            self._turn is not None,
+            max([LEAST_ROWS, *rows]),
+        )
+
+    def draw(self) -> None:
+        """A picture of the moment, if it is another one than that which is shown."""
+        with self.lock:
+            scenery = self.scenery()
+            history = self.history
+            what = len(history.moments), history.forgotten, history.ended, scenery.playing
+            if (*what, scenery.head, scenery.status) == self._drawn:
+                return
+            self._drawn = (*what, scenery.head, scenery.status)
+            self.about = header(scenery)
+            self.show(picture(scenery), self._buttons(scenery))
+
+    def _buttons(self, scenery: Scenery) -> list[Control]:
+        off = not scenery.acts
+        playing, live = scenery.playing, bool(self.feed) and not self.history.ended
+        found = [
+            controls.button("begin", "◂◂", "back to the first batch", off=off),
+            controls.button("back", "◂", "a batch back", off=off),
+            controls.button(
+                "play", "❙❙" if playing else "▸", "pause" if playing else "play", off=off
+            ),
+            controls.button("forward", "▸❘", "a batch on", off=off),
+        ]
+        if live:
+            pressed = self._head is None
+            found.append(controls.button("live", "● live", "back to now", pressed=pressed))
+        else:
+            found.append(controls.button("live", "▸▸", "to the end", off=off))
+        return found
+
+    # -- time ------------------------------------------------------------------------------
+
+    def seek(self, share: float) -> None:
+        """To a place on the timeline, from 0 to 1."""
+        with self.lock:
+            seen = batches.window(self.scenery())
+            if seen:
+                place = min(int(float(share) * len(seen)), len(seen) - 1)
+                self._go(self.history.forgotten + seen[place])
+
+    def begin(self) -> None:
+        self._go(0)
+
+    def back(self) -> None:
+        with self.lock:
+            self._go((self._end if self._head is None else self._here) - 1)
+
+    def forward(self) -> None:
+        """To the next batch; after the last, to now."""
+        with self.lock:
+            self._go(None if self._head is None else self._here + 1)
+
+    def live(self) -> None:
+        self._go(None)
+
+    def play(self) -> None:
+        """Batch by batch from here on, from the first if this is the last; or pause."""
+        with self.lock:
+            if self._turn is not None:
+                self._turn = None
+            elif self.history.moments:
+                if self._head is None:
+                    self._head = self.history.forgotten
+                self._turn = time.monotonic() + PACE
+            self.draw()
+        self.refresh()
+
+    @property
+    def _here(self) -> int:
+        """Where the head is; what it was at may be forgotten."""
+        return max(self._head or 0, self.history.forgotten)
+
+    @property
+    def _end(self) -> int:
+        return self.history.forgotten + len(self.history.moments) - 1
+
+    def _go(self, to: int | None) -> None:
+        with self.lock:
+            self._turn = None
+            self._set(to)
+            self.draw()
+
+    def _step(self) -> None:
+        self._set(None if self._head is None else self._here + 1)
+        if self._head is None:
+            self._turn = None
+
+    def _set(self, to: int | None) -> None:
+        last = to is None or to >= self._end
+        self._head = None if last else max(to or 0, self.history.forgotten)
+
+    # -- the rest --------------------------------------------------------------------------
+
+    def moments(self) -> list[Plain]:
+        """The run up to now, as plain JSON for `replay`."""
+        self.look()
+        with self.lock:
+            return self.history.plain()
+
+    def figure(self) -> "Figure":
+        """Rows a second, times, lag, state and watermark of all batches."""
+        from widgets.stream.chart import chart  # noqa: PLC0415 - plotly takes a second to load
+
+        self.look()
+        with self.lock:
+            return chart(self.history.moments)
