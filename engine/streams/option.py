@@ -1,0 +1,146 @@
+"""What an option of the source or the sink is: a name, a kind of value, a sentence.
+
+    .option("kafka.bootstrap.servers", "127.0.0.1:9092")   kafka.*: settings of the Kafka client
+    .option("subscribe", "orders")                         the rest: fields of a dataclass
+
+The fields of the dataclass are the definition. Names don't mind case, values come as text. What
+there is not is refused, with the nearest name there is; so is a setting of `kafka.*` whose maker
+would rely on it in vain.
+
+Invariant: `Options` that exist are valid, whoever made them by `of`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from engine.client.connection import Address
+from engine.config.client import ClientConfig
+from engine.config.key import Type, parse
+from engine.errors import KafkaError
+from engine.streams.offsets import bad
+
+KAFKA = "kafka."
+BOOTSTRAP = "bootstrap.servers"
+
+# What Spark itself puts among the options.
+OF_SPARK = frozenset(
+    {"path", "paths", "checkpointlocation", "querytype", "queryname", "outputmode", "mergeschema"}
+)
+# Tuning of Java's client that changes nothing in what is read or written.
+WITHOUT_EFFECT = re.compile(
+    r"(send|receive)\.buffer\.bytes|connections\.max\.idle\.ms|client\.dns\.lookup"
+    r"|metrics?\..*|auto\.include\.jmx\.reporter"
+)
+UNSAFE = re.compile(r"sasl\..*|ssl\..*")  # a reader who asks for these must not get less
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One line of a definition."""
+
+    name: str
+    parse: Callable[[str, str], Any]  # (name, text): the value
+    check: Callable[[str, Any], None] | None
+    doc: str
+
+
+def option(
+    name: str,
+    kind: Type | Callable[[str, str], Any],
+    doc: str,
+    check: Callable[[str, Any], None] | None = None,
+) -> Mapping[str, Option]:
+    """What a field has for metadata."""
+    by = partial(_parse, kind) if isinstance(kind, Type) else kind
+    return {"option": Option(name=name, parse=by, check=check, doc=doc)}
+
+
+def _parse(kind: Type, name: str, text: str) -> Any:
+    return parse(name, kind, text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What source and sink share: how to reach the cluster, and how options are read."""
+
+    client: ClassVar[type[ClientConfig]] = ClientConfig  # whose settings `kafka.*` are
+    refused: ClassVar[Mapping[str, str]] = {}  # settings that Spark takes care of: what to do
+
+    kafka: Mapping[str, str]  # bootstrap.servers and others, without the "kafka."
+
+    @classmethod
+    def known(cls) -> dict[str, tuple[str, Option]]:
+        """By its name in lower case: the field and its definition."""
+        return {
+            it.metadata["option"].name.lower(): (it.name, it.metadata["option"])
+            for it in fields(cls)
+            if "option" in it.metadata
+        }
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        values: dict[str, Any] = {}
+        kafka: dict[str, str] = {}
+        known = cls.known()
+        for name, text in given.items():
+            if name.lower().startswith(KAFKA):
+                kafka[name.lower().removeprefix(KAFKA)] = text
+            elif name.lower() in known:
+                its_field, it = known[name.lower()]
+                values[its_field] = value = it.parse(it.name, text)
+                if it.check is not None:
+                    it.check(it.name, value)
+            elif name.lower() not in OF_SPARK:
+                raise bad(name, f"there is no such option; {cls._nearest(name)}")
+        made = cls(kafka=cls._client_settings(kafka), **values)
+        made.validate_together()
+        return made
+
+    def validate_together(self) -> None:
+        """Refuse values that are fine alone and not together."""
+
+    @classmethod
+    def _nearest(cls, name: str) -> str:
+        known = {key: it.name for key, (_, it) in cls.known().items()}
+        if near := get_close_matches(name.lower(), [*known, *_kafka_names(cls.client)], n=1):
+            return f"did you mean {known.get(near[0], near[0])}?"
+        return f"there are {', '.join(sorted(known.values()))} and kafka.*"
+
+    @classmethod
+    def _client_settings(cls, kafka: dict[str, str]) -> dict[str, str]:
+        """Those that count, valid; one that can't be had is an error that says so."""
+        if not kafka.get(BOOTSTRAP):
+            raise bad(KAFKA + BOOTSTRAP, "it must say where brokers are, as HOST:PORT,...")
+        taken = {}
+        for name, text in kafka.items():
+            if name in cls.refused:
+                raise bad(KAFKA + name, cls.refused[name])
+            if UNSAFE.fullmatch(name) or (
+                name == "security.protocol" and text.strip().upper() != "PLAINTEXT"
+            ):
+                raise bad(KAFKA + name, "only PLAINTEXT connections can be made from here")
+            if name != "security.protocol" and not WITHOUT_EFFECT.fullmatch(name):
+                taken[name] = text
+        try:
+            config = cls.client.parse(taken)
+            for address in config.bootstrap_servers:
+                Address.parse(address)
+        except KafkaError as error:
+            raise KafkaError(error.code, f"{KAFKA}*: {error.message}") from error
+        return taken
+
+    @property
+    def bootstrap(self) -> str:
+        return self.kafka[BOOTSTRAP]
+
+    @property
+    def addresses(self) -> list[Address]:
+        return [Address.parse(text) for text in self.bootstrap.split(",")]
+
+
+def _kafka_names(client: type[ClientConfig]) -> list[str]:
+    return [KAFKA + it for it in list(client.keys())]

@@ -1,0 +1,152 @@
+"""A Spark session for a notebook: small, quiet, and the same call wherever Spark runs.
+
+    start(say=print)                      on this machine, in one JVM of 512 MB heap
+    SPARK_MASTER=spark://host:7077        on a cluster of workers, this machine drives
+    SPARK_REMOTE=sc://host:15002          on a server that drives by itself (Spark Connect)
+
+Nothing else changes from one to the other: a pipeline knows of none of this. The workers of a
+cluster need this package installed as this machine has it.
+
+What differs from Spark's own defaults is in `CONFIG`, each line with its reason.
+"""
+
+import importlib
+import importlib.util
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from engine.errors import ErrorCode, KafkaError
+from engine.streams import jvm
+
+Conf = dict[str, str]
+STATE = "spark.sql.streaming.stateStore"
+CONFIG = {
+    "spark.ui.enabled": "false",  # a web server, and a third of the memory for its history
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",  # no Hive, no Derby files beside the notebook
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",  # 200 are for big clusters: each is a state store
+    "spark.default.parallelism": "2",
+    "spark.network.maxRemoteBlockSizeFetchToMem": "64m",  # below MaxDirectMemorySize
+    "spark.locality.wait": "0s",  # a topic is as far from every worker
+    "spark.python.daemon.module": "engine.streams.daemon",  # workers begin with a client imported
+    "spark.sql.adaptive.enabled": "false",  # plans two small partitions no better; streams can't
+    # State in RocksDB: on disk, not in the heap; a batch uploads its changes, not all its files.
+    f"{STATE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE}.rocksdb.boundedMemoryUsage": "true",
+    f"{STATE}.rocksdb.maxMemoryUsageMB": "64",
+}
+# Where Spark runs on this machine only, nobody else hears of it.
+NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+JAVA_OPTIONS = (
+    "-XX:+UseSerialGC",  # one small heap needs no collector threads
+    "-XX:TieredStopAtLevel=1",  # compile quickly rather than well: a lab is cold most of the time
+    "-XX:ReservedCodeCacheSize=96m",
+    "-XX:MaxDirectMemorySize=128m",
+    "-XX:-UsePerfData",  # leaves nothing in /tmp
+)
+CONNECT = ("grpc", "grpc_status", "google.rpc", "pandas", "pyarrow")  # what its client imports
+
+
+def start(
+    name: str = "brokerlab",
+    *,
+    memory: str = "512m",  # the heap's limit; beside it the JVM needs some 250 MB
+    say: Callable[[str], None] | None = None,  # is told what is being waited for
+    **conf: str,  # Spark's own keys, over ours
+) -> SparkSession:
+    """The session of this process: a new one, or the one that runs already."""
+    tell = say or (lambda text: None)
+    remote = os.environ.get("SPARK_REMOTE", "")
+    master = os.environ.get("SPARK_MASTER", "local[*]")
+    if remote:
+        _need_connect()
+    chosen = settings(name, remote or master, conf)
+    if not jvm.running() and not remote.startswith("sc://"):
+        tell(f"starting Java for Spark, with a heap of {memory}")
+        jvm.launch(_launching(memory) | chosen)
+    tell(f"starting Spark on {remote or master}")
+    builder = SparkSession.builder
+    for key, value in chosen.items():
+        if not (remote and key == "spark.app.name"):
+            builder = builder.config(key, value)
+    if not remote:
+        builder = builder.master(master)
+    with _interrupts_kept():
+        spark = builder.getOrCreate()
+    if not remote:
+        spark.sparkContext.setLogLevel("WARN")
+    _register(spark)
+    tell(f"Spark {pyspark.__version__} is ready")
+    return spark
+
+
+def stop(spark: SparkSession) -> None:
+    """End the session and its JVM; nothing of them is left."""
+    for query in spark.streams.active:
+        query.stop()
+    spark.stop()
+    jvm.end()
+
+
+def settings(name: str, master: str, conf: Mapping[str, str] = MappingProxyType({})) -> Conf:
+    """What a session is started with."""
+    near = master.startswith("local") or "127.0.0.1" in master
+    return CONFIG | (NEAR if near else {}) | {"spark.app.name": name} | dict(conf)
+
+
+def _launching(memory: str) -> dict[str, str]:
+    """What can be said only to a JVM that starts."""
+    return {
+        "spark.driver.memory": memory,
+        jvm.OPTIONS: " ".join(JAVA_OPTIONS),
+        "spark.executor.memory": memory,  # on a cluster; here the driver is the executor
+        "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
+    }
+
+
+def _register(spark: SparkSession) -> None:
+    """Asked for late, for the package names this module too."""
+    register: Callable[[SparkSession], None] = importlib.import_module("engine.streams").register
+    register(spark)
+
+
+def _need_connect() -> None:
+    missing = [name for name in CONNECT if not _there(name)]
+    if missing:
+        raise KafkaError(
+            ErrorCode.invalid_config,
+            f"SPARK_REMOTE needs Spark Connect's client, and {', '.join(missing)} is missing: "
+            "pip install 'pyspark[connect]', or unset SPARK_REMOTE",
+        )
+
+
+def _there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Spark's own handler cancels every job when a cell is interrupted, those of streams too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler: Any = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -1,0 +1,319 @@
+"""The source as Spark calls it: what to read next, in which tasks.
+
+    new query    initialOffset() ──────────────> startingOffsets, as numbers
+    each time    latestOffset(start, limit) ───> where the next micro-batch ends
+                 partitions(start, end) ───────> its splits, which executors read
+    batch        partitions() ─────────────────> from startingOffsets to endingOffsets
+
+A stream's reader lives in one Python process of the driver as long as its query runs. Where the
+query stands is not kept here: Spark has it in the checkpoint, and hands it in. What is kept is
+what was seen last, so that a topic made anew is noticed even if it has grown past the old one.
+
+Records that are gone before they were read (retention, a topic deleted) are a loss, and
+`failOnDataLoss` decides: an error, or a line in the log, and on with the earliest there is.
+
+Invariant: between the offsets of two micro-batches no record is left out unless that is reported.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.streams import offsets
+from engine.streams.offsets import EARLIEST, LATEST, Bound, Json, Offsets, Span, bad, listed
+from engine.streams.options import ReadOptions
+from engine.streams.reading import read
+from engine.streams.splits import Split, plan
+from engine.streams.topics import Partitions, Topics
+
+FORMAT = "kafka-lab"
+COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "timestampType INT"
+)
+HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+ANEW = "its topic was deleted and made anew, or its log was cut off by an unclean election"
+
+log = logging.getLogger(__name__)
+
+
+class KafkaLab(DataSource):
+    """What is registered with Spark."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return COLUMNS + (HEADERS if ReadOptions.of(self.options).include_headers else "")
+
+    def reader(self, schema: StructType) -> "BatchReader":
+        return BatchReader(ReadOptions.of(self.options).check_batch())
+
+    def streamReader(self, schema: StructType) -> "StreamReader":
+        return StreamReader(ReadOptions.of(self.options).check_stream())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        if overwrite:
+            raise bad("mode", "a topic can't be overwritten; append to it, or delete it first")
+        made: DataSourceArrowWriter = _sink().batch_writer(self.options, schema)
+        return made
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        made: DataSourceStreamArrowWriter = _sink().stream_writer(self.options, schema)
+        return made
+
+
+def _sink() -> Any:
+    """Fetched when it is needed: who only reads does without."""
+    return import_module("engine.streams.sink")
+
+
+class Losses:
+    """What is gone before it was read."""
+
+    def __init__(self, fail: bool) -> None:
+        self._fail = fail
+        self._told: set[str] = set()
+
+    def report(self, what: str) -> None:
+        if self._fail:
+            why = f"{what}. With failOnDataLoss=false the query goes on with what there is"
+            raise KafkaError(ErrorCode.offset_out_of_range, why)
+        if what not in self._told:
+            self._told.add(what)
+            log.warning("%s; going on with what there is (failOnDataLoss=false)", what)
+
+
+class BatchReader(DataSourceReader):
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._topics = Topics(options)
+
+    def partitions(self) -> list[InputPartition]:
+        starting, ending = self._options.starting(EARLIEST), self._options.ending
+        try:
+            there = self._topics.look_first()
+            if not there:
+                raise bad("subscribePattern", "there is no topic of such a name")
+            strict = self._options.when_none_is_newer == "error"
+            begin = resolve(self._topics, starting, there, strict)
+            end = resolve(self._topics, ending, there)
+            offsets.check_order(begin, end, starting, ending)
+            losses = Losses(self._options.fail_on_data_loss)
+            return _plan(self._topics, self._options, begin, end, losses)
+        finally:
+            self._topics.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(partition, self._options)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._topics = Topics(options)
+        self._losses = Losses(options.fail_on_data_loss)
+        self._latest: Offsets = {}  # as of the last look
+        self._target: Offsets | None = None  # with AvailableNow: how far to go
+        self._ids: dict[str, UUID] = {}  # by topic
+        self._anew: set[str] = set()  # topics that were made anew ...
+        self._anew_at: Offsets = {}  # ... since the query stood here
+        self._triggered = -math.inf  # when the last micro-batch was due
+
+    def stop(self) -> None:
+        self._topics.close()
+
+    # -- how far ---------------------------------------------------------------------------
+
+    def initialOffset(self) -> Json:
+        there = self._topics.look_first()
+        strict = self._options.when_none_is_newer == "error"
+        return offsets.to_json(resolve(self._topics, self._options.starting(LATEST), there, strict))
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._look({})
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: Any, limit: ReadLimit) -> Json:
+        begun = self._own(start)
+        latest = self._look(begun) if self._target is None else self._target
+        begin = self._begin(begun, latest)
+        if not isinstance(limit, ReadAllAvailable):
+            if self._target is None and not self._is_due(offsets.waiting(begin, latest)):
+                return offsets.to_json(begun)
+            latest = offsets.admit(begin, latest, self._options.max_offsets_per_trigger)
+        return offsets.to_json(latest)
+
+    def reportLatestOffset(self) -> Json:
+        """For a query's progress: what is there beyond the end of the micro-batch is its lag."""
+        return offsets.to_json(self._latest)
+
+    def _is_due(self, waits: int) -> bool:
+        now, options = time.monotonic(), self._options
+        due = offsets.is_due(
+            waits, options.min_offsets_per_trigger, self._triggered, now, options.max_trigger_delay
+        )
+        if due and waits:
+            self._triggered = now
+        return due
+
+    # -- in which tasks --------------------------------------------------------------------
+
+    def partitions(self, start: Any, end: Any) -> list[InputPartition]:
+        begun, ends = self._own(start), self._own(end)
+        begin = self._begin(begun, ends)
+        if any(to > self._latest.get(each, -1) for each, to in ends.items()):
+            ends = self._cut_back(ends)  # a batch of an earlier run, which is done again
+        return _plan(self._topics, self._options, begin, ends, self._losses)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(partition, self._options)
+
+    def _cut_back(self, ends: Offsets) -> Offsets:
+        latest = self._topics.find(dict.fromkeys(ends, LATEST))
+        for each in sorted(latest):
+            if ends[each] > latest[each]:
+                self._losses.report(
+                    f"{each} was to be read up to offset {ends[each]} and ends at {latest[each]}: "
+                    f"{ANEW}"
+                )
+        return {each: min(to, latest.get(each, to)) for each, to in ends.items()}
+
+    # -- what is there, against what is expected -------------------------------------------
+
+    def _own(self, value: Any) -> Offsets:
+        """Offsets out of the checkpoint, which must be that of a query like this one."""
+        found = offsets.of_json(value, "checkpoint")
+        if foreign := [each for each in found if not self._topics.reads(each)]:
+            raise bad(
+                "checkpointLocation",
+                f"this checkpoint is of a query that reads {listed(foreign)}, which this one does "
+                "not; every query needs a checkpoint of its own",
+            )
+        return found
+
+    def _look(self, begun: Offsets) -> Offsets:
+        """The latest offsets. Those that went back are asked for again: a broker that has just
+        become leader may not know them yet."""
+        there = self._topics.look(begun)
+        for attempt in range(1 + self._options.retries):
+            if attempt:
+                time.sleep(self._options.retry_interval_ms / 1000)
+            self._latest = self._topics.find(dict.fromkeys(there, LATEST))
+            if all(self._latest.get(each, 0) >= begun.get(each, 0) for each in there):
+                break
+        if self._latest != begun:
+            self._topics.forget()  # are these still the topics whose offsets we know?
+            self._note(self._topics.look(begun), begun)
+        return self._latest
+
+    def _note(self, there: Partitions, begun: Offsets) -> None:
+        """A topic with another id is another topic, whatever its name and its offsets are."""
+        if begun != self._anew_at:
+            self._anew, self._anew_at = set(), begun
+        for partition, its_id in there.items():
+            if its_id is not None and self._ids.setdefault(partition.topic, its_id) != its_id:
+                self._ids[partition.topic] = its_id
+                self._anew.add(partition.topic)
+
+    def _begin(self, begun: Offsets, latest: Offsets) -> dict[TopicPartition, int]:
+        """Where to read on. What was not there before is read from its beginning."""
+        if gone := begun.keys() - latest.keys():
+            self._losses.report(f"{listed(gone)} is gone, and what was not read of it")
+        anew = self._anew if begun == self._anew_at else set()
+        fresh = sorted(latest.keys() - begun.keys())
+        for each in sorted(begun.keys() & latest.keys()):
+            if latest[each] < begun[each] or each.topic in anew:
+                fresh.append(each)
+                self._losses.report(
+                    f"{each} was read up to offset {begun[each]} and now ends at {latest[each]}: "
+                    f"{ANEW}"
+                )
+        earliest = self._topics.find(dict.fromkeys(fresh, EARLIEST)) if fresh else {}
+        return {each: earliest.get(each, begun.get(each, to)) for each, to in latest.items()}
+
+
+def resolve(
+    topics: Topics, bound: Bound, there: Iterable[TopicPartition], strict: bool = False
+) -> dict[TopicPartition, int]:
+    """The offset of each partition. `strict`: it is an error if no record is as new as a time."""
+    asked = bound.of(set(there))
+    if bound.by_time:
+        found = _find(topics, asked)
+        late = [each for each, offset in found.items() if offset < 0]
+        if late and strict:
+            raise bad(
+                bound.option,
+                f"no record of {listed(late)} is as new as {asked[late[0]]}; with "
+                "startingOffsetsByTimestampStrategy=latest the query begins at the end",
+            )
+        return found | _find(topics, dict.fromkeys(late, LATEST))
+    numbers = {each: offset for each, offset in asked.items() if offset >= 0}
+    offsets.check_inside(bound, numbers, _find(topics, dict.fromkeys(numbers, LATEST)))
+    words = {each: offset for each, offset in asked.items() if offset < 0}
+    return numbers | _find(topics, words)
+
+
+def _find(topics: Topics, wanted: Offsets) -> dict[TopicPartition, int]:
+    found = topics.find(wanted) if wanted else {}
+    if gone := wanted.keys() - found.keys():
+        why = f"{listed(gone)} went away while its offsets were asked for"
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+    return found
+
+
+def _plan(
+    topics: Topics, options: ReadOptions, begin: Offsets, end: Offsets, losses: Losses
+) -> list[InputPartition]:
+    """The tasks. What retention took away in between is seen here, before they set out."""
+    due = {each for each, to in end.items() if to > begin[each]}
+    earliest = topics.find(dict.fromkeys(sorted(due), EARLIEST)) if due else {}
+    spans = []
+    for each in sorted(due):
+        if each not in earliest:
+            losses.report(f"{each} is gone, and what was not read of it")
+            continue
+        start = max(begin[each], earliest[each])
+        if start > begin[each]:
+            losses.report(
+                f"offsets {begin[each]} to {start - 1} of {each} are gone: its log starts at "
+                f"{start} now, retention or a deletion took away what was before"
+            )
+        spans.append(Span(each, start, end[each]))
+    return list(plan(spans, options.min_partitions, options.max_records_per_partition))
+
+
+def _read(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Spark asks for one empty partition where there is none at all."""
+    return read(partition, options) if isinstance(partition, Split) else iter(())
