@@ -17,7 +17,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long check browser bench storm chaos lock clean
+.PHONY: help setup lab test long streams check browser bench storm chaos lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
@@ -28,12 +28,15 @@ setup: $(READY) ## make .venv with the locked dependencies (Python 3.11 to 3.13,
 lab: $(READY) ## open JupyterLab on labs/
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
-test: $(READY) ## run every test that needs no browser, and every lab
-	$(BIN)/pytest -n 2 --dist loadscope -m 'not long' --ignore tests/browser tests \
+test: $(READY) ## run the tests that need no browser, and every lab
+	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser tests \
 	    $(if $(LABS),-p nbval.plugin --nbval --nbval-cell-timeout 120 $(LABS)) $(ARGS)
 
 long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
 	$(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/browser tests $(ARGS)
+
+streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers
+	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check

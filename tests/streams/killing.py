@@ -39,7 +39,7 @@ class Watch:
     """Consumers that see what is there, as anyone may."""
 
     def __init__(self, bootstrap: str, target: str) -> None:
-        self._target, self._ledger = target, f"{target}-epochs"
+        self.target, self._ledger = target, f"{target}-epochs"
         settings = {"bootstrap.servers": bootstrap, "group.id": "watch"}
         self._consumer = Consumer(settings)
         self._reader = Consumer({**settings, "auto.offset.reset": "earliest"})
@@ -69,11 +69,11 @@ class Watch:
         return sum(each.offset for each in self.places(topic))
 
     def look(self) -> Sight:
-        staged = self.size(f"{self._target}-staging")
+        staged = self.size(f"{self.target}-staging")
         if self.size(self._ledger):
             for message in self._reader.consume(1000, timeout=0.01):
                 self._note(message)
-        stored = self.size(self._target)
+        stored = self.size(self.target)
         return Sight(staged, len(self._decided), len(self._published), stored)
 
     def _note(self, message: Any) -> None:
@@ -83,7 +83,7 @@ class Watch:
 
     def records(self) -> Counter[str]:
         """All that a plain consumer finds in the target, from the beginning to the end."""
-        places = self.places(self._target)
+        places = self.places(self.target)
         end, found = sum(each.offset for each in places), Counter[str]()
         self._consumer.assign([TopicPartition(it.topic, it.partition, 0) for it in places])
 
@@ -144,7 +144,7 @@ class Life:
 
     def kill_worker(self) -> None:
         """A Python worker at its task: one that Spark's daemon has forked."""
-        for pid in descendants(self.jvm, forked="pyspark.daemon"):
+        for pid in descendants(self.jvm, forked=".daemon"):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from engine.streams.farm import Farm
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, finished, folder, put, rows
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 WHO = ("ann", "bob", "eve", "dan")
 
 

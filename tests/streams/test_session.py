@@ -79,6 +79,7 @@ def no_java(tmp_path: Path) -> dict[str, str]:
     return {**kept, "PATH": str(tools), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_the_session_of_a_notebook(tmp_path: Path, no_java: dict[str, str]) -> None:
     mark = uuid4().hex

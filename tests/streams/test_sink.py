@@ -18,7 +18,7 @@ from engine.streams.source import FORMAT
 from tests.interop.watch import until
 from tests.streams.conftest import NewTopic
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ COLUMNS = {
 }
 Load = Callable[..., DataFrame]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from engine.streams import kept, parsing, queries, state, tables
 from tests.streams.table_stories import finished, folder, put, rows, shows
 
 ORDER = "item STRING, price INT"
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def order(item: str, price: int) -> dict[str, object]:

@@ -6,7 +6,7 @@ from engine.streams import parsing, queries, windows
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, put, rows, shows
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 START = 1_700_000_000_000  # a full minute and 20 seconds, so that windows begin at :20, :30 ...
 
 

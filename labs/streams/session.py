@@ -1,0 +1,70 @@
+"""Spark, once for the notebook: a picture tells how far it is while it starts.
+
+    starting = session.starting()      the picture
+    spark = starting.spark()           starts it, unless it runs; tells of a Java that is missing
+
+It starts in the kernel's own thread, since Spark knows by the thread which session is meant. What
+is set, and why, stands in engine/streams/session.py.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from widgets.scene import Scene, text
+from widgets.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEMORY = "512m"  # the heap; with it the whole lab stays under 1.6 GB
+WIDTH, LINE = 960, 20
+LINES = 5
+
+_known: list["Starting"] = []
+
+
+class Starting(Stage):
+    """What it does just now, line by line."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Spark", about="one session for this notebook")
+        self._told: list[str] = []
+        self._spark: SparkSession | None = None
+        self._say("not started yet: the next cell starts it, which takes half a minute at most")
+
+    def look(self) -> bool:
+        """Lines come by themselves; there is nothing to ask for."""
+        return False
+
+    def spark(self) -> "SparkSession":
+        """The session that runs, or a new one."""
+        if self._spark is None or self._spark.sparkContext._jsc.sc().isStopped():
+            self._spark = self._start()
+        return self._spark
+
+    def _start(self) -> "SparkSession":
+        from engine.streams import session  # noqa: PLC0415  (only who wants Spark waits for it)
+
+        # Whoever mistypes SQL gets an exception that says all; this one would write it once more.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
+        try:
+            return session.start("04_streams", memory=MEMORY, say=self._say)
+        except Exception as error:
+            self._say(str(error))
+            raise
+
+    def _say(self, words: str) -> None:
+        self._told.append(words)
+        lines = self._told[-LINES:]
+        shapes = [
+            text(str(place), 16, 28 + LINE * place, each, look="head" if place else "soft")
+            for place, each in enumerate(lines)
+        ]
+        self.show(Scene(WIDTH, 20 + LINE * LINES, shapes, title="Spark starts", says=words))
+
+
+def starting() -> Starting:
+    """The one of this notebook."""
+    if not _known:
+        _known.append(Starting())
+    return _known[0]
