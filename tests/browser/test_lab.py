@@ -11,7 +11,7 @@ from tests.browser.jupyter import PATIENCE, Lab, Notebook, running_lab
 
 
 def test_the_lab_opens_and_the_engine_answers(page: Page, notebook: Notebook, lab: Lab) -> None:
-    names = [path.name for path in lab.folder.iterdir() if not path.name.startswith(".")]
+    names = [path.name for path in lab.folder.iterdir() if not path.name.startswith((".", "__"))]
     assert "README.md" in names
     for name in names:
         item = page.locator(".jp-DirListing-itemText", has_text=re.compile(f"^{re.escape(name)}$"))
