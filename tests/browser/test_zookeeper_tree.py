@@ -135,9 +135,9 @@ def test_by_keyboard_in_the_dark_and_again_without_a_cluster(tree: Tree) -> None
     expect(tree.line("/controller created")).to_be_visible()
     tree.photograph("killed_dark")
     replaced = "cluster.stop(); view.close(); view = ZooKeeperTree(Recording.load('run.jsonl'))"
-    tree.notebook.run(f"{replaced}\nview")
+    shown = tree.notebook.run(f"{replaced}\nview")
     again = Tree(tree.page, tree.notebook)
-    again.stage = tree.page.locator(".lab-stage").last
+    again.stage = shown.locator(".lab-stage")
     expect(again.row("/controller")).to_be_visible()
     again.press("back to the beginning")
     for number in (1, 2, 3):
