@@ -30,7 +30,7 @@ class Starting(Stage):
         super().__init__(name="Spark", about="one session for this notebook")
         self._told: list[str] = []
         self._spark: SparkSession | None = None
-        self._say("not started yet: the next cell starts it, which takes half a minute at most")
+        self._say("not started yet: the next cell does that, and it takes a while")
 
     def look(self) -> bool:
         """Lines come by themselves; there is nothing to ask for."""
@@ -47,6 +47,7 @@ class Starting(Stage):
 
         # Whoever mistypes SQL gets an exception that says all; this one would write it once more.
         logging.getLogger("SQLQueryContextLogger").disabled = True
+        self._told.clear()  # "not started yet"
         try:
             return session.start("04_streams", memory=MEMORY, say=self._say)
         except Exception as error:
