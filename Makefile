@@ -88,6 +88,8 @@ FREEZE  = $(UV) pip compile -q --universal --generate-hashes --no-emit-index-url
 lock: $(UV) ## resolve pyproject.toml into requirements/ anew (for maintainers)
 	$(FREEZE) --group build --output-file requirements/build.txt
 	$(FREEZE) --all-extras --group dev --output-file requirements/all.txt pyproject.toml
+	$(FREEZE) --all-extras -c requirements/all.txt --output-file requirements/lab.txt pyproject.toml
+	$(FREEZE) --group site -c requirements/all.txt --output-file requirements/site.txt
 
 $(UV):
 	$(PYTHON) -m venv build/uv
