@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import SimpleNamespace as Message
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -24,7 +25,6 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.sharing import Cases, Shares
-from rebalance.stand import until
 from rebalance.team import Team
 from rebalance.wire import Caught
 from widgets.group.crew import Crew

@@ -7,6 +7,7 @@ a consumer   FindCoordinator ──> any broker        "broker 3 leads partition
 
 from dataclasses import dataclass
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -16,7 +17,7 @@ from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS
 from rebalance.sharing import Cases
-from rebalance.stand import OFFSETS, until
+from rebalance.stand import OFFSETS
 from rebalance.team import Team, at_work
 from rebalance.wire import Asked, Caught
 

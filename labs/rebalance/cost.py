@@ -16,12 +16,12 @@ from itertools import pairwise
 from typing import Self
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from lab import until
 from table import Table
 
 from engine import Cluster
 from rebalance import stand
 from rebalance.sharing import Cases
-from rebalance.stand import until
 from rebalance.team import Team
 from widgets.palette import LIGHT
 

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
+from lab import until
 from table import Table
 
 from engine import Cluster, TopicPartition
@@ -18,7 +19,7 @@ from engine.errors import ErrorCode
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS
 from rebalance.sharing import Cases
-from rebalance.stand import OFFSETS, until
+from rebalance.stand import OFFSETS
 
 FEW = 7  # partitions of __consumer_offsets there
 GROUPS = 30

@@ -10,6 +10,7 @@ group id ── Java's hash ──> partition n of __consumer_offsets     its le
 from dataclasses import dataclass
 from types import SimpleNamespace as Message
 
+from lab import until
 from table import Table
 
 from engine import Cluster, TopicPartition
@@ -19,7 +20,6 @@ from engine.wire.apis import Api
 from rebalance import stand, wire
 from rebalance.kept import PARTITIONS, Entry, commits, configure, log, znodes, zookeeper
 from rebalance.sharing import Cases
-from rebalance.stand import until
 from rebalance.team import Reader, Team, at_work
 
 # -- one commit ------------------------------------------------------------------------------

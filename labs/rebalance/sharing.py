@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
+from lab import until
 from table import Table
 
 from engine import Cluster, TopicPartition
 from rebalance import stand
-from rebalance.stand import until
 from rebalance.team import Generation, Reader, Team
 
 Cases: TypeAlias = dict[str, dict[str, bool]]

@@ -7,17 +7,15 @@ Sessions may be shorter here than Kafka allows by default (six seconds), so that
 for a consumer to be given up. Everything else is as Kafka has it.
 """
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import count
-from typing import TypeVar
+
+from lab import Keeper, until
 
 from engine import Cluster
-from engine.cluster.state import ClusterState, Status
+from engine.cluster.state import ClusterState
 from engine.model import TopicPartition
 from widgets import Ledger
-
-T = TypeVar("T")
 
 OFFSETS = "__consumer_offsets"
 CONFIG = {
@@ -25,34 +23,11 @@ CONFIG = {
     "zookeeper.session.timeout.ms": "4000",  # so soon a dead broker is missed
     "log.cleaner.backoff.ms": "200",  # the cleaner looks for work at once
 }
-PATIENCE = 40.0  # seconds; a wait that takes as long has failed
-LOOK = 0.03  # seconds between two looks
 
 ledger = Ledger("03_rebalance")
+cluster = Keeper(CONFIG).cluster
 
-_running: list[Cluster] = []
 _numbers = count(1)
-
-
-def cluster() -> Cluster:
-    """The one that runs, or a new one."""
-    if not (_running and any(_running[0].child(each).alive for each in _running[0].brokers)):
-        _running[:] = [Cluster(brokers=3, config=CONFIG).start()]
-    found = _running[0]
-    for number, broker in found.state().brokers.items():
-        if broker.status is Status.DOWN:
-            found.restart(number)
-    return found
-
-
-def until(what: str, look: Callable[[], T], patience: float = PATIENCE) -> T:
-    """What `look` finds, as soon as that is something; otherwise it is told what was missing."""
-    deadline = time.monotonic() + patience
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {patience:.0f} seconds; run this cell again")
-        time.sleep(LOOK)
-    return found
 
 
 def fresh(name: str) -> str:

@@ -17,9 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
+from lab import until
+
 from engine import Cluster, Consumer
 from engine.cluster.state import GroupState
-from rebalance.stand import fill, fresh, last_event, topic, until
+from rebalance.stand import fill, fresh, last_event, topic
 from widgets.group.history import IDENTITY, name_of, place_of
 
 SETTINGS = {

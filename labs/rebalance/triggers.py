@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lab import PATIENCE, until
 from table import Table
 
 from engine import Cluster, TopicPartition
@@ -19,7 +20,6 @@ from engine.wire.apis import Api
 from rebalance import stand
 from rebalance.kept import znodes
 from rebalance.sharing import Cases
-from rebalance.stand import until
 from rebalance.team import SETTINGS, Team
 from rebalance.wire import Caught
 
@@ -180,7 +180,7 @@ def assigned(cluster: Cluster) -> Assigned:
 
 
 def _count(consumer: object, wanted: int) -> int:
-    count, deadline = 0, time.monotonic() + stand.PATIENCE
+    count, deadline = 0, time.monotonic() + PATIENCE
     while count < wanted and time.monotonic() < deadline:
         count += len(consumer.consume(wanted - count, 1.0))  # type: ignore[attr-defined]
     return count

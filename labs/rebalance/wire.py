@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace as Message
 from typing import Any, NamedTuple, Self
 
+from lab import until
+
 from engine import Cluster
 from engine.broker.frames import frame
 from engine.client.connection import Address, Connection
@@ -22,7 +24,7 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import decode_request, decode_response
 from engine.wire.frame import SIZE
-from rebalance.stand import last_event, until
+from rebalance.stand import last_event
 
 EVERY = 0.1  # seconds between two collections
 PASSING = {ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress}

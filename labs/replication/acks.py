@@ -10,6 +10,7 @@ from contextlib import closing
 from random import Random
 from typing import Any, NamedTuple
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -70,7 +71,7 @@ def _write(
             producers[acks].produce(topic.topic, f"record {number}", partition=0, on_delivery=heard)
     for acks in ("0", "1"):
         producers[acks].flush()
-    real.until(lambda: producers["all"].poll(0) or True)
+    until("an answer to acks=all", lambda: producers["all"].poll(0) or True)
     return stored, producers
 
 

@@ -10,6 +10,7 @@ three        the three kinds of election, and who decides each
 from random import Random
 from typing import Any, NamedTuple
 
+from lab import PATIENCE, until
 from table import Table
 
 from engine import Cluster
@@ -38,7 +39,7 @@ def order(cluster: Cluster) -> Order:
     while real.isr(cluster, partition) != (1, 3, 2):  # a busy machine may have moved another one
         cluster.stop_broker(2)
         cluster.restart(2)
-        real.until(lambda: len(real.isr(cluster, partition)) == 3)
+        until("three in the ISR", lambda: len(real.isr(cluster, partition)) == 3)
     assigned, isr = real.assigned(cluster, partition), real.isr(cluster, partition)
     cluster.kill(1)
     return Order(assigned, isr, real.another(cluster, partition, 1))
@@ -113,7 +114,7 @@ def accepted(cluster: Cluster, setting: str) -> bool:
     """Whether a topic may be created with a setting of that name."""
     wanted = NewTopic("named", 1, 1, config={setting: "true"})
     try:
-        cluster.admin.create_topics([wanted], validate_only=True)["named"].result(real.PATIENCE)
+        cluster.admin.create_topics([wanted], validate_only=True)["named"].result(PATIENCE)
     except KafkaException:
         return False
     return True
@@ -183,10 +184,10 @@ def group_leader_moves(cluster: Cluster) -> bool:
         stable = group and group.state == "Stable" and len(group.members) == count
         return group if stable else None
 
-    group = real.until(lambda: settled(2))
+    group = until("a group of two", lambda: settled(2))
     former = group.members[group.leader].client
     members.pop(former).close()
-    group = real.until(lambda: settled(1))
+    group = until("a group of one", lambda: settled(1))
     (latter,) = members
     members[latter].close()
     return bool(group.members[group.leader].client == latter)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -44,11 +45,11 @@ def sleep(cluster: Cluster, partition: TopicPartition) -> Sleep:
     cluster.pause(sleeper)
     began = time.monotonic()
     real.write(cluster, partition, ["while it sleeps"], acks="1")
-    real.until(lambda: sleeper not in real.isr(cluster, partition))
+    until("the sleeper out of the ISR", lambda: sleeper not in real.isr(cluster, partition))
     took, during = time.monotonic() - began, real.isr(cluster, partition)
     real.write(cluster, partition, ["without it"])
     cluster.resume(sleeper)
-    real.until(lambda: sleeper in real.isr(cluster, partition))
+    until("the sleeper in the ISR again", lambda: sleeper in real.isr(cluster, partition))
     after = real.isr(cluster, partition)
     recorder.stop()
     isr = [tuple(sorted(it)) for it in (before, during, after)]

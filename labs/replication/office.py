@@ -6,6 +6,7 @@
 
 from typing import NamedTuple
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -39,7 +40,7 @@ def failover(cluster: Cluster) -> Failover:
         cluster.kill(dead)
         still = client.get(znodes.CONTROLLER)[1]
     held = node.ephemeralOwner == still.ephemeralOwner != 0
-    following = real.until(lambda: _other(cluster, dead))
+    following = until("another controller", lambda: _other(cluster, dead))
     after = epoch(cluster)
     cluster.stop_broker(following)
     owner = real.controller(cluster)
@@ -78,14 +79,18 @@ def zombie(cluster: Cluster) -> Zombie:
     """The controller sleeps for longer than its session; then an order of its time is given."""
     asleep, old = real.controller(cluster), epoch(cluster)
     cluster.pause(asleep)
-    awake = real.until(lambda: _other(cluster, asleep))
+    awake = until("another controller", lambda: _other(cluster, asleep))
     new = epoch(cluster)
     listener = next(it for it in cluster.brokers if it not in (asleep, awake))
-    real.until(lambda: cluster.state().brokers[listener].controller_epoch == new)
+
+    def heard() -> int:
+        return cluster.state().brokers[listener].controller_epoch
+
+    until("a broker that heard of it", lambda: heard() == new)
     refused = asking.order(cluster, listener, asleep, old)
     before = real.tail(cluster)
     cluster.resume(asleep)
-    real.until(lambda: not cluster.state().brokers[asleep].active)
+    until("a controller that steps down", lambda: not cluster.state().brokers[asleep].active)
     real.mend(cluster)
     told = [it for it in cluster.events(before) if it.kind == "controller.resigned"]
     believers = sum(it.active for it in cluster.state().brokers.values())

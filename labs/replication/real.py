@@ -11,25 +11,22 @@ Invariant: each experiment takes a cluster that is whole, and a topic that nobod
 """
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from lab import PATIENCE, Keeper, dotted, raise_all, until
 
 from engine import Cluster
 from engine import TopicPartition as Place
 from engine.client.admin.values import NewTopic
-from engine.cluster.state import Status
 from engine.cluster.stream import Happened
 from engine.controller import znodes
 from engine.controller.znodes import PartitionState
 from engine.model import TopicPartition
-
-T = TypeVar("T")
 
 SESSION, LAG = 6.0, 3.0  # seconds
 CONFIG = {
@@ -39,34 +36,21 @@ CONFIG = {
     "auto.leader.rebalance.enable": "false",  # who leads changes only when we do something
     "auto.create.topics.enable": "false",
 }
-PATIENCE = 60.0  # seconds; a busy machine takes its time, but not forever
+
+__all__ = ["cluster", "until"]  # what the notebook takes from here, too
 
 QUIET = logging.getLogger("replication.real")  # that a connection ends is no news
 QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 
-_running: list[Cluster] = []
 _numbers = count(1)
-
-
-def cluster() -> Cluster:
-    """The lab's one cluster, whole; a new one if there is none, or if it was stopped."""
-    if not _running or not _running[-1].data.exists():
-        _running[:] = [Cluster(brokers=3, config=CONFIG).start()]
-    mend(_running[-1])
-    return _running[-1]
 
 
 def mend(cluster: Cluster) -> None:
     """Take back every fault; returns when all brokers serve and all replicas are in sync."""
     cluster.heal()
-    for number, broker in cluster.state().brokers.items():
-        if broker.status is Status.PAUSED:
-            cluster.resume(number)
-    for number, broker in cluster.state().brokers.items():
-        if broker.status is Status.DOWN:
-            cluster.restart(number)
-    until(lambda: _whole(cluster))
+    raise_all(cluster)
+    until("all brokers and replicas in sync", lambda: _whole(cluster))
 
 
 def _whole(cluster: Cluster) -> bool:
@@ -83,13 +67,7 @@ def _led(state: Any) -> list[Any]:
     return list(state.partitions.values())
 
 
-def until(condition: Callable[[], T], patience: float = PATIENCE) -> T:
-    """What a condition gives once it holds."""
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"still not so after {patience:.0f} s"
-        time.sleep(0.02)
-    return found
+cluster = Keeper(CONFIG, mend).cluster
 
 
 # -- topics ----------------------------------------------------------------------------------
@@ -101,10 +79,10 @@ def topic(
     """A new topic with a partition for each list of replicas; returns the first of them."""
     wanted = [list(each) for each in replicas or ([1, 2, 3],)]
     title = f"{name}-{next(_numbers)}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    new = NewTopic(title, replica_assignment=wanted, config=settings)
+    new = NewTopic(title, replica_assignment=wanted, config=dotted(config))
     cluster.admin.create_topics([new])[title].result(PATIENCE)
-    until(lambda: all(leads(cluster, TopicPartition(title, n)) for n in range(len(wanted))))
+    places = [TopicPartition(title, number) for number in range(len(wanted))]
+    until(f"leaders for {title}", lambda: all(leads(cluster, each) for each in places))
     return TopicPartition(title, 0)
 
 
@@ -125,8 +103,7 @@ def write(
         if error is None:
             stored.append(message.offset())
 
-    settings = {"acks": "all"} | {key.replace("_", "."): it for key, it in config.items()}
-    with closing(cluster.producer(settings)) as producer:
+    with closing(cluster.producer({"acks": "all"} | dotted(config))) as producer:
         for value in values:
             producer.produce(
                 partition.topic, value, partition=partition.partition, on_delivery=heard
@@ -174,7 +151,7 @@ def get(cluster: Cluster, path: str) -> bytes | None:
 
 def must(cluster: Cluster, path: str) -> bytes:
     """What stands there, once it does."""
-    return until(lambda: get(cluster, path)) or b""
+    return until(f"something at {path}", lambda: get(cluster, path)) or b""
 
 
 def children(cluster: Cluster, path: str) -> list[str]:
@@ -200,12 +177,13 @@ def another(cluster: Cluster, partition: TopicPartition, than: int) -> int:
         leader = state(cluster, partition).leader
         return 0 if leader in (-1, than) else leader
 
-    return until(found)
+    return until(f"another leader of {partition} than broker {than}", found)
 
 
 def out(cluster: Cluster, partition: TopicPartition, replica: int) -> None:
     """Until a replica is not in the ISR."""
-    until(lambda: replica not in isr(cluster, partition))
+    words = f"broker {replica} out of the ISR of {partition}"
+    until(words, lambda: replica not in isr(cluster, partition))
 
 
 def assigned(cluster: Cluster, partition: TopicPartition) -> tuple[int, ...]:

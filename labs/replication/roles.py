@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -44,6 +45,7 @@ class Place(NamedTuple):
 
 def place(cluster: Cluster) -> Place:
     """A thousand records on three brokers; then the leader is killed, and all is read again."""
+    real.mend(cluster)  # the cell may run again: then the last leader is still dead
     partition = real.topic(cluster)
     real.write(cluster, partition, (f"order {n}" for n in range(MESSAGES)))
     logs = {it: log(cluster, it, partition) for it in cluster.brokers}
@@ -117,7 +119,10 @@ def answers(cluster: Cluster) -> Answers:
     leader = real.state(cluster, partition).leader
     real.write(cluster, partition, ["two teas"])
     followers = real.others(cluster, leader)
-    real.until(lambda: all(asking.fetch(cluster, it, partition).values for it in followers))
+    until(
+        "answers of both followers",
+        lambda: all(asking.fetch(cluster, it, partition).values for it in followers),
+    )
     rows, takes, serves, size = (
         [],
         set[int](),
@@ -165,7 +170,10 @@ def pulling(cluster: Cluster) -> Pulling:
     with traced(cluster) as seen:
         real.write(cluster, partition, (f"order {n}" for n in range(100)))
         end = len(log(cluster, leader, partition))
-        real.until(lambda: all(len(log(cluster, it, partition)) == end for it in followers))
+        until(
+            "all three logs as long",
+            lambda: all(len(log(cluster, it, partition)) == end for it in followers),
+        )
     about = [it for it in seen if _is_about(it, partition)]
     role = {None: "the producer", leader: "the leader"} | dict.fromkeys(followers, "a follower")
     asks = {(role[it.data.get("asker")], it.data["api"], role[it.broker]) for it in about}
@@ -193,10 +201,13 @@ def _asleep(cluster: Cluster, partition: TopicPartition, sleeper: int) -> Table:
     cluster.pause(sleeper)
     real.write(cluster, partition, (f"more {n}" for n in range(100)), acks="1")
     full = max(sizes().values())
-    real.until(lambda: {size for it, size in sizes().items() if it != sleeper} == {full})
+    until(
+        "two logs as long",
+        lambda: {size for it, size in sizes().items() if it != sleeper} == {full},
+    )
     during = sizes()
     cluster.resume(sleeper)
-    real.until(lambda: set(sizes().values()) == {full})
+    until("all three logs as long", lambda: set(sizes().values()) == {full})
     after = sizes()
     leader = real.state(cluster, partition).leader
     role = dict.fromkeys(cluster.brokers, "follower, awake") | {leader: "leader"}

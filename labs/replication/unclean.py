@@ -7,6 +7,7 @@ read_back  in simulated time: is what a consumer has read still there after a cr
 from random import Random
 from typing import NamedTuple
 
+from lab import until
 from table import Table
 
 from engine import Cluster
@@ -56,8 +57,8 @@ def choices(cluster: Cluster) -> Choices:
     for member in members:
         cluster.kill(member)
     cluster.restart(lagging, wait=False)
-    real.until(lambda: real.state(cluster, topics[TAKES]).leader == lagging)
-    real.until(lambda: real.state(cluster, topics[WAITS]).leader == -1)
+    until("the unclean leader", lambda: real.state(cluster, topics[TAKES]).leader == lagging)
+    until("no leader", lambda: real.state(cluster, topics[WAITS]).leader == -1)
     leaders = {allowed: real.state(cluster, it).leader for allowed, it in topics.items()}
     mark = real.tail(cluster)
     real.mend(cluster)

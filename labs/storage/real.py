@@ -8,28 +8,28 @@ A broker that falls silent is given up after four seconds (Kafka waits 18), and 
 after every 300 milliseconds (Kafka: 5 minutes), so that nobody waits long.
 """
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+from lab import Keeper, configure, dotted, settings, until
 
 from engine import Cluster
 from engine import TopicPartition as Place
-from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.state import Status
 from engine.model import TopicPartition
 
-T = TypeVar("T")
+__all__ = ["cluster", "configure", "settings", "until"]  # what the notebook takes from here, too
 
 CONFIG = {
     "zookeeper.session.timeout.ms": "4000",
     "log.retention.check.interval.ms": "300",
     "auto.leader.rebalance.enable": "false",
 }
-PATIENCE = 60.0  # seconds; a busy machine takes its time, but not forever
 
-_running: list[Cluster] = []
+cluster = Keeper(CONFIG).cluster
+
 _names: set[str] = set()
 _numbers = count(2)
 
@@ -43,54 +43,14 @@ class Got(NamedTuple):
     key: str
 
 
-def cluster() -> Cluster:
-    """The one that runs, all its brokers up; or a new one."""
-    if not _running or not _running[-1].data.exists():
-        _running[:] = [Cluster(brokers=3, config=CONFIG).start()]
-        _names.clear()
-    for number, broker in _running[-1].state().brokers.items():
-        if broker.status is Status.PAUSED:
-            _running[-1].resume(number)
-        if broker.status is Status.DOWN:
-            _running[-1].restart(number)
-    return _running[-1]
-
-
-def until(what: str, look: Callable[[], T]) -> T:
-    """What `look` finds, as soon as that is something; otherwise it is told what was missing."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {PATIENCE:.0f} seconds; run this cell again")
-        time.sleep(0.03)
-    return found
-
-
 def topic(
     cluster: Cluster, name: str, partitions: int = 1, replicas: int = 1, **config: Any
 ) -> str:
     """A new topic. A cell that runs again gets another one: orders, orders-2, orders-3."""
     chosen = name if name not in _names else f"{name}-{next(_numbers)}"
     _names.add(chosen)
-    settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-    cluster.admin.create_topic(chosen, partitions, replicas, settings)
+    cluster.admin.create_topic(chosen, partitions, replicas, dotted(config))
     return chosen
-
-
-def configure(cluster: Cluster, topic: str, **config: Any) -> None:
-    """Set some of a topic's settings; it is refused with the broker's own words."""
-    changes = [
-        ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
-        for name, value in config.items()
-    ]
-    resource = ConfigResource("topic", topic, incremental_configs=changes)
-    cluster.admin.incremental_alter_configs([resource])[resource].result()
-
-
-def settings(cluster: Cluster, topic: str) -> Mapping[str, str]:
-    resource = ConfigResource("topic", topic)
-    found = cluster.admin.describe_configs([resource])[resource].result()
-    return {name: entry.value or "" for name, entry in found.items()}
 
 
 def send(cluster: Cluster, topic: str, values: Iterable[str], **more: Any) -> int:

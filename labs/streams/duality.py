@@ -8,11 +8,12 @@ changes   Mei 20    Tom 20    Mei 16  ...           └──┘  replay, also o
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lab import configure, until
 from table import Table
 
 from engine import Cluster
 from streams import house, stand
-from streams.stand import Record, until
+from streams.stand import Record
 from streams.unbounded import Cases
 
 Balances = dict[str, int]
@@ -166,7 +167,7 @@ def compacted(cluster: Cluster) -> Compacted:
             half = dict(table)
     stand.send(cluster, topic, [(guest, str(value)) for guest, value in events])
     every = stand.read(cluster, topic)
-    stand.configure(cluster, topic, **stand.COMPACTED)
+    configure(cluster, topic, **stand.COMPACTED)
     left = until("the cleaner", lambda: _cleaned(cluster, topic))
     tables = [dict(sorted(table.items())), folded(every), folded(left)]
     halfway = folded(every[: UPDATES // 2]) == dict(sorted(half.items()))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from lab import configure, settings, until
 from table import Table
 
 from engine import Cluster
@@ -68,7 +69,7 @@ class Looks:
         return lacking(self._seen)
 
     def _policy(self) -> str:
-        return stand.settings(self._cluster, SEATS)["cleanup.policy"]
+        return settings(self._cluster, SEATS)["cleanup.policy"]
 
 
 def lacking(records: Iterable[Record]) -> str:
@@ -150,8 +151,8 @@ def restore(cluster: Cluster, fold: Code) -> Restored:
     stand.send(cluster, topic, [*events, *gone])
     truth = {key: int(value) for key, value in dict(events).items() if key != "Mei"}
     every = stand.read(cluster, topic)
-    stand.configure(cluster, topic, **stand.COMPACTED)
-    few = stand.until("the cleaner", lambda: _fewer(cluster, topic, len(every) // 2))
+    configure(cluster, topic, **stand.COMPACTED)
+    few = until("the cleaner", lambda: _fewer(cluster, topic, len(every) // 2))
     rows: list[tuple[str, object, object]] = []
     for name, records in {"every change": every, "compacted": few}.items():
         changes = [(it.key, None if it.value is None else int(it.value)) for it in records]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import until
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from table import Table
@@ -16,7 +17,6 @@ from table import Table
 from engine import Cluster
 from streams import house, pipes, stand
 from streams.crew import Crew
-from streams.stand import until
 from streams.unbounded import Cases
 
 Counts = dict[str, int]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from lab import until
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from table import Table
@@ -23,7 +24,7 @@ from engine.streams.windows import join
 from streams import house, pipes, stand
 from streams.crew import Crew
 from streams.loop import large
-from streams.stand import Record, until
+from streams.stand import Record
 from streams.unbounded import Cases
 
 # -- a stream and a table --------------------------------------------------------------------

@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lab import until
 from table import Table
 
 from engine import Cluster
 from streams import house, stand
-from streams.stand import until
 from streams.unbounded import Cases
 
 ORDERS = 60

@@ -16,6 +16,7 @@ from statistics import median
 from typing import NamedTuple, Protocol
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
+from lab import until
 from table import Table
 
 from engine import Cluster, TopicPartition
@@ -23,7 +24,6 @@ from engine.cluster.child import Child
 from engine.cluster.scratch import Scratch
 from streams import house, server, stand, times
 from streams.crew import launch
-from streams.stand import until
 from streams.unbounded import Cases
 
 EVENTS = 1500

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from lab import configure, until
 from table import Table
 
 from engine import Cluster
 from streams import house, stand
 from streams.crew import Crew
 from streams.duality import folded
-from streams.stand import until
 from streams.unbounded import Cases
 
 HALF = 600  # updates before the kill, and after it
@@ -75,7 +75,7 @@ def killed(cluster: Cluster) -> Killed:
         for name in cards:
             stand.wait_for(cluster, counts[name], LATE)
             crew.kill(name)
-        stand.configure(cluster, counts["compacted"], **stand.COMPACTED)
+        configure(cluster, counts["compacted"], **stand.COMPACTED)
         until("the cleaner", lambda: len(stand.read(cluster, counts["compacted"])) < LATE / 2)
         for name, topic in cards.items():
             stand.send(cluster, topic, house.pairs(events[HALF:]))

@@ -9,19 +9,16 @@ Groups may miss a member sooner here than Kafka allows by default, and the clean
 all the time, so that nobody waits long.
 """
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+from lab import Keeper, dotted, until
 
 from engine import Cluster, Consumer, TopicPartition
-from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.client.values import KafkaError, Message
-from engine.cluster.state import Status
 from engine.model import TopicPartition as Partition
 from widgets import Ledger
-
-T = TypeVar("T")
 
 CONFIG = {
     "group.min.session.timeout.ms": "500",
@@ -35,12 +32,10 @@ COMPACTED: dict[str, Any] = {  # small segments, as the cleaner leaves the last 
     "min_cleanable_dirty_ratio": 0.01,
 }
 WRITER = {"acks": "all", "linger.ms": "5", "batch.size": "2000"}  # a batch fits into a segment
-PATIENCE = 60.0  # seconds; a wait that takes as long has failed
-LOOK = 0.03  # seconds between two looks
 
 ledger = Ledger("04_streams")
+cluster = Keeper(CONFIG).cluster
 
-_running: list[Cluster] = []
 _numbers = count(1)
 
 
@@ -55,29 +50,6 @@ class Record(NamedTuple):
     at: int  # its time stamp, ms since 1970
 
 
-def cluster() -> Cluster:
-    """The one that runs, all its brokers up; or a new one."""
-    if not (_running and any(_running[0].child(each).alive for each in _running[0].brokers)):
-        _running[:] = [Cluster(brokers=3, config=CONFIG).start()]
-    found = _running[0]
-    for number, broker in found.state().brokers.items():
-        if broker.status is Status.PAUSED:
-            found.resume(number)
-        if broker.status is Status.DOWN:
-            found.restart(number)
-    return found
-
-
-def until(what: str, look: Callable[[], T], patience: float = PATIENCE) -> T:
-    """What `look` finds, as soon as that is something; otherwise it is told what was missing."""
-    deadline = time.monotonic() + patience
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {patience:.0f} seconds; run this cell again")
-        time.sleep(LOOK)
-    return found
-
-
 def fresh(name: str) -> str:
     """A name that was not used yet: a cell that runs again begins with a new group or topic."""
     return f"{name}-{next(_numbers)}"
@@ -86,8 +58,7 @@ def fresh(name: str) -> str:
 def topic(on: Cluster, name: str, partitions: int = 1, replicas: int = 1, **config: Any) -> str:
     """A new topic, each partition led by somebody. Settings are Kafka's, with _ for a dot."""
     name = fresh(name)
-    settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-    on.admin.create_topic(name, partitions, replicas, settings)
+    on.admin.create_topic(name, partitions, replicas, dotted(config))
     places = [Partition(name, number) for number in range(partitions)]
 
     def led() -> bool:
@@ -101,22 +72,6 @@ def topic(on: Cluster, name: str, partitions: int = 1, replicas: int = 1, **conf
 def compacted(on: Cluster, name: str) -> str:
     """A topic that keeps the last record of each key."""
     return topic(on, name, **COMPACTED)
-
-
-def configure(on: Cluster, topic: str, **config: Any) -> None:
-    """Set some of a topic's settings."""
-    changes = [
-        ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
-        for name, value in config.items()
-    ]
-    resource = ConfigResource("topic", topic, incremental_configs=changes)
-    on.admin.incremental_alter_configs([resource])[resource].result()
-
-
-def settings(on: Cluster, topic: str) -> dict[str, str]:
-    resource = ConfigResource("topic", topic)
-    found = on.admin.describe_configs([resource])[resource].result()
-    return {name: entry.value or "" for name, entry in found.items()}
 
 
 def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, str | None]]) -> int:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from lab import until
 from table import Table
 
 from engine import Cluster
 from streams import house, stand
 from streams.crew import Crew
-from streams.stand import until
 from streams.unbounded import Cases
 
 HALF = 150

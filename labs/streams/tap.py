@@ -6,6 +6,7 @@ somebody who orders ──> orders ──> count by tea ──> a table         
 import threading
 from dataclasses import dataclass
 
+from lab import until
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from table import Table
@@ -13,7 +14,6 @@ from table import Table
 from engine import Cluster
 from streams import house, pipes, stand
 from streams.flow import Counts
-from streams.stand import until
 from widgets import StreamView
 
 PAUSE = 0.1  # seconds between two orders

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from lab import until
 from table import Table
 
 from engine import Cluster, Consumer, TopicPartition
 from streams import house, stand
-from streams.stand import Record, until
+from streams.stand import Record
 
 LOOKS = (100, 200, 300)  # records after which we look
 PAUSE = 0.05  # seconds between two rounds of the writer

@@ -13,6 +13,10 @@ import pytest
 from engine.cluster.cluster import Cluster
 from tests.interop.raw import Raw
 
+# Some tests write records of years ago, which retention would take, at its first look: five minutes
+# after the start, and so in the middle of a test.
+KEEPING = {"log.retention.check.interval.ms": "86400000"}
+
 _numbers = count()
 
 # A program, not a package: where there is none there is nothing to be tested. CI installs it.
@@ -21,7 +25,7 @@ collect_ignore = [] if shutil.which("kcat") else ["test_kcat.py"]
 
 @pytest.fixture(scope="session")
 def shared() -> Iterator[Cluster]:
-    with Cluster() as cluster:
+    with Cluster(config=KEEPING) as cluster:
         yield cluster
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-import time
 
 import pytest
 from kazoo.client import KazooClient
@@ -36,6 +35,7 @@ from engine.controller.asks import (
     Stat,
 )
 from engine.zookeeper.client import Session, State, ZookeeperClient
+from tests.interop.watch import until
 
 CLIENT = """
 import sys
@@ -316,7 +316,7 @@ def test_what_is_asked_before_the_end_of_the_session_was_heard_is_refused(server
     async def story(client, events):
         await client.answer([Create("/mine", ephemeral=True)])
         expire(server, client)  # and the loop stands still meanwhile
-        time.sleep(0.5)  # in which kazoo would find a new session, if it were let
+        until(lambda: not client._kazoo.connected)  # kazoo knows, and the loop has not heard
         with pytest.raises(SessionExpiredError):
             await client.answer([Create("/theirs")])
         states = [(await events.get()).state for _ in range(3)]

@@ -15,14 +15,6 @@ from widgets.ledger.ledger import Contradiction
 LAB = LABS / "04_streams.ipynb"
 
 
-def run(reader: Reader, *names: str) -> object:
-    """These cells; the value that the last of them shows."""
-    value = None
-    for name in names:
-        _, value = reader.run(reader.cell(name))
-    return value
-
-
 def saved(reader: Reader, name: str) -> str:
     """What that cell showed when the lab was saved."""
     return str(reader.cell(name).outputs[0].data["text/plain"])
@@ -30,35 +22,35 @@ def saved(reader: Reader, name: str) -> str:
 
 @pytest.mark.timeout(300)
 def test_one_may_begin_in_the_middle_go_back_and_do_it_again(reader: Reader) -> None:
-    run(reader, "middle-cluster", "middle-predict")
+    reader.through("middle-cluster", "middle-predict")
     reader.names["guess"].choose("1 All orders")
-    run(reader, "middle-run")
-    assert "As you predicted: All orders." in repr(run(reader, "middle-outcome"))
-    run(reader, "middle-verdict")
-    assert "Run the cells of C152" in repr(run(reader, "table"))
+    reader.through("middle-run")
+    assert "As you predicted: All orders." in repr(reader.through("middle-outcome"))
+    reader.through("middle-verdict")
+    assert "Run the cells of C152" in repr(reader.through("table"))
 
     cluster = reader.names["cluster"]
-    found = repr(run(reader, "duality-cluster", "sourced-run"))
+    found = repr(reader.through("duality-cluster", "sourced-run"))
     assert reader.names["cluster"] is cluster
-    run(reader, "sourced-verdict", "back-run", "back-verdict")
-    assert repr(run(reader, "sourced-run")) == found
+    reader.through("sourced-verdict", "back-run", "back-verdict")
+    assert repr(reader.through("sourced-run")) == found
 
     cluster.kill(2)  # a learner has played with it; a section's first cell makes it whole
-    run(reader, "database-cluster")
+    reader.through("database-cluster")
     assert {it.status for it in cluster.state().brokers.values()} == {Status.UP}
-    assert repr(run(reader, "replica-run")) == saved(reader, "replica-run")
-    run(reader, "replica-verdict", "broadcast-run", "broadcast-verdict", "replica-verdict")
+    assert repr(reader.through("replica-run")) == saved(reader, "replica-run")
+    reader.through("replica-verdict", "broadcast-run", "broadcast-verdict", "replica-verdict")
 
 
 def test_a_wrong_verdict_in_the_ledger_stops_the_cell(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(reader, "duality-cluster", "back-run")
+    reader.through("duality-cluster", "back-run")
     ledger = reader.names["ledger"]
     planted = replace(ledger.claims["C162"], verdict="holds")
     monkeypatch.setitem(ledger.claims, "C162", planted)
     with pytest.raises(Contradiction, match=r"C162 conditional, and .* says holds"):
-        run(reader, "back-verdict")
+        reader.through("back-verdict")
 
 
 def test_a_wait_in_vain_says_for_what() -> None:
@@ -105,9 +97,9 @@ def with_spark(reader: Reader) -> Iterator[Reader]:
 def test_sections_with_spark_stand_alone_in_any_order(with_spark: Reader) -> None:
     reader = with_spark
     for first, section in (("joins", "enriched"), ("late", "late"), ("joins", "enriched")):
-        value = run(reader, f"{first}-cluster", f"{section}-run")
+        value = reader.through(f"{first}-cluster", f"{section}-run")
         assert repr(value) == saved(reader, f"{section}-run")
-        run(reader, f"{section}-verdict")
+        reader.through(f"{section}-verdict")
     spark = reader.names["spark"]
-    run(reader, "flow-cluster")
+    reader.through("flow-cluster")
     assert reader.names["spark"] is spark

@@ -1,7 +1,7 @@
 """Record batches under search: round trips, damage to the header, damage to the payload."""
 
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -121,34 +121,38 @@ def mutated(payload: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+class Hostile(NamedTuple):
+    """A batch as a hostile client would have it: its CRC is right."""
+
+    whole: bytes
+    chance: random.Random
+    fields: dict[str, int]  # of the header
+
+    def batch(self, codec: Codec) -> bytes:
+        payload = compress(codec, mutated(self.whole[HEADER_SIZE:], self.chance))
+        if self.chance.random() < 0.3:
+            payload = mutated(payload, self.chance)
+        header = Header.parse(self.whole)._replace(attributes=codec, **self.fields)
+        return batches.seal(header, payload)
+
+
+@st.composite
+def hostile(draw: st.DrawFn) -> Hostile:
+    base, last, records = draw(batches_of_records())
+    counts = st.integers(-2, 20) | st.sampled_from([2**31 - 1, -(2**31)])
+    deltas = st.integers(-1, 2**31 - 1)
+    optional = {"count": counts, "last_offset_delta": deltas, "base_timestamp": INT64}
+    fields = draw(st.fixed_dictionaries({}, optional=optional))
+    chance = draw(st.randoms(use_true_random=False))
+    return Hostile(encode(records, base_offset=base, last_offset=last), chance, fields)
+
+
 @pytest.mark.parametrize("codec", list(Codec))
 @settings(max_examples=300)
-@given(
-    drawn=batches_of_records(),
-    chance=st.randoms(use_true_random=False),
-    fields=st.fixed_dictionaries(
-        {},
-        optional={
-            "count": st.integers(-2, 20) | st.sampled_from([2**31 - 1, -(2**31)]),
-            "last_offset_delta": st.integers(-1, 2**31 - 1),
-            "base_timestamp": INT64,
-        },
-    ),
-)
-def test_a_malformed_payload_is_a_kafka_error(
-    codec: Codec,
-    drawn: tuple[int, int, list[Record]],
-    chance: random.Random,
-    fields: dict[str, int],
-) -> None:
-    """The CRC is right, as a hostile client would have it; what comes out can be kept."""
-    base, last, records = drawn
-    whole = encode(records, base_offset=base, last_offset=last)
-    payload = compress(codec, mutated(whole[HEADER_SIZE:], chance))
-    if chance.random() < 0.3:
-        payload = mutated(payload, chance)
-    header = Header.parse(whole)._replace(attributes=codec, **fields)
-    batch = batches.seal(header, payload)
+@given(hostile())
+def test_a_malformed_payload_is_a_kafka_error(codec: Codec, drawn: Hostile) -> None:
+    """What comes out can be kept."""
+    batch = drawn.batch(codec)
     try:
         decoded = decode(batch, limit=1 << 20)
     except KafkaError as error:

@@ -1,0 +1,83 @@
+"""What the labs share: one cluster each that is whole again, waiting with words, topic settings.
+
+    keeper = lab.Keeper({"zookeeper.session.timeout.ms": "4000"})
+    cluster = keeper.cluster()              three brokers: started by whoever asks first, and mended
+                                            for whoever asks after a section that left one dead
+    lab.until("a leader", lambda: ...)      what it finds, or an error that says what was missing
+    lab.configure(cluster, "orders", retention_ms=1000)
+
+Invariant: a cluster that a keeper hands out is running, with all its brokers up.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from engine import Cluster
+from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
+from engine.cluster.state import Status
+
+T = TypeVar("T")
+
+PATIENCE = 60.0  # seconds; a busy machine takes its time, but not forever
+LOOK = 0.03  # seconds between two looks
+
+
+class Keeper:
+    def __init__(self, config: Mapping[str, str], mend: Callable[[Cluster], None] | None = None):
+        """`mend`: what a lab wants besides, before it goes on with a cluster used before."""
+        self.config = config
+        self._mend = mend
+        self._running: Cluster | None = None
+
+    def cluster(self) -> Cluster:
+        """The one that runs, all its brokers up; or a new one, if it was stopped."""
+        if self._running is None or not self._running.data.exists():
+            self._running = Cluster(brokers=3, config=dict(self.config)).start()
+        raise_all(self._running)
+        if self._mend is not None:
+            self._mend(self._running)
+        return self._running
+
+
+def raise_all(cluster: Cluster) -> None:
+    """Those that sleep first: a broker that starts waits for them."""
+    for number, broker in cluster.state().brokers.items():
+        if broker.status is Status.PAUSED:
+            cluster.resume(number)
+    for number, broker in cluster.state().brokers.items():
+        if broker.status is Status.DOWN:
+            cluster.restart(number)
+
+
+def until(what: str, look: Callable[[], T], patience: float = PATIENCE) -> T:
+    """What `look` finds, as soon as that is something; otherwise it is told what was missing."""
+    deadline = time.monotonic() + patience
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {patience:.0f} seconds; run this cell again")
+        time.sleep(LOOK)
+    return found
+
+
+# -- settings of a topic, in which a cell writes _ for a dot -----------------------------------
+
+
+def dotted(config: Mapping[str, Any]) -> dict[str, str]:
+    return {name.replace("_", "."): str(value) for name, value in config.items()}
+
+
+def configure(cluster: Cluster, topic: str, **config: Any) -> None:
+    """Set some of a topic's settings; it is refused with the broker's own words."""
+    changes = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in dotted(config).items()
+    ]
+    resource = ConfigResource("topic", topic, incremental_configs=changes)
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
+
+
+def settings(cluster: Cluster, topic: str) -> dict[str, str]:
+    resource = ConfigResource("topic", topic)
+    found = cluster.admin.describe_configs([resource])[resource].result()
+    return {name: entry.value or "" for name, entry in found.items()}
