@@ -4,8 +4,10 @@
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SITE   := $(VENV)/.site
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
+GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(wildcard labs/*.ipynb)
 ARGS   ?=
 
@@ -17,10 +19,10 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long streams check browser bench storm chaos lock clean
+.PHONY: help setup lab test long order streams check browser site bench storm chaos rehearse student answers classroom docs lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
 	@echo "ARGS=... is passed on: make test ARGS='-k index', make lab ARGS=--no-browser"
 
 setup: $(READY) ## make .venv with the locked dependencies (Python 3.11 to 3.13, or PYTHON=...)
@@ -35,6 +37,9 @@ test: $(READY) ## run the tests that need no browser, and every lab
 long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
 	$(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/browser tests $(ARGS)
 
+order: $(READY) ## the labs' cells twice, shuffled, interrupted: half an hour, or ARGS='-k 03'
+	$(BIN)/pytest tests/labs/orders.py $(ARGS)
+
 streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers
 	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
 
@@ -44,8 +49,11 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
-browser: $(READY) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
+browser: $(READY) $(SITE) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
 	$(BIN)/pytest -n 2 --dist loadscope tests/browser $(ARGS)
+
+site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, labs, docs
+	PYTHONPATH=labs $(BIN)/python docs/site/build.py $(ARGS)
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)
@@ -56,13 +64,35 @@ storm: $(READY) ## try to break a simulated cluster for an hour, or ARGS='--minu
 chaos: $(READY) ## kill, pause and cut a real cluster for ten minutes, or ARGS='--seconds 3600'
 	$(BIN)/python -m engine chaos --seconds 600 $(ARGS)
 
+docs: $(READY) ## draw docs/diagrams from the code, and point the pages to its lines, anew
+	$(BIN)/python -m widgets.diagram docs/diagrams
+	$(BIN)/python -m tests.docs.lines
+
+student: $(READY) ## the labs for students, into build/student: no answers, no outputs
+	PYTHONPATH=labs $(BIN)/python -m handout student build/student
+
+answers: $(READY) ## the labs for teachers, into build/answers: each exercise solved
+	PYTHONPATH=labs $(BIN)/python -m handout answers build/answers
+
+classroom: $(READY) ## thirty clusters at once on this machine, or ARGS='--students 10'
+	$(BIN)/python -m tests.classroom $(ARGS)
+
+rehearse: $(READY) ## make Binder's image without Docker, and run the labs within its limits
+	$(BIN)/python -m tests.binder.rehearsal $(ARGS)
+
 clean: ## remove all that these commands made, .venv included
 	rm -rf $(VENV) build *.egg-info
 	find . \( -name __pycache__ -o -name .hypothesis \) -type d -prune -exec rm -rf {} +
 
+# Where no package index answers, pip says that there is no matching distribution.
+ADVISE  = { set +x; } 2>/dev/null; exec >&2; \
+          echo "If pip reaches no package index, name yours, or your proxy:"; \
+          echo "    make setup PIP_INDEX_URL=https://...    make setup HTTPS_PROXY=http://host:port"; \
+          echo "What was installed stays: the next run goes on from there."; exit 1
+
 # PySpark comes as source. It is built with the locked setuptools, not with one fetched unseen:
 # hence two steps, the tools that build before the rest, and no build isolation.
-$(READY): $(LOCKS) pyproject.toml
+$(READY): $(LOCKS) pyproject.toml $(GUIDE)
 	@python='$(PYTHON)'; \
 	$$python -c '$(SUITS)' 2>/dev/null || { \
 	    echo "Broker Lab needs Python 3.11, 3.12 or 3.13, and '$$python' is not one of them"; \
@@ -74,10 +104,15 @@ $(READY): $(LOCKS) pyproject.toml
 	    exit 1; } >&2; \
 	test -x $(BIN)/python || $$python -m venv $(VENV)
 	@echo "Installing the locked dependencies into $(VENV) (some 700 MB, once) ..."
-	$(PIP) install -q --require-hashes -r requirements/build.txt
+	@set -x; $(PIP) install -q --require-hashes -r requirements/build.txt || { $(ADVISE); }
 	@test -t 1 || quiet=-q; set -x; \
 	$(PIP) install $$quiet --require-hashes --no-build-isolation -r requirements/all.txt && \
-	$(PIP) install -q --no-deps --no-build-isolation --editable .
+	$(PIP) install -q --no-deps --no-build-isolation --editable . || { $(ADVISE); }
+	@mkdir -p $(VENV)/etc/ipython && cp $(GUIDE) $(VENV)/etc/ipython
+	@touch $@
+
+$(SITE): $(READY) requirements/site.txt
+	$(PIP) install -q --require-hashes -r requirements/site.txt
 	@touch $@
 
 # For maintainers; `make lock ARGS=--upgrade` takes newer versions. See CONTRIBUTING.md.

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from engine.cluster import room
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
 from engine.cluster.faults import End, Faults
@@ -127,21 +128,30 @@ class Cluster:
 
     def start(self) -> Self:
         """Returns once every broker is registered and serves, and knows the controller."""
+        need = room.cluster(len(self._nodes), zookeeper=self._server is not None)
         try:
-            if self._server:
-                self._report("starting ZooKeeper")
-                self._server.start()
-            for node in self._nodes.values():
-                self._launch(node)
-            for node in self._nodes.values():
-                self._report(f"starting broker {node.number}")
-                node.await_ready()
-            for node in self._nodes.values():
-                node.await_cluster(set(self._nodes))
-        except BaseException:
+            room.check(need, self.data)
+            with room.refusals(need.what):
+                self._start()
+        except BaseException as error:
+            blamed = self._server.last_words if self._server else ""
             self.stop()
+            if blamed and isinstance(error, KafkaError):
+                raise KafkaError(error.code, blamed) from error
             raise
         return self
+
+    def _start(self) -> None:
+        if self._server:
+            self._report("starting ZooKeeper")
+            self._server.start()
+        for node in self._nodes.values():
+            self._launch(node)
+        for node in self._nodes.values():
+            self._report(f"starting broker {node.number}")
+            node.await_ready()
+        for node in self._nodes.values():
+            node.await_cluster(set(self._nodes))
 
     def stop(self) -> None:
         self._clients.close()

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from engine.client.cluster import ClusterView
 from engine.client.connection import Address
+from engine.cluster import room
 from engine.cluster.child import Child
+from engine.cluster.ports import HOST, port_taken, taken
 from engine.cluster.state import Status
 from engine.cluster.view import Member
-from engine.cluster.zookeeper import HOST
 from engine.errors import ErrorCode, KafkaError
 
 START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
@@ -69,6 +70,10 @@ class Node:
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
         self.release()
+        if self.port and port_taken(self.port):  # a port that it was given, or had before
+            raise KafkaError(
+                ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
+            )
         self.directory.mkdir(parents=True, exist_ok=True)
         self._child = Child(
             [sys.executable, "-m", *self.arguments(zookeeper)],
@@ -98,7 +103,8 @@ class Node:
         if not told:
             raise KafkaError(
                 ErrorCode.broker_not_available,
-                f"broker {self.number} did not start: {self.last_words()}",
+                f"broker {self.number} did not start: {self.last_words()}"
+                f"{room.hint(child.exit_code, child.output())}",
             )
         line = next(line for line in child.output().splitlines() if line.startswith(READY))
         self.port = int(line.rpartition("port=")[2])

@@ -20,6 +20,8 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from engine.errors import ErrorCode, KafkaError
+
 PATIENCE = 10.0  # seconds until we look for ourselves; a terabyte of logs takes longer than that
 
 
@@ -27,7 +29,14 @@ class Scratch:
     """`end` is the descriptor that every process in the directory is to inherit."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="brokerlab-")).resolve()
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="brokerlab-")).resolve()
+        except OSError as error:
+            raise KafkaError(
+                ErrorCode.kafka_storage_error,
+                f"no temporary folder can be made: {error}. "
+                "Set TMPDIR to a folder that you may write to, and start again",
+            ) from error
         reader, self.end = os.pipe()
         self._sweeper = subprocess.Popen(
             ["/bin/sh", "-c", 'cat; cd /; exec rm -rf -- "$0"', str(self.path)],

@@ -25,10 +25,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from engine.cluster import java
+from engine.cluster import java, room
 from engine.cluster.child import Child
+from engine.cluster.ports import HOST, free_port, port_taken, taken
 
-HOST = "127.0.0.1"
 MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 JARS = (
     "zookeeper",
@@ -99,6 +99,13 @@ class Zookeeper:
         assert self._child is not None, "not started"
         return self._child
 
+    @property
+    def last_words(self) -> str:
+        """Why it ended by itself; "" if it runs, or has not begun to."""
+        if self._child is None or self._child.alive:
+            return ""
+        return f"ZooKeeper has ended{_end(self._child)}"
+
     def start(self) -> Self:
         """Returns once the server answers."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
@@ -129,7 +136,7 @@ class Zookeeper:
             if self._any_port:
                 self.port = free_port()
             elif port_taken(self.port):
-                raise PortTaken(_taken(self.port))
+                raise PortTaken(taken(self.port))
             try:
                 return self._run()
             except PortTaken:
@@ -152,11 +159,11 @@ class Zookeeper:
         while not self._answers():
             if not self._child.alive:
                 if "java.net.BindException" in self._child.output():
-                    raise PortTaken(_taken(self.port))
-                raise StartError(f"ZooKeeper ended while starting:\n{_end(self._child)}")
+                    raise PortTaken(taken(self.port))
+                raise StartError(f"ZooKeeper ended while starting{_end(self._child)}")
             if time.monotonic() > deadline:
                 waited = f"{START_TIMEOUT:.0f} s"
-                raise StartError(f"no answer from ZooKeeper in {waited}:\n{_end(self._child)}")
+                raise StartError(f"no answer from ZooKeeper in {waited}{_end(self._child)}")
             time.sleep(0.01)
 
     def _answers(self) -> bool:
@@ -189,25 +196,6 @@ def class_path() -> str:
     return ":".join(map(str, found.values()))
 
 
-def free_port() -> int:
-    """One that is free now; only a bind can tell whether it still is later."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def port_taken(port: int) -> bool:
-    with socket.socket() as probe:
-        # As the server itself will bind: a port left behind by closed connections is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return True
-        return False
-
-
 def _lock(path: Path) -> int:
     """Lock a file by a descriptor that the server inherits: it stays locked while either lives."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -223,11 +211,11 @@ def _lock(path: Path) -> int:
             time.sleep(0.05)
 
 
-def _taken(port: int) -> str:
-    return f"port {port} of {HOST} is taken by another program: choose another, or 0 for any"
-
-
 def _end(child: Child) -> str:
-    """The last lines of the log, without the frames of Java's stack traces."""
-    lines = [line for line in child.output().splitlines() if not line.startswith("\tat ")]
-    return "\n".join(lines[-8:])
+    """How it ended: the last lines of the log, without the frames of Java's stack traces."""
+    code, output = child.exit_code, child.output()
+    hint = room.hint(code, output)
+    if hint and code is not None and code < 0:
+        return hint  # whoever is killed writes nothing about it
+    lines = [line for line in output.splitlines() if not line.startswith("\tat ")]
+    return "\n".join([f"{hint} The log ends:" if hint else ":", *lines[-8:]])

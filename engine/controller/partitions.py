@@ -31,10 +31,10 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class State(Enum):
-    NON_EXISTENT = "non-existent"
-    NEW = "new"
-    ONLINE = "online"
-    OFFLINE = "offline"
+    NON_EXISTENT = "non-existent"  # never made, or deleted
+    NEW = "new"  # it has replicas, and no leader yet
+    ONLINE = "online"  # somebody leads
+    OFFLINE = "offline"  # it had a leader, who died, and nobody may follow
 
 
 # To each state, those from which it may be reached.

@@ -33,8 +33,8 @@ UNKNOWN = -1  # an offset that nobody has told yet
 
 class Role(Enum):
     NONE = "none"  # a log, if there is one, and nothing to do with it
-    LEADER = "leader"
-    FOLLOWER = "follower"
+    LEADER = "leader"  # takes what producers send, and knows who is in sync
+    FOLLOWER = "follower"  # fetches from the leader
 
 
 class Order(Enum):
@@ -59,8 +59,8 @@ ROLES: Mapping[tuple[Role, Order], Role] = {  # an order is an order, whatever o
 class Isr(Enum):
     """How the leader stands with ZooKeeper about the in-sync replicas."""
 
-    SETTLED = "settled"
-    PROPOSED = "proposed"
+    SETTLED = "settled"  # both say the same
+    PROPOSED = "proposed"  # a change is on its way there: until then both sets count
     REFUSED = "refused"  # somebody has written there: wait to be told who leads
 
 

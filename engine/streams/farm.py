@@ -20,7 +20,7 @@ from typing import Self
 
 from engine.cluster import java
 from engine.cluster.child import Child, end_all
-from engine.cluster.zookeeper import HOST, free_port
+from engine.cluster.ports import HOST, free_port
 from engine.errors import ErrorCode, KafkaError
 from engine.streams import jvm
 

@@ -13,13 +13,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
 
-from engine.streams.epochs import register, write
+from engine.streams.epochs import Named, register, write
 from engine.streams.parsing import CORRUPT, DELETED, KEY, ORIGIN, is_deleted
 from engine.streams.tables import Keys, alive, names
 
@@ -50,7 +52,10 @@ def to_topic(
     rows = as_records(df, key, value).writeStream.option("checkpointLocation", str(checkpoint))
     if mode == "update":
         register(df.sparkSession)
-        writer = rows.foreachBatch(partial(write, sink, exactly_once))
+        named = Named(df.sparkSession, f"{topic} {uuid4()}") if is_remote() else None
+        writer = rows.foreachBatch(partial(write, sink, exactly_once, named))
+        if named is not None:
+            writer = writer.queryName(named.name)
     else:
         once = str(exactly_once).lower()
         writer = rows.format("kafka-lab").options(**sink, exactlyOnce=once)

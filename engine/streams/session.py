@@ -5,24 +5,29 @@
     SPARK_REMOTE=sc://host:15002          on a server that drives by itself (Spark Connect)
 
 Nothing else changes from one to the other: a pipeline knows of none of this. The workers of a
-cluster need this package installed as this machine has it.
+cluster, or the server, need this package installed as this machine has it. A server's session is
+its own affair: what is set here is what the server lets a session set.
 
 What differs from Spark's own defaults is in `CONFIG`, each line with its reason.
 """
 
 import importlib
 import importlib.util
+import logging
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from engine.cluster import room
 from engine.errors import ErrorCode, KafkaError
 from engine.streams import jvm
 
@@ -47,6 +52,7 @@ CONFIG = {
     f"{STATE}.rocksdb.boundedMemoryUsage": "true",
     f"{STATE}.rocksdb.maxMemoryUsageMB": "64",
 }
+STATIC = frozenset({"spark.sql.catalogImplementation"})  # of all sessions of a JVM
 # Where Spark runs on this machine only, nobody else hears of it.
 NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 JAVA_OPTIONS = (
@@ -75,18 +81,21 @@ def start(
     chosen = settings(name, remote or master, conf)
     if not jvm.running() and not remote.startswith("sc://"):
         tell(f"starting Java for Spark, with a heap of {memory}")
-        jvm.launch(_launching(memory) | chosen)
+        room.check(room.SPARK, Path(tempfile.gettempdir()))
+        with room.refusals(room.SPARK.what):
+            jvm.launch(_launching(memory) | chosen)
     tell(f"starting Spark on {remote or master}")
     builder = SparkSession.builder
     for key, value in chosen.items():
-        if not (remote and key == "spark.app.name"):
-            builder = builder.config(key, value)
+        builder = builder.config(key, value)
     if not remote:
         builder = builder.master(master)
     with _interrupts_kept():
         spark = builder.getOrCreate()
     if not remote:
         spark.sparkContext.setLogLevel("WARN")
+    # Whoever mistypes SQL gets an exception that says all; this one would write it once more.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     _register(spark)
     tell(f"Spark {pyspark.__version__} is ready")
     return spark
@@ -101,7 +110,10 @@ def stop(spark: SparkSession) -> None:
 
 
 def settings(name: str, master: str, conf: Mapping[str, str] = MappingProxyType({})) -> Conf:
-    """What a session is started with."""
+    """What a session is started with; on a server, what a session of its own may choose there."""
+    if master.startswith("sc://"):
+        chosen = {key: value for key, value in CONFIG.items() if key.startswith("spark.sql.")}
+        return {key: value for key, value in chosen.items() if key not in STATIC} | dict(conf)
     near = master.startswith("local") or "127.0.0.1" in master
     return CONFIG | (NEAR if near else {}) | {"spark.app.name": name} | dict(conf)
 

@@ -42,7 +42,7 @@ Messages = list[WriterCommitMessage | None]
 
 def batch_writer(options: Any, schema: StructType) -> DataSourceArrowWriter:
     """Of a DataFrame that ends."""
-    taken = _taken(options, schema)
+    taken = taken_from(options, schema)
     if taken.exactly_once:
         raise bad(
             "exactlyOnce",
@@ -52,11 +52,11 @@ def batch_writer(options: Any, schema: StructType) -> DataSourceArrowWriter:
 
 
 def stream_writer(options: Any, schema: StructType) -> DataSourceStreamArrowWriter:
-    taken = _taken(options, schema)
+    taken = taken_from(options, schema)
     return EpochWriter(taken) if taken.exactly_once else StreamWriter(taken)
 
 
-def _taken(options: Any, schema: StructType) -> WriteOptions:
+def taken_from(options: Any, schema: StructType) -> WriteOptions:
     taken = WriteOptions.of(options)
     check(schema, taken.topic)
     return taken
@@ -91,12 +91,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
 class EpochWriter(DataSourceStreamArrowWriter):
     """Tasks stage, the driver decides and publishes."""
 
-    def __init__(self, options: WriteOptions) -> None:
+    def __init__(self, options: WriteOptions, query: str | None = None) -> None:
         self._options = options
+        self._query = query  # its id, if that is known from elsewhere than from Spark
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         with _view(self._options) as cluster:
-            return stage(Remote(cluster), self._options, iterator)
+            return stage(Remote(cluster), self._options, iterator, self._query)
 
     def commit(self, messages: Messages, batchId: int) -> None:
         reports = [each for each in messages if isinstance(each, Report)]

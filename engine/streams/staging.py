@@ -103,11 +103,13 @@ class Stage:
         self.staged.append((target, Staged(self._place.partition, offset, builder.count)))
 
 
-def stage(remote: Remote, options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Report:
-    """All that a task does."""
+def stage(
+    remote: Remote, options: WriteOptions, batches: Iterable[pa.RecordBatch], query: str | None
+) -> Report:
+    """All that a task does. `query`: its id, where Spark does not tell its tasks."""
     context = TaskContext.get()
     assert context is not None, "rows are staged in a task"
-    query = context.getLocalProperty(QUERY_ID)
+    query = query or context.getLocalProperty(QUERY_ID)
     assert query is not None, "exactly once is for streams"
     work = Stage(remote, options, context.partitionId())
     for batch in batches:

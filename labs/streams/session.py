@@ -7,7 +7,6 @@ It starts in the kernel's own thread, since Spark knows by the thread which sess
 is set, and why, stands in engine/streams/session.py.
 """
 
-import logging
 from typing import TYPE_CHECKING
 
 from widgets.scene import Scene, text
@@ -45,8 +44,6 @@ class Starting(Stage):
     def _start(self) -> "SparkSession":
         from engine.streams import session  # noqa: PLC0415  (only who wants Spark waits for it)
 
-        # Whoever mistypes SQL gets an exception that says all; this one would write it once more.
-        logging.getLogger("SQLQueryContextLogger").disabled = True
         self._told.clear()  # "not started yet"
         try:
             return session.start("04_streams", memory=MEMORY, say=self._say)

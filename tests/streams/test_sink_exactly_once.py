@@ -112,24 +112,25 @@ def test_each_row_is_there_once_wherever_drivers_die(build: Build, cluster: Clus
     assert seen.staged > seen.stored, "what the dead had staged is still there, and not looked at"
 
 
-def test_each_row_is_there_once_with_zombies_dead_workers_and_a_dead_leader(
-    build: Build, cluster: Cluster
-) -> None:
-    pipeline = build(exactlyOnce="true")
-    begin = pipeline.watch.look()
-    with pipeline.life() as life:
-        life.await_sight(lambda: half_published(begin, pipeline.watch.look()))
-        life.kill(workers=False)  # who publishes goes on without a driver
-        with pipeline.life() as heir:
-            before = pipeline.watch.look().staged
-            heir.await_sight(lambda: pipeline.watch.look().staged > before)
-            heir.kill_worker()
-            heir.await_sight(lambda: pipeline.watch.look().published >= 2)
-            cluster.kill(1)
-            heir.await_sight(lambda: pipeline.watch.look().published >= 4)
-            cluster.restart(1)
-            heir.end()
-    assert pipeline.watch.records() == Counter(pipeline.lines)
+class TestAllAtOnce:  # in a class, since pytest-xdist may run that beside the rest
+    def test_each_row_is_there_once_with_zombies_dead_workers_and_a_dead_leader(
+        self, build: Build, cluster: Cluster
+    ) -> None:
+        pipeline = build(exactlyOnce="true")
+        begin = pipeline.watch.look()
+        with pipeline.life() as life:
+            life.await_sight(lambda: half_published(begin, pipeline.watch.look()))
+            life.kill(workers=False)  # who publishes goes on without a driver
+            with pipeline.life() as heir:
+                before = pipeline.watch.look().staged
+                heir.await_sight(lambda: pipeline.watch.look().staged > before)
+                heir.kill_worker()
+                heir.await_sight(lambda: pipeline.watch.look().published >= 2)
+                cluster.kill(1)
+                heir.await_sight(lambda: pipeline.watch.look().published >= 4)
+                cluster.restart(1)
+                heir.end()
+        assert pipeline.watch.records() == Counter(pipeline.lines)
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ Invariant: at no time are two threads in one row; a thread changes its row only 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from engine.cluster.state import ClusterState, GroupState
 from widgets.group.history import History, Round, Spell, place_of
@@ -25,8 +26,7 @@ ROOMY = 28  # rows, all lanes taken together, that have the wide pitch
 MOST_LANES, MOST_THREADS = 12, 60  # that are drawn
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """What was done to a consumer here. The cluster does not know it; it finds out."""
 
     at: int  # ms since 1970
@@ -46,6 +46,8 @@ class Scenery:
     acts: frozenset[str] = frozenset()
     statuses: tuple[tuple[str, str], ...] = ()  # of the consumers that were started here
     marks: tuple[Mark, ...] = ()
+    whole: tuple[int, int] | None = None  # of a run that is over: from when to when it goes
+    floor: float = 0  # the least height of all lanes, so that the clock stands still
 
     @property
     def group(self) -> GroupState | None:
@@ -53,13 +55,15 @@ class Scenery:
 
     @cached_property
     def start(self) -> int:
-        start = self.history.start
+        start = self.whole[0] if self.whole else self.history.start
         return self.now if start is None else min(start, self.now)
 
     @cached_property
     def scale(self) -> Axis:
         """It moves in jumps, so that a picture of a group at rest stands still."""
         width = RIGHT - LEFT
+        if self.whole and not self.span:
+            return axis(*self.whole, False, LEFT, width)
         if not self.span or self.now - self.start < self.span * 1000:
             return axis(self.start, self.now, self.live, LEFT, width)
         span, step = self.span * 1000, self.span * 1000 // 6
@@ -143,7 +147,7 @@ class Rows:
             self.top[lane] = y
             self.height[lane] = max(LEAST, counts[lane] * self.pitch + 14)
             y += self.height[lane] + GAP
-        self.bottom = y if lanes else TOP + LEAST + GAP
+        self.bottom = max(y if lanes else TOP + LEAST + GAP, scenery.floor)
 
     def y(self, spell: Spell) -> float:
         row = self._row[spell.partition, spell.start]

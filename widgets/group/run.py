@@ -1,11 +1,24 @@
-"""A group's run, from its beginning to its end: what a chart is drawn from."""
+"""A group's run: what a chart is drawn from, and of a recording what it was at any moment.
 
+    recording ── events, states ──> Past ── at(12.4 s) ──> Run: all that was known by then
+              └─ track "deeds" ──>       ── marks ───────> who was killed or frozen, and when
+
+What was done to a consumer no cluster knows; who records a run with consumers of a GroupView has
+it told as a track: cluster.record(path, tracks={"deeds": view.news}).
+"""
+
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.cluster.recording import Recording
 from widgets.group.history import History
 from widgets.group.lag import lags
+from widgets.group.plan import Mark
+from widgets.reel import Reel
+
+DEEDS = "deeds"  # the name of the track
+FATES = {"kill": "killed", "freeze": "frozen", "thaw": "reading", "stop": "leaving"}
 
 
 class Run(NamedTuple):
@@ -23,18 +36,58 @@ class Run(NamedTuple):
         return ((self.end if at is None else at) - self.start) / 1000
 
 
+class Past:
+    """A group of a recording; it need not be named if it is the only one."""
+
+    def __init__(self, recording: Recording, group: str = "") -> None:
+        if not group:
+            names = sorted({name for state in recording for name in state.groups})
+            if len(names) != 1:
+                raise ValueError(f"which group? In the recording there are {names or 'none'}")
+            group = names[0]
+        self.group = group
+        self.marks = [Mark(*row) for _, told in recording.track(DEEDS) for row in told]
+        self.whole = recording.start, recording.end
+        self._recording = recording
+        self._events = [it for it in recording.events() if it.kind.startswith("group.")]
+        self._lag: list[tuple[int, int]] = []
+        for state in recording:
+            now = sum(lags(state, state.groups.get(group)).values())
+            if not self._lag or self._lag[-1][1] != now:
+                self._lag.append((state.at, now))
+
+    def at(self, time: int) -> Run:
+        """What was known by then."""
+        history = History(self.group)
+        history.add(it for it in self._events if it.at <= time)
+        history.see(self._recording.at(time).groups.get(self.group), time)
+        known = bisect_right(self._lag, time, key=lambda it: it[0])
+        return Run(history, time, self._lag[:known])
+
+    def done(self, time: int) -> list[Mark]:
+        """What had been done to consumers by then."""
+        return [mark for mark in self.marks if mark.at <= time]
+
+    def turns(self) -> list[int]:
+        """When something was done, and when rebalances began and ended."""
+        start, end = self.whole
+        rounds = self.at(end).history.rounds
+        times = [it.at for it in self.marks] + [it.began for it in rounds]
+        times += [it.ended for it in rounds if it.ended is not None]
+        return sorted({start, end, *(at for at in times if start < at < end)})
+
+
+class Rounds(Reel):
+    """One goes through it from deed to deed and from rebalance to rebalance."""
+
+    def __init__(self, recording: Recording, past: Past) -> None:
+        super().__init__(recording)
+        self._turns = past.turns()
+
+    def moments(self) -> list[int]:
+        return self._turns
+
+
 def read(recording: Recording, group: str = "") -> Run:
-    """A group's run in a recording, which need not be named if it is the only one."""
-    if not group:
-        names = sorted({name for state in recording for name in state.groups})
-        if len(names) != 1:
-            raise ValueError(f"which group? In the recording there are {names or 'none'}")
-        group = names[0]
-    history, lag = History(group), list[tuple[int, int]]()
-    history.add(recording.events())
-    for state in recording:
-        now = sum(lags(state, state.groups.get(group)).values())
-        if not lag or lag[-1][1] != now:
-            lag.append((state.at, now))
-    history.see(recording.at(recording.end).groups.get(group), recording.end)
-    return Run(history, recording.end, lag)
+    """The whole of it."""
+    return Past(recording, group).at(recording.end)

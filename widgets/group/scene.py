@@ -31,7 +31,7 @@ from widgets.scene import (
 )
 
 FOOT = 30  # the clock's
-LINE = 17
+LINE, LEAST = 17, 2  # height of a line of words; so many a run that is over has room for
 CARD = LEFT - 30
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600)  # seconds between two ticks
 DEEDS = {  # glyph, look, words
@@ -63,6 +63,7 @@ def picture(scenery: Scenery) -> Scene:
         *(_card(scenery, rows, lane) for lane in scenery.lanes),
         *_marks(scenery, rows),
         *_clock(scenery, rows),
+        *_head(scenery, rows),
         *_state(scenery),
         *foot,
     ]
@@ -73,7 +74,8 @@ def picture(scenery: Scenery) -> Scene:
         shapes.append(
             text("to read", WIDTH - 40, TOP - 14, "still to read", UP_TO, look="soft"),
         )
-    height = rows.bottom + FOOT + LINE * len(foot) + 14
+    lines = max(len(foot), LEAST if scenery.whole else 0)
+    height = rows.bottom + FOOT + LINE * lines + 14
     title = f"Consumer group {scenery.history.group}, {about(scenery)}"
     return Scene(WIDTH, height, shapes, title=title, says=says)
 
@@ -209,6 +211,25 @@ def _clock(scenery: Scenery, rows: Rows) -> list[Shape]:
     if scenery.live:
         shapes.append(line("now", now, TOP - 6, now, y, look="tick"))
     return shapes
+
+
+def _head(scenery: Scenery, rows: Rows) -> list[Shape]:
+    """Of a run that is over: where we are in it, to be dragged along the clock."""
+    if "seek" not in scenery.acts or scenery.span:
+        return []
+    x, y = scenery.scale.place(scenery.now), rows.bottom + 2
+    clock = f"{(scenery.now - scenery.start) / 1000:.1f} s"
+    acts = Act("back", None, "step back"), Act("forward", None, "step forward")
+    label = f"time: {clock} of {scenery.scale.span / 1000:.1f} s; arrows step"
+    strip = LEFT, y - 12, RIGHT - LEFT, 34
+    return [
+        line("stem", x, TOP - 6, x, y, look="tick"),
+        line("future", LEFT, y, RIGHT, y, look="future"),
+        line("past", LEFT, y, x, y, look="past"),
+        rect("timeline", *strip, look="clear", label=label, acts=acts, drag="seek"),
+        circle("head", x, y, 8, look="handle still"),
+        text("clock", WIDTH - 40, y + 4, clock, UP_TO, look="bold"),
+    ]
 
 
 def _words(scenery: Scenery, rows: Rows, known: dict[str, int]) -> list[Shape]:

@@ -1,7 +1,8 @@
 """GroupView: a consumer group to look at and to disturb.
 
     GroupView(cluster, group="billing", topic="orders")              live: add, kill, freeze
-    GroupView(Recording.load("run.jsonl.gz"), group="billing")       a run that is over
+    GroupView(Recording.load("run.jsonl.gz"), group="billing")       a run that is over: its time
+                                                                     is that of all views
 
 Each consumer that it adds is a process of its own, so a kill is a kill and a frozen one is really
 frozen; they end with the view, the cluster or the kernel. Consumers of others are shown as well,
@@ -14,23 +15,23 @@ Invariant: acts are offered on a live cluster only.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.client.admin.values import NewPartitions
 from engine.client.assignors import ASSIGNORS, find
 from engine.cluster.state import ClusterState
+from engine.cluster.stream import Happened
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
 from widgets.group.crew import Crew
 from widgets.group.history import History
 from widgets.group.lag import lags
-from widgets.group.plan import Mark, Scenery
-from widgets.group.run import Run, read
+from widgets.group.plan import Mark, Rows, Scenery
+from widgets.group.run import FATES, Past, Rounds, Run
 from widgets.group.scene import header, picture
-from widgets.reel import Live, Reel
-from widgets.stage import Stage
+from widgets.playback import TIME, Playback
 from widgets.story import internal
 
 if TYPE_CHECKING:
@@ -39,49 +40,49 @@ if TYPE_CHECKING:
 DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
 WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
 SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
-TICK = 250  # ms; so often a picture moves on though nothing has happened
+TICK, FRAME = 250, 100  # ms; so often a picture moves on though nothing has happened
 NONE: Mapping[str, str] = {}
 
 
-class GroupView(Stage):
-    ACTS: ClassVar[frozenset[str]] = WORK | {"span"}
+class GroupView(Playback):
+    ACTS: ClassVar[frozenset[str]] = TIME | WORK | {"span"}
 
     def __init__(
         self, source: Any, group: str, topic: str = "", config: Mapping[str, str] = NONE
     ) -> None:
         """`config`: Kafka's keys for the consumers that are added."""
         super().__init__(name="Group")
-        self.source, self.group = source, group
-        self.reel: Reel = Live(source) if hasattr(source, "state") else Reel(source)
+        self.group = group
         self.marks: list[Mark] = []
+        self._told = 0  # of them, to a recording
         self.crew: Crew | None = None  # only with the first consumer
         self._topics = [topic] if topic else []
         self._config = config
         self._strategy = find(config.get("partition.assignment.strategy", "range")).name
-        self._span = 60 if self.reel.live else 0
         self._failed: set[str] = set()  # whose failure is told
-        self._drawn: object = None
-        if self.reel.live:
-            self._lag: list[tuple[int, int]] = []
-            self.history = History(group)
-            self.history.add(source.events())
-            self._take(source.state())
-        else:
-            known = read(source, group)
-            self.history, self._lag = known.history, list(known.lag)
-        self.draw()
+        self.history, self._lag = History(group), list[tuple[int, int]]()
+        self._past = None if hasattr(source, "state") else Past(source, group)
+        self._span = 0 if self._past else 60
+        self._floor = 0.0
+        self._open(source)
+
+    def _open(self, source: Any) -> None:
+        super()._open(source)
+        if self._past:
+            self.reel = Rounds(source, self._past)
+            # What the picture is at its end, it has room for from the beginning.
+            self._floor = Rows(self.scenery()).bottom
+            self.draw()
 
     # -- looking -------------------------------------------------------------------------
 
+    def hear(self, events: Sequence[Happened]) -> None:
+        self.history.add(events)
+
     def look(self) -> bool:
-        news = self.reel.ask()
+        more = super().look()
         with self.lock:
-            more = self.reel.take(news)
-            if news is not None:
-                self.history.add(news.events)
-                self._take(news.state)
-                self._tell_failures()
-            self.draw()
+            self._tell_failures()
         if not more:
             self._dismiss()  # the cluster is over
         return more
@@ -104,26 +105,47 @@ class GroupView(Stage):
         return self.crew.statuses() if self.crew else {}
 
     def scenery(self) -> Scenery:
-        live = self.reel.live
-        able = {"span"} | (WORK if live and hasattr(self.source, "bootstrap") else set())
+        """Of now, or of where the head is."""
+        if self._past:
+            return self._seen(self._past)
+        state = self.reel.at(self.reel.end)
+        self._take(state)
         return Scenery(
             self.history,
-            self.reel.at(self.reel.end),
+            state,
             self.reel.end,
-            live,
+            True,
             self._span,
-            frozenset(able),
+            (WORK if hasattr(self.source, "bootstrap") else frozenset()) | {"span"},
             tuple(self.statuses().items()),
             tuple(self.marks),
         )
 
+    def _seen(self, past: Past) -> Scenery:
+        at = self.reel.end if self.head is None else self.head
+        marks = past.done(at)
+        return Scenery(
+            past.at(at).history,
+            self.reel.at(at),
+            at,
+            False,
+            self._span,
+            TIME | {"span"},
+            tuple({mark.lane: FATES[mark.deed] for mark in marks}.items()),
+            tuple(marks),
+            past.whole,
+            self._floor,
+        )
+
     def draw(self) -> None:
-        """A picture of now, if it is another one than that which is shown."""
+        """A picture of the moment, if it is another one than that which is shown."""
         with self.lock:
             scenery = self.scenery()
+            tick = TICK if scenery.live else FRAME
             what = (
-                *(id(scenery.state), scenery.now // TICK, scenery.span, scenery.statuses),
-                *(scenery.marks, self._strategy, tuple(self._topics), len(self.history.rounds)),
+                *(id(scenery.state), scenery.now // tick, scenery.span, scenery.statuses),
+                *(scenery.marks, self._strategy, tuple(self._topics), self.head is None),
+                *(len(scenery.history.rounds), self.speed, self._slow, self._floor),
             )
             if what != self._drawn:
                 self._drawn = what
@@ -142,12 +164,18 @@ class GroupView(Stage):
             if len(others) > 1:
                 found.append(controls.choice("subscribe", "read also", others))
         found.append(controls.choice("span", "last", SPANS, str(self._span)))
-        return found
+        return [*found, *self._buttons()] if self._past else found
 
     def _others(self, state: ClusterState) -> list[str]:
         """Topics that one could read as well."""
         names = {partition.topic for partition in state.partitions}
         return sorted(it for it in names - set(self._topics) if not internal(it))
+
+    def news(self) -> list[Mark] | None:
+        """What was done to consumers here since the last call: a track for a recording."""
+        with self.lock:
+            new, self._told = self.marks[self._told :], len(self.marks)
+        return new or None
 
     # -- acts ----------------------------------------------------------------------------
 
@@ -240,6 +268,8 @@ class GroupView(Stage):
     def run(self) -> Run:
         """All that is known up to now."""
         with self.lock:
+            if self._past:
+                return self._past.at(self.reel.end)
             return Run(self.history, self.reel.end, list(self._lag))
 
     def figure(self) -> "Figure":

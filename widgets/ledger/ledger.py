@@ -125,7 +125,9 @@ def _contradiction(finding: Finding) -> str:
     return (
         f"This run finds {finding.claim.id} {finding.verdict}, and labs/claims.json says "
         f"{finding.claim.verdict}: {finding.claim.why}\n{finding}\n"
-        "Mend the experiment or, with a reason, the verdict."
+        "Was a cell of this section run twice, or before its turn? Then run the section once more, "
+        "from its heading. If it says so again, the experiment is to be mended or, with a reason, "
+        "the verdict."
     )
 
 

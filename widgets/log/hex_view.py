@@ -52,6 +52,7 @@ class HexView(Stage):
         self.clock = time.monotonic
         self.page: Page | None = None  # what is shown; None: nothing was opened yet
         self.chosen: int | None = None  # the first byte of the field that is explained
+        self._sought = 0  # the byte that was asked for: at another moment the file may be shorter
         self._due = 0.0
         self._place: Place | None = None  # of a partition
         self.gone = GONE  # what is said when the file is not there
@@ -83,7 +84,7 @@ class HexView(Stage):
             reason = f"{path.name} is gone: retention or compaction took it"
             raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
         with self.lock:
-            self.page = page
+            self.page, self._sought = page, position
             self._draw()
 
     def look(self) -> bool:
@@ -98,7 +99,7 @@ class HexView(Stage):
             self.trouble = self.gone
             return False
         if seen != (page.size, page.data):
-            self.turn_to(page.path, page.position)
+            self.turn_to(page.path, self._sought)
         return True
 
     def again(self) -> bool:
@@ -106,7 +107,7 @@ class HexView(Stage):
         if self.page is None:
             return True
         try:
-            page = hex_page.read(self.page.path, self.page.position)
+            page = hex_page.read(self.page.path, self._sought)
         except FileNotFoundError:
             self.trouble = self.gone
             return False

@@ -1,0 +1,64 @@
+"""Ports of this machine: a free one, and who has one that is taken.
+
+Everything here listens on loopback. A port is taken if it cannot be bound as our servers bind it;
+who has it is told by Linux alone, in /proc, and of other people's processes only to root:
+
+    /proc/net/tcp          0100007F:2384 ... 0A ... 48213     listens on 9092: socket 48213
+    /proc/4711/fd/5     -> socket:[48213]                     process 4711 has that socket
+"""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+HOST = "127.0.0.1"
+LISTENS = "0A"  # TCP_LISTEN
+PROC = Path("/proc")
+
+
+def free_port() -> int:
+    """One that is free now; only a bind can tell whether it still is later."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the server itself will bind: a port left behind by closed connections is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+        return False
+
+
+def taken(port: int) -> str:
+    """What to say of it."""
+    holder = next(_holders(port), "another program")
+    return f"port {port} of {HOST} is taken by {holder}: choose another, or 0 for any"
+
+
+def _holders(port: int) -> Iterator[str]:
+    """Processes that listen there: `python (process 4711)`."""
+    links = {f"socket:[{each}]" for each in _sockets(port)}
+    for process in PROC.glob("[0-9]*") if links else ():
+        try:
+            if any(str(each.readlink()) in links for each in (process / "fd").iterdir()):
+                yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
+        except OSError:
+            continue  # somebody else's, or it has ended meanwhile
+
+
+def _sockets(port: int) -> Iterator[str]:
+    for table in (PROC / "net/tcp", PROC / "net/tcp6"):
+        try:
+            _, *lines = table.read_text().splitlines()
+        except OSError:  # not on Linux
+            continue
+        for line in lines:
+            _, local, _, state, *more = line.split()
+            if state == LISTENS and int(local.rpartition(":")[2], 16) == port:
+                yield more[5]

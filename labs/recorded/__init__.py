@@ -1,0 +1,137 @@
+"""Three runs of a real cluster, kept in files: to be watched without one.
+
+    from recorded import RUNS, view
+
+    view("failover")                 a ClusterView: drag the head, or press play
+    view("storm", "GroupView")       the same with another view, of those in RUNS["storm"].views
+    load("unclean")                  the Recording itself, for Python
+
+    NAME.py  ── python -m recorded.record NAME ──>  NAME.jsonl.gz  ── load ──>  any widget
+    what is to happen, in ten lines      a real cluster, half a minute
+
+Nothing is started to watch one: on a phone's page, on GitHub, on a projector without a network.
+
+Invariant: a recording holds nothing of the machine on which it was made.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import widgets
+from engine.cluster.recording import Recording
+
+if TYPE_CHECKING:
+    from widgets.stage import Stage
+
+HERE = Path(__file__).parent
+ALL = ("ClusterView", "ReplicaView", "WireView", "ZooKeeperTree", "SegmentView", "HexView")
+
+
+class Run(NamedTuple):
+    title: str
+    words: str  # what to see
+    topic: str
+    partition: int  # the one that is looked at closely
+    group: str  # of consumers; "": there is none
+    views: tuple[str, ...]  # which have something to show
+
+
+RUNS = {
+    "failover": Run(
+        "A failover",
+        "The leader is killed while a producer writes with acks=all. Until its session with "
+        "ZooKeeper runs out nobody is leader; then a follower leads, and no record is lost. The "
+        "killed one comes back, catches up, and is in sync again.",
+        "orders",
+        0,
+        "billing",
+        ALL,
+    ),
+    "unclean": Run(
+        "An unclean election",
+        "The follower dies, and only the leader is in sync. Then the leader dies, too, and the "
+        "follower comes back first. With unclean.leader.election.enable=true it leads, without "
+        "the records that it never saw; when the old leader returns it cuts them off its log.",
+        "orders",
+        0,
+        "",
+        ALL,
+    ),
+    "storm": Run(
+        "A rebalance storm",
+        "Consumers come and leave, one is frozen and one is killed. With an eager strategy each "
+        "of these changes makes all others stop reading, and what a frozen or dead one had "
+        "nobody reads until its session runs out.",
+        "orders",
+        0,
+        "billing",
+        ("GroupView", "ClusterView", "ReplicaView", "WireView"),
+    ),
+}
+
+
+def path(name: str) -> Path:
+    """Of the file."""
+    if name not in RUNS:
+        raise KeyError(f"there is no run {name!r}: there are {', '.join(RUNS)}")
+    return HERE / f"{name}.jsonl.gz"
+
+
+def load(name: str) -> Recording:
+    return Recording.load(path(name))
+
+
+def view(name: str, kind: str = "") -> "Stage":
+    """A widget on a recording; by default the first that its run names."""
+    recording, run = load(name), RUNS[name]
+    kind = kind or run.views[0]
+    if kind not in MAKERS:
+        raise KeyError(f"there is no view {kind!r} of a recording: there are {', '.join(MAKERS)}")
+    return MAKERS[kind](recording, run)
+
+
+def turn(view: Any, share: float) -> None:
+    """Any of these views, at another time of its run: 0 is its beginning and 1 its end."""
+    for control in view.controls:
+        if control["act"] == "moment":
+            view.do("moment", round(share * control["most"]))
+            return
+    view.do("seek", share)
+
+
+def _first_leader(recording: Recording, run: Run) -> int:
+    """To whose files most happens."""
+    elected = (it.data for it in recording.events() if it.kind == "leader.elected")
+    return next(int(it["leader"]) for it in elected if _is(it, run))
+
+
+def _cut(recording: Recording, run: Run) -> int:
+    """Where a log was cut off and written anew; 0: nowhere."""
+    cuts = (it.data for it in recording.events() if it.kind == "log.truncated")
+    return next((int(it["end_offset"]) for it in cuts if _is(it, run)), 0)
+
+
+def _is(told: Mapping[str, Any], run: Run) -> bool:
+    return (told["topic"], told["partition"]) == (run.topic, run.partition)
+
+
+def _segment(recording: Recording, run: Run) -> "Stage":
+    place = run.topic, run.partition
+    return widgets.SegmentView(recording, *place, broker=_first_leader(recording, run))
+
+
+def _hex(recording: Recording, run: Run) -> "Stage":
+    broker, offset = _first_leader(recording, run), _cut(recording, run)
+    return widgets.HexView(recording, run.topic, run.partition, broker=broker, offset=offset)
+
+
+MAKERS: dict[str, Callable[[Recording, Run], "Stage"]] = {
+    "ClusterView": lambda recording, run: widgets.ClusterView(recording),
+    "ReplicaView": lambda recording, run: widgets.ReplicaView(recording, run.topic, run.partition),
+    "GroupView": lambda recording, run: widgets.GroupView(recording, run.group),
+    "WireView": lambda recording, run: widgets.WireView(recording),
+    "ZooKeeperTree": lambda recording, run: widgets.ZooKeeperTree(recording),
+    "SegmentView": _segment,
+    "HexView": _hex,
+}
