@@ -123,12 +123,11 @@ class Stage(anywidget.AnyWidget):
             self.do(str(content["act"]), *([content["on"]] if "on" in content else NONE))
 
     def _try(self, work: Callable[..., object], *facts: Any) -> None:
+        self.trouble = ""  # before, not after: what is done later may have failed already
         try:
             work(*facts)
         except Exception as error:  # told where the learner looks
             self.trouble = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-        else:
-            self.trouble = ""
         self.refresh()
 
     def _watched(self, view: str, on: bool) -> None:

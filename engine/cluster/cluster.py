@@ -360,6 +360,11 @@ class Cluster:
         return self._nodes[broker]
 
     def _launch(self, node: Node) -> None:
+        if self._scratch and not self.data.exists():
+            raise KafkaError(
+                ErrorCode.broker_not_available,
+                "this cluster has ended, and its files have gone with it: make a new one",
+            )
         node.launch(self.zookeeper, self._faults.environment(node.number), self._keep)
         self._observer.note("broker.started", broker=node.number, pid=node.child.pid)
 

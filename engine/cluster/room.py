@@ -28,6 +28,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 from engine.errors import ErrorCode, KafkaError
@@ -35,6 +36,7 @@ from engine.errors import ErrorCode, KafkaError
 MB = 1_000_000
 ROOT = Path("/")
 LOG = logging.getLogger(__name__)
+WIDTH = 88  # letters in a line; a notebook would break stderr in the middle of a word
 
 ADVICE = (
     "Shut down the kernels that you are done with (JupyterLab's left side bar lists them, under "
@@ -97,7 +99,7 @@ def check(need: Need, place: Path, room: Room | None = None) -> None:
     if words := refusal(room, need, place):
         raise KafkaError(ErrorCode.broker_not_available, words)
     if words := warning(room, need):
-        LOG.warning(words)
+        LOG.warning(fill(words, WIDTH))
 
 
 # -- what it means ---------------------------------------------------------------------------

@@ -56,7 +56,11 @@ class Last(StatefulProcessor):
 
 def kept(df: DataFrame, key: Keys = KEY, forget_ms: int | None = None) -> DataFrame:
     """As `latest`, but a deleted key leaves the state, and so does one that is not heard of for
-    `forget_ms` (of which nobody is told: the changes have no record of it)."""
+    `forget_ms` (of which nobody is told: the changes have no record of it).
+
+    To look at the clock Spark runs a batch even if there is nothing to read, one after the other.
+    With `forget_ms`, give the query an `every`; and with `available_now` it would never end.
+    """
     keys = names(key)
     marked = keyed(df, keys).withColumn(DELETED, is_deleted(df))
     columns = [name for name in marked.columns if name not in (*keys, *ORIGIN, DELETED)]

@@ -77,7 +77,10 @@ def read(cluster: Cluster, topic: str, number: int, start: int = 0) -> list[Got]
 
 def take(consumer: Any, number: int) -> list[Got]:
     found: list[Got] = []
-    until(f"{number} messages", lambda: len(_more(consumer, found, number)) >= number)
+    until(
+        f"{number} messages",
+        lambda: len(found) >= number or len(_more(consumer, found, number)) >= number,
+    )
     return found
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -99,10 +98,8 @@ def wait_until_it_answers(child: subprocess.Popen[bytes], path: Path, home: Path
 
 
 def darken(page: Page) -> None:
-    """Choose JupyterLab's dark theme, by its menu. The next page begins with the light one."""
-    page.get_by_role("menuitem", name="Settings", exact=True).click()
-    for item in ("^Theme$", "^JupyterLab Dark$"):
-        page.locator(".lm-Menu-itemLabel", has_text=re.compile(item)).click()
+    """The system goes dark, and JupyterLab with it. The next page begins with the light one."""
+    page.emulate_media(color_scheme="dark")
     expect(page.locator("body")).to_have_attribute("data-jp-theme-light", "false")
 
 

@@ -8,7 +8,8 @@ from pyspark.sql import functions as f
 
 from engine.errors import KafkaError
 from engine.streams import kept, parsing, queries, state, tables
-from tests.streams.table_stories import finished, folder, put, rows, shows
+from tests.interop.watch import until
+from tests.streams.table_stories import SLOW, finished, folder, put, rows, shows
 
 ORDER = "item STRING, price INT"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -154,6 +155,26 @@ def test_what_is_kept_is_forgotten_with_its_tombstone(spark, cluster, new_topic,
     assert run().lastProgress["stateOperators"][0]["numRowsTotal"] == 1
     rebuilt = tables.from_changelog(spark, cluster.bootstrap, changes, ORDER)
     assert rows(rebuilt) == [("ann", "cake", 5)]
+
+
+def test_what_is_kept_is_forgotten_with_time(spark, cluster, new_topic, tmp_path):
+    source, changes = new_topic(1), new_topic(1)
+    orders = parsing.stream(spark, cluster.bootstrap, source, ORDER).drop("_corrupt")
+    table = kept.kept(orders, forget_ms=3_000)
+    place = folder(tmp_path, "forgotten")
+    query = queries.to_topic(table, cluster.bootstrap, changes, checkpoint=place, every="1 second")
+
+    def state():
+        told = query.lastProgress
+        return told["stateOperators"][0]["numRowsTotal"] if told else 0
+
+    put(cluster, source, ("ann", order("tea", 3)), ("bob", order("tea", 3)))
+    until(lambda: state() > 0 or query.exception(), SLOW)
+    until(lambda: state() == 0 or query.exception(), SLOW)
+    assert query.exception() is None
+    query.stop()
+    told = tables.from_changelog(spark, cluster.bootstrap, changes, ORDER)
+    assert rows(told) == [("ann", "tea", 3), ("bob", "tea", 3)]  # nobody is told
 
 
 def test_a_row_takes_one_branch_and_merging_brings_all_back(spark):

@@ -15,6 +15,7 @@ from engine.cluster.node import Node
 from engine.cluster.room import MB, Room
 from engine.cluster.zookeeper import StartError, Zookeeper
 from engine.errors import KafkaError
+from engine.streams import session
 
 NEED = room.cluster(3)  # 200 MB, 45 tasks, 50 MB of disk
 MEMINFO = "MemTotal: 24105000 kB\nMemFree: 1000 kB\nMemAvailable: {} kB\n"
@@ -158,10 +159,12 @@ def test_one_broker_needs_less_and_fewer_there_cannot_be(tmp_path):
 def test_what_will_do_but_not_for_long_is_said_and_lets_the_cell_go_on(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         room.check(NEED, tmp_path, Room(300 * MB, 60, 1000 * MB))
-    assert caplog.messages == [
+    (message,) = caplog.messages
+    assert max(map(len, message.splitlines())) <= room.WIDTH
+    assert message.replace("\n", " ") == (
         "There is room for a cluster of 3 brokers, but not much: 300 MB of memory and 60 processes "
         f"and threads are left. If something dies by itself, this is why. {room.ADVICE}."
-    ]
+    )
 
 
 def test_where_there_is_enough_nothing_is_said(tmp_path, caplog):
@@ -175,6 +178,15 @@ def test_a_cluster_that_has_no_room_starts_nothing_and_leaves_nothing(monkeypatc
     with pytest.raises(KafkaError, match=r"a cluster of 2 brokers cannot start, .* 1 MB are left"):
         cluster.start()
     assert not cluster.data.exists()
+
+
+def test_spark_that_has_no_room_is_not_started_either(monkeypatch):
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr(session.jvm, "running", lambda: False)
+    monkeypatch.setattr(session.jvm, "launch", lambda conf: pytest.fail("it was started"))
+    monkeypatch.setattr(room, "read", lambda place: Room(memory=499 * MB))
+    with pytest.raises(KafkaError, match=r"Spark cannot start, .* takes 500 MB, and 499 MB"):
+        session.start()
 
 
 # -- when it runs out all the same -----------------------------------------------------------

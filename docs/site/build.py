@@ -1,0 +1,119 @@
+"""The whole site, from this tree, into build/site/ or a new folder that is named:
+
+    PYTHONPATH=labs python docs/site/build.py [FOLDER]
+
+    docs/*.md, labs/*.ipynb ──> build/pages/ ── Sphinx, conf.py ──┐
+    recordings ── widgets.site ──> films, a still of each ────────┤
+    widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
+
+Nothing is run but Python: a lab's saved outputs are shown as they are, and the films are made from
+the recordings in labs/recorded/. What is built needs neither a server nor a network.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import links
+import recordings
+import stills
+from recorded import RUNS, view
+from repository import NAME, UNNAMED
+from sphinx.cmd.build import build_main
+
+from widgets import palette
+from widgets.site import film, style
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+USUAL = ROOT / "build" / "site"
+MOMENT = 0.5  # of a run, at which its stills are taken
+EXPORT = "export default { render };"
+
+
+def main(out: Path) -> None:
+    began = time.monotonic()
+    if out == USUAL:
+        shutil.rmtree(out, ignore_errors=True)
+    elif out.exists():
+        raise SystemExit(f"{out} is there already: name a folder that is yet to be made.")
+    pages = out.parent / f"{out.name}-pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    gather(pages)
+    size = shoot(pages / "films")
+    script(pages / "static")
+    options = ["-c", HERE, "-W", "--keep-going", "-q", "-j", "2", "-d", pages / ".doctrees"]
+    static = ["-D", f"html_static_path=_static,{pages / 'static'}"]
+    if failed := build_main([*map(str, options), *static, str(pages), str(out)]):
+        raise SystemExit(failed)
+    shutil.copytree(pages / "films", out / "_static" / "films")
+    report = links.check(out)
+    if report.faults:
+        raise SystemExit("\n".join(["These links lead nowhere:", *report.faults]))
+    links_checked = f"{report.inside:,} links within them checked"
+    print(f"{report.pages} pages, {links_checked}, {size}, {time.monotonic() - began:.0f} s")
+    print(f"Open {os.path.relpath(out / 'index.html')}, or put the folder on any web server.")
+
+
+# -- what the pages are made of ----------------------------------------------------------------
+
+
+def gather(pages: Path) -> None:
+    """The sources of all pages, in one folder."""
+    shutil.copytree(ROOT / "docs", pages / "docs", ignore=shutil.ignore_patterns("site"))
+    (pages / "labs").mkdir()
+    for path in (ROOT / "labs").iterdir():
+        if path.suffix in (".md", ".ipynb"):
+            shutil.copy(path, pages / "labs")
+    start = (HERE / "index.md").read_text(encoding="utf-8")
+    (pages / "index.md").write_text(_moved_up(start), encoding="utf-8")
+    recordings.write(pages / "recordings", RUNS)
+    for text in pages.rglob("*.md"):
+        text.write_text(text.read_text(encoding="utf-8").replace(UNNAMED, NAME), encoding="utf-8")
+    for notebook in sorted((pages / "labs").glob("*.ipynb")):
+        stills.explain(notebook)
+
+
+def _moved_up(text: str) -> str:
+    """Its links start in docs/site/, and the page stands at the top of the site."""
+    return text.replace("](../../", "](").replace("](../", "](docs/")
+
+
+def shoot(folder: Path) -> str:
+    """A film of each view on each run; how large they are, in words."""
+    folder.mkdir(parents=True)
+    wanted = [(folder, name, kind) for name, run in RUNS.items() for kind in run.views]
+    with ProcessPoolExecutor(2) as helpers:
+        sizes = list(helpers.map(_shoot, wanted))
+    return f"{len(sizes)} films of {max(sizes) / 1000:,.0f} kB at most"
+
+
+def _shoot(wanted: tuple[Path, str, str]) -> int:
+    folder, name, kind = wanted
+    stage = view(name, kind)
+    told = film.shoot(stage, MOMENT)
+    data = json.dumps(told.film, separators=(",", ":"), ensure_ascii=False)
+    call = f'brokerlab.film("{name}-{kind}", {data});\n'
+    (folder / f"{name}-{kind}.js").write_text(call, encoding="utf-8")
+    (folder / f"{name}-{kind}.svg").write_text(told.still, encoding="utf-8")
+    stage.close()
+    return len(data.encode())
+
+
+def script(folder: Path) -> None:
+    """The widgets' own script and looks. A module can't be read from a folder without a server,
+    so what it exports is hung up where player.js finds it."""
+    folder.mkdir(parents=True)
+    module = palette.read("stage.js")
+    assert module.count(EXPORT) == 1, "stage.js exports something else now: tell player.js"
+    plain = module.replace(EXPORT, "window.brokerlab = { render };")
+    (folder / "stage.js").write_text(f"(() => {{\n{plain}\n}})();\n", encoding="utf-8")
+    (folder / "widgets.css").write_text(style.sheet(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else USUAL).resolve())

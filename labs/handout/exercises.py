@@ -1,0 +1,81 @@
+"""Which cells of which lab make an exercise, where its answer is, and how many points it earns.
+
+    [judge]   task = exercises.rolled(cluster)    shows the task, and says when it is done
+    [code]    def my_name(offset): ...            the learner's cell
+    [code-points]   points(task, 1)               only in what is handed out
+
+Invariant: `code` names a cell of the lab, or none; where there is none one is put in, for a learner
+who would rather write than click.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Exercise(NamedTuple):
+    judge: str  # the cell that shows the task
+    code: str  # the cell for the learner's code
+    answer: str  # the function in labs/answers
+    points: int
+    call: str = ""  # how that function is called, where the cell does not say it
+
+
+class Lab(NamedTuple):
+    answers: str  # the module in labs/answers
+    exercises: Sequence[Exercise]
+
+
+LABS: Mapping[str, Lab] = MappingProxyType(
+    {
+        "00_start": Lab(
+            "start", [Exercise("exercise", "exercise-try", "exercise", 1, "exercise(cluster)")]
+        ),
+        "01_storage": Lab(
+            "storage",
+            [
+                Exercise("name-exercise", "name-try", "name", 1),
+                Exercise("rolled-exercise", "rolled-try", "rolled", 1, "rolled(cluster)"),
+                Exercise("emptied-exercise", "emptied-try", "emptied", 1, "emptied(cluster)"),
+                Exercise("compacted-exercise", "compacted-try", "kept", 2),
+                Exercise("lookup-exercise", "lookup-try", "lookup", 2),
+                Exercise("recovery-exercise", "recovery-try", "good", 3),
+            ],
+        ),
+        "02_replication": Lab(
+            "replication",
+            [
+                Exercise(
+                    "exercise-1", "try-1", "another_leader", 1, "another_leader(cluster, mine)"
+                ),
+                Exercise("exercise-2", "try-2", "quiet_leaver", 1, "quiet_leaver(cluster, yours)"),
+                Exercise("exercise-3", "try-3", "settings", 1),
+                Exercise("exercise-4", "try-4", "leader", 2),
+                Exercise("exercise-5", "try-5", "high_watermark", 2),
+                Exercise("exercise-6", "try-6", "ended", 3),
+            ],
+        ),
+        "03_rebalance": Lab(
+            "rebalance",
+            [
+                Exercise("exercise-1", "exercise-1-try", "answer_1", 1, "team = answer_1(cluster)"),
+                Exercise("exercise-2", "exercise-2-try", "answer_2", 1, "answer_2(cluster)"),
+                Exercise("exercise-3", "exercise-3-try", "answer_3", 1),
+                Exercise("exercise-4", "exercise-4-try", "answer_4", 2, "answer_4(cluster)"),
+                Exercise("exercise-5", "exercise-5-try", "answer_5", 2),
+                Exercise("exercise-6", "exercise-6-try", "answer_6", 3),
+            ],
+        ),
+        "04_streams": Lab(
+            "streams",
+            [
+                Exercise("exercise-1", "exercise-1-try", "seats", 1, "seats(cluster)"),
+                Exercise("exercise-2", "exercise-2-try", "fold", 1),
+                Exercise("exercise-3", "exercise-3-try", "changes", 1),
+                Exercise("exercise-4", "exercise-4-try", "windows", 2),
+                Exercise("exercise-5", "exercise-5-try", "late", 2),
+                Exercise("exercise-6", "exercise-6-try", "thirsty", 3),
+            ],
+        ),
+    }
+)

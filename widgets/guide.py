@@ -1,0 +1,262 @@
+"""What a learner reads when a cell goes wrong: a sentence, instead of forty lines of our insides.
+
+    a name is missing       `orders` is made by an earlier cell. Run that one first: ...
+    a name is another's     `log` is another section's by now. Run this cell again first: ...
+    it failed in our code   what that says, in its own words
+    it failed in the cell   Python's traceback, as ever
+
+Cells are run out of order, kernels are restarted in mid-lab, and every section has its `guess`. So
+the shell is asked to tell us of each cell: what it makes is then known to be its own, and the saved
+notebook says whose it should be (cells.py). A cell that comes to its end with what is another
+section's gets a line below its result: it may be right, but not for the reason that stands there.
+And when a name is given another cluster, the one that it had ends: nobody wants two of them.
+
+`%tb` shows the whole traceback of what went wrong last. It is an extension of IPython, which every
+kernel of the lab's environment loads when it starts (labs/.ipython).
+
+Invariant: whoever runs a lab from top to bottom never hears of us.
+"""
+
+import builtins
+import os
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Protocol
+
+from widgets.cells import Cell, Code, Notebook
+
+AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
+MORE = "%tb in a cell of its own shows where this comes from."
+CELL = "__main__"  # the module that cells are run in
+INSIDE = {"engine", "widgets", "kazoo", "pyspark", "py4j"}  # and the modules beside the notebook
+
+
+class Shell(Protocol):
+    """What we want of IPython."""
+
+    user_ns: dict[str, Any]
+    events: Any
+
+    def set_custom_exc(self, kinds: tuple[type[BaseException], ...], handler: Any) -> None: ...
+
+    def showtraceback(self, *args: Any, **more: Any) -> None: ...
+
+
+class Made(NamedTuple):
+    """Where a name got its value."""
+
+    source: str  # the text of the cell
+    turn: int  # it was the how many-th that was run
+    value: int  # its identity: a cell that runs again may well make the same
+    mixed: bool  # from what was of another section
+
+
+class Guide:
+    def __init__(self, shell: Shell, folder: Path) -> None:
+        self._names = shell.user_ns
+        self._folder = folder
+        self._books: dict[Path, Notebook] = {}
+        self._book: Notebook | None = None  # the one whose cells were run last
+        self._made: dict[str, Made] = {}
+        self._given: dict[tuple[str, str], int] = {}  # by name and cell: what came of it last
+        self._turn = 0
+        self._clusters: dict[str, Any] = {}  # by name, before the cell
+        self.source = ""  # of the cell that runs
+
+    # -- a cell --------------------------------------------------------------------------
+
+    def begin(self, source: str) -> None:
+        self.source = source.strip()
+        self._turn += 1
+        self._clusters = self._bound()
+
+    def end(self) -> list[Any]:
+        """Right or wrong, it is over: clusters that have lost their name to another one."""
+        now = self._bound()
+        kept = {id(each) for each in now.values()}
+        return [it for name, it in self._clusters.items() if name in now and id(it) not in kept]
+
+    def done(self) -> str:
+        """It has come to its end; what is to be said about that."""
+        others = self.others()
+        for name in Code(self.source).makes & self._names.keys():
+            made = Made(self.source, self._turn, id(self._names[name]), bool(others))
+            self._given[name, made.source] = made.value
+            last = self._made.get(name)
+            if last is None or last._replace(turn=made.turn) != made:
+                self._made[name] = made
+        return _others(others) if others else ""
+
+    def explain(self, error: BaseException) -> str:
+        """What went wrong with it; "" if Python tells it best."""
+        if isinstance(error, KeyboardInterrupt):
+            return "Interrupted. Run this cell again when you like, or go on with another."
+        if isinstance(error, NameError) and (missing := self.missing()):
+            return _missing(missing, self._place())
+        said = self._own_words(error)
+        if others := self.others():
+            return "\n".join(filter(None, [said, _others(others)]))
+        more = [AGAIN, MORE] if self._place() else [MORE]
+        return "\n".join([said, *more]) if said else ""
+
+    def _own_words(self, error: BaseException) -> str:
+        """Of a failure below the cell; a bare assert has none, and is a mistake of ours."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        cells = [n for n, frame in enumerate(frames) if _module(frame) == CELL]
+        below = frames[cells[-1] + 1 :] if cells else frames
+        if not str(error) or not any(map(self._inside, below)):
+            return ""
+        return f"{type(error).__name__}: {error}"
+
+    def _inside(self, frame: FrameType) -> bool:
+        module = _module(frame).partition(".")[0]
+        return module in INSIDE or Path(frame.f_code.co_filename).is_relative_to(self._folder)
+
+    # -- its names -----------------------------------------------------------------------
+
+    def missing(self) -> dict[str, Cell]:
+        """Names that it needs and nobody has made, and who would."""
+        needs = Code(self.source).needs
+        absent = {name for name in needs if name not in self._names and not _builtin(name)}
+        return {name: cell for name, cell in self._makers(absent).items() if cell}
+
+    def others(self) -> dict[str, Cell]:
+        """Names that a cell far from here has made last, and who would make them for this one."""
+        if self._place() is None:  # the learner's own, or changed: who knows what is meant
+            return {}
+        makers = self._makers(Code(self.source).needs & self._made.keys())
+        return {
+            name: meant
+            for name, meant in makers.items()
+            if meant and (self._strange(name, meant) or self._outdated(name))
+        }
+
+    def _strange(self, name: str, meant: Cell) -> bool:
+        """Another cell of the notebook has made it; what the learner wrote is no stranger."""
+        made = self._made[name]
+        if self._book is None or self._book.find(made.source) is None:
+            return False
+        if made.source in (meant.source, self.source):
+            return False
+        if Code(made.source).how[name] == Code(meant.source).how[name]:
+            return False  # both ask for the lab's cluster, say
+        return self._given.get((name, meant.source)) != made.value
+
+    def _outdated(self, name: str) -> bool:
+        """What it was made from has been made anew since, by the cell that should."""
+        made, book = self._made[name], self._book
+        if made.mixed or book is None:
+            return made.mixed
+        for need in Code(made.source).needs & self._made.keys():
+            meant, newer = book.maker(need, book.find(made.source)), self._made[need]
+            if meant and newer.source == meant.source and newer.turn > made.turn:
+                return True
+        return False
+
+    def _bound(self) -> dict[str, Any]:
+        """The clusters that have a name; what IPython keeps of results begins with a _."""
+        module = sys.modules.get("engine.cluster.cluster")  # without it there is none
+        if module is None:
+            return {}
+        named = [(name, it) for name, it in self._names.items() if not name.startswith("_")]
+        return {name: it for name, it in named if isinstance(it, module.Cluster)}
+
+    def _makers(self, names: set[str]) -> dict[str, Cell | None]:
+        place = self._place()
+        book = self._book
+        return {name: book.maker(name, place) if book else None for name in sorted(names)}
+
+    def _place(self) -> Cell | None:
+        """Where the running cell stands; the notebook is known by its cells, the last one first."""
+        last = self._book.path if self._book else self._folder / _opened()
+        for path in sorted(self._folder.glob("*.ipynb"), key=lambda path: (path != last, path)):
+            book = self._books.setdefault(path, Notebook(path))
+            if found := book.find(self.source):
+                self._book = book
+                return found
+        return None
+
+
+def _opened() -> str:
+    """The notebook that this kernel was started for; Jupyter's server says so, editors do not."""
+    return Path(os.environ.get("JPY_SESSION_NAME", "")).name
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _builtin(name: str) -> bool:
+    return hasattr(builtins, name) or name in ("get_ipython", "display")
+
+
+def _missing(names: dict[str, Cell], place: Cell | None) -> str:
+    near = place and {cell.heading for cell in names.values()} == {place.heading}
+    verb, them = ("is", "It is") if len(names) == 1 else ("are", "They are")
+    return (
+        f"{_and(names)} {verb} not there yet. {them} made by {_cells(names)}\n"
+        f"Run {_those(names)} first{', or this section from its heading on' if near else ''}."
+    )
+
+
+def _others(names: dict[str, Cell]) -> str:
+    verb, them = ("comes", "it is") if len(names) == 1 else ("come", "they are")
+    return (
+        f"Mind: {_and(names)} {verb} from elsewhere by now. For this cell {them} made by "
+        f"{_cells(names)}\n"
+        f"Run {_those(names)} first, and then this one again."
+    )
+
+
+def _cells(names: dict[str, Cell]) -> str:
+    places = dict.fromkeys(names.values())  # each but once
+    lines = [f"\n    {cell.begins}    (in “{cell.heading}”)" for cell in places]
+    return f"the cell{'s' if len(places) > 1 else ''} with{''.join(lines)}"
+
+
+def _those(names: dict[str, Cell]) -> str:
+    return "that one" if len(set(names.values())) == 1 else "those"
+
+
+def _and(names: dict[str, Cell]) -> str:
+    *most, last = (f"`{name}`" for name in names)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# -- IPython ---------------------------------------------------------------------------------
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    guide = Guide(shell, Path.cwd())
+
+    def begin(info: Any) -> None:
+        guide.begin(info.raw_cell or "")
+
+    def done(result: Any) -> None:
+        with suppress(KeyboardInterrupt):  # it comes too late: the cell is over
+            for cluster in guide.end():  # takes a while, and nobody has to wait for it
+                threading.Thread(target=cluster.stop, daemon=True).start()
+            if said := guide.done() if result.success else "":
+                print(said, file=sys.stderr)
+
+    def failed(
+        shell: Shell,
+        kind: type[BaseException],
+        error: Any,
+        where: TracebackType | None,
+        tb_offset: int | None = None,
+    ) -> None:
+        if said := guide.explain(error):
+            error._render_traceback_ = lambda: [said]  # as IPython lets an exception show itself
+        ran = any(_module(frame) == CELL for frame, _ in traceback.walk_tb(where))
+        shell.showtraceback((kind, error, where), tb_offset, running_compiled_code=ran)
+        if said:
+            del error._render_traceback_  # %tb shows it all
+
+    shell.events.register("pre_run_cell", begin)
+    shell.events.register("post_run_cell", done)
+    shell.set_custom_exc((Exception, KeyboardInterrupt), failed)

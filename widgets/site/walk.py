@@ -1,0 +1,157 @@
+"""How a view on a recording is gone through, from its first picture to its last.
+
+    Playback         a picture every quarter of a second, and whenever something happens
+    ZooKeeperTree    a picture a change
+    WireView         half a page on, and again
+    a view of files  a picture each time that they differ
+    any other        one picture: all that there is
+
+Invariant: the times of a walk never fall, and its `stops` are among its pictures.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from widgets.log.hex_view import HexView
+from widgets.log.view import HINT, SegmentView
+from widgets.playback import TIME, Playback
+from widgets.stage import Stage
+from widgets.wire.page import anchor
+from widgets.wire.view import WireView
+from widgets.znodes.view import ZooKeeperTree
+
+TICK = 250  # ms; in between the head glides
+PACE = 700  # ms for a picture, where they go by one by one
+MOST = 100  # moments of files, or pages: of more, every second or third is left out
+BUTTONS = ("begin", "back", "play", "forward", "live")
+
+Leads = Callable[[str, Any], int | None]
+
+
+def _nowhere(act: str, on: Any) -> int | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Walk:
+    times: list[int]  # of each picture, in ms since the axis of time begins
+    span: int  # ms, of the axis
+    go: Callable[[int], None]  # turns the view to a picture
+    stops: list[int]  # the pictures that back and forward lead to
+    acts: frozenset[str] = frozenset()  # what the player does by itself
+    leads: Leads = _nowhere  # which picture an act of the view leads to
+    pace: int = 0  # ms for a picture; 0: as it was
+    silent: str = ""  # words in the picture that speak of what a film can't do
+
+
+def walk(view: Stage) -> Walk:
+    match view:
+        case Playback():
+            return _playback(view)
+        case ZooKeeperTree():
+            return _changes(view)
+        case WireView():
+            return _pages(view)
+        case SegmentView() | HexView():
+            return _moments(view)
+    return Walk([0], 1, lambda _: None, [0])
+
+
+def _playback(view: Playback) -> Walk:
+    reel = view.reel
+    start, span = reel.start, max(reel.end - reel.start, 1)
+    stops = {at for at in reel.moments() if start <= at <= reel.end}
+    seen = {state.at for state in reel.between(start, reel.end)} - {start}
+    times = sorted({*range(start, reel.end, TICK), *stops, *seen, start, reel.end})
+
+    def leads(act: str, on: Any) -> int | None:
+        return bisect_right(times, reel.seen(int(on))) - 1 if act == "goto" else None
+
+    return Walk(
+        [at - start for at in times],
+        span,
+        lambda place: view.do("seek", (times[place] - start) / span),
+        [place for place, at in enumerate(times) if at in stops],
+        TIME - {"goto"},
+        leads,
+    )
+
+
+def _changes(view: ZooKeeperTree) -> Walk:
+    sight, history = view.sight(), view.history
+    numbers = [history.began, *(change.number for change in history.steps)]
+    if history.last > numbers[-1]:
+        numbers.append(history.last)
+    start, span = sight.start, max(sight.now - sight.start, 1)
+    ats = [history.changes[number - 1].at if number else start for number in numbers]
+
+    def leads(act: str, on: Any) -> int | None:
+        if act not in ("goto", "step_to"):
+            return None
+        number = int(on) if act == "step_to" else history.until(int(on))
+        return max(bisect_right(numbers, number) - 1, 0)
+
+    return Walk(
+        [max(at - start, 0) for at in ats],
+        span,
+        lambda place: view.do("step_to", numbers[place]),
+        list(range(len(numbers))),
+        frozenset({*BUTTONS, "seek"}),
+        leads,
+        PACE,
+    )
+
+
+def _pages(view: WireView) -> Walk:
+    """Half a page on, or more if there are too many of them."""
+    page = view.page()
+    first, last = page.fitting(0, 1), len(page.every)
+    ends = [*range(first, last, max(len(page.rows) // 2, 1)), last]
+    arrows = [page.every[end - 1].arrow for end in _thinned(ends) if end]
+    scale = page.scale
+
+    def go(place: int) -> None:
+        view.until = anchor(arrows[place])
+        view.draw()
+
+    return Walk(
+        [max(round(arrow.at) - scale.start, 0) for arrow in arrows],
+        max(scale.span, 1),
+        go,
+        list(range(len(arrows))),
+        frozenset({"back", "forward", "seek"}),
+    )
+
+
+def _moments(view: SegmentView | HexView) -> Walk:
+    slider = next((it for it in view.controls if it["act"] == "moment"), None)
+    if slider is None:
+        return Walk([0], 1, lambda _: None, [0])
+    chosen = _thinned(range(int(slider["most"]) + 1))
+
+    def go(place: int) -> None:
+        view.do("moment", chosen[place])
+        if isinstance(view, HexView) and not view.trouble:
+            view.do("last")  # what is new is at the end
+
+    def leads(act: str, on: Any) -> int | None:
+        return bisect_right(chosen, int(on)) - 1 if act == "moment" else None
+
+    return Walk(
+        [place * PACE for place in range(len(chosen))],
+        len(chosen) * PACE,
+        go,
+        list(range(len(chosen))),
+        frozenset(BUTTONS),
+        leads,
+        PACE,
+        HINT,
+    )
+
+
+def _thinned(known: Sequence[int]) -> list[int]:
+    """Some of them, the first and the last for sure."""
+    step = -(-len(known) // MOST)
+    return sorted({*known[::step], known[-1]})
