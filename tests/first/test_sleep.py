@@ -1,0 +1,82 @@
+"""A laptop that is put to sleep under a running cluster, and one that is opened the next morning.
+
+All processes of the cluster stand still for longer than any session lasts, ZooKeeper among them.
+When they go on, every session is over: brokers register anew, a controller is elected, groups are
+joined again, and nobody has to do anything.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from engine import Cluster, Consumer, Producer
+from engine.cluster.zookeeper import ask
+from engine.model import TopicPartition
+from tests.interop.watch import until
+from widgets import ClusterView, ZooKeeperTree
+
+SESSION = 1.0  # seconds
+NIGHT = 4 * SESSION
+ORDERS = TopicPartition("orders", 0)
+CONFIG = {
+    "zookeeper.session.timeout.ms": f"{SESSION * 1000:.0f}",
+    "group.min.session.timeout.ms": "500",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=3, config=CONFIG) as cluster:
+        cluster.admin.create_topic("orders", partitions=1, replication=3)
+        yield cluster
+
+
+def sleep(cluster: Cluster) -> None:
+    """ZooKeeper wakes up first, and gives everybody up before a sign of life can come."""
+    assert cluster._server is not None
+    zookeeper, brokers = cluster._server, [*map(cluster.child, cluster.brokers)]
+    for child in (zookeeper.child, *brokers):
+        child.pause()
+    time.sleep(NIGHT)  # it is the time that passes which is tried here
+    zookeeper.child.resume()
+    until(lambda: "/brokers/ids/" not in ask(zookeeper.port, "dump"))
+    for child in brokers:
+        child.resume()
+
+
+def send(producer: Producer, value: str) -> None:
+    producer.produce("orders", value=value)
+    assert producer.flush(60) == 0
+
+
+def next_of(consumer: Consumer) -> str:
+    message = until(lambda: consumer.poll(0.5), 60)
+    assert message is not None and message.error() is None
+    return (message.value() or b"").decode()
+
+
+def whole(cluster: Cluster) -> bool:
+    state = cluster.state()
+    return state.controller in cluster.brokers and len(state.partitions[ORDERS].isr) == 3
+
+
+def test_everything_goes_on_by_itself(cluster: Cluster) -> None:
+    settings: dict[str, str | int] = {"group.id": "kitchen", "auto.offset.reset": "earliest"}
+    settings |= {"session.timeout.ms": 1000, "heartbeat.interval.ms": 300}
+    producer, consumer = cluster.producer({"acks": "all"}), cluster.consumer(settings)
+    consumer.subscribe(["orders"])
+    view, tree = ClusterView(cluster), ZooKeeperTree(cluster)
+    send(producer, "in the evening")
+    assert next_of(consumer) == "in the evening"
+    consumer.commit(asynchronous=False)
+
+    sleep(cluster)
+
+    send(producer, "in the morning")
+    assert next_of(consumer) == "in the morning"
+    until(lambda: whole(cluster), 60)
+    cluster.admin.create_topic("breakfast", partitions=3, replication=3)
+    view.look()
+    until(lambda: tree.look() and not tree.trouble, 60)
+    assert view.trouble == ""

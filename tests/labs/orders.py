@@ -1,0 +1,66 @@
+"""Whole labs in every order that a learner may find, at a real kernel: `make order`, half an hour.
+
+    .venv/bin/pytest tests/labs/orders.py -k '01_storage and twice'
+
+Invariant: a cell ends in its answer, or in a sentence that says what to do; never in a traceback
+from below. Sections that are run in order, each by itself, end in answers only.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.labs.order import LABS, Learner, Said, shuffled, twice
+
+pytestmark = pytest.mark.timeout(1800)
+SEEDS = [1]
+
+
+@pytest.fixture(params=sorted(LABS.glob("*.ipynb"))[1:], ids=lambda it: it.stem)
+def lab(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    return path
+
+
+def bare(said: list[Said]) -> str:
+    return "\n\n".join(f"{each.cell.id}: {each.told}" for each in said if each.bare)
+
+
+def test_twice(lab: Path) -> None:
+    with Learner(lab) as learner:
+        assert not bare([learner.run(cell) for cell in twice(learner.cells)])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_shuffled(lab: Path, seed: int) -> None:
+    with Learner(lab) as learner:
+        assert not bare([learner.run(cell) for cell in shuffled(learner.cells, seed)])
+
+
+def test_sections_from_the_last_to_the_first(lab: Path) -> None:
+    """So that none has those before it to rest upon, but for the cell that sets up."""
+    with Learner(lab) as learner:
+        learner.run(learner.cells[0])
+        for section in reversed(learner.sections()):
+            for cell in section:
+                said = learner.run(cell)
+                assert not said.error and not said.printed, said
+
+
+def test_interrupted_begun_anew_and_gone_on(lab: Path) -> None:
+    """Each cell of the first section is stopped once; then the kernel is new, amid the next."""
+    with Learner(lab) as learner:
+        first, second = learner.sections()[:2]
+        stopped, said = [], []
+        for cell in first:
+            stopped.append(learner.run(cell, interrupt=True))
+            said.append(learner.run(cell))
+        said += [learner.run(cell) for cell in second[:2]]
+        learner.restart()
+        said += [learner.run(cell) for cell in second[2:]]
+        assert not bare(said)
+        # A cell that is soon done may be stopped in IPython itself, which tells that in its way.
+        assert not [each for each in stopped if str(LABS.parent) in each.told]
+        for cell in (learner.cells[0], *second):
+            again = learner.run(cell)
+            assert not again.error, again
