@@ -31,7 +31,7 @@ lab: $(READY) ## open JupyterLab on labs/
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run the tests that need no browser, and every lab
-	$(BIN)/pytest -n 3 --dist loadscope -m 'not long and not spark' --ignore tests/browser tests \
+	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser tests \
 	    $(if $(LABS),-p nbval.plugin --nbval --nbval-cell-timeout 120 $(LABS)) $(ARGS)
 
 long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
@@ -41,7 +41,7 @@ order: $(READY) ## the labs' cells twice, shuffled, interrupted: half an hour, o
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
 
 streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers
-	$(BIN)/pytest -n 3 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check
