@@ -122,6 +122,7 @@ class Team:
         self.readers: dict[str, Reader] = {}
         self._settings = {**SETTINGS, **keys(settings)}
         self._after = last_event(cluster)
+        self._replaced: set[str] = set()  # members whose names somebody else has been given
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +134,10 @@ class Team:
             self.leave(name)
 
     def add(self, *names: str, work: float = 0, slow: float = 0, **settings: str) -> None:
-        """Consumers with these names."""
+        """Consumers with these names. A static member that left is still there until one comes."""
+        group = self.state
+        members = group.members if group else {}
+        self._replaced |= {it for it in members if name_of(it) in names}
         for name in names:
             given = {**self._settings, **keys(settings), "group.id": self.group, "client.id": name}
             consumer = self.cluster.consumer(given)
@@ -159,7 +163,7 @@ class Team:
     def _settled(self, names: set[str]) -> dict[str, list[int]]:
         state = self.cluster.state()
         group = state.groups.get(self.group)
-        if group is None or group.state != "Stable":
+        if group is None or group.state != "Stable" or self._replaced & group.members.keys():
             return {}
         shares = {name_of(member): list(it.share or ()) for member, it in group.members.items()}
         owned = sorted(each for share in shares.values() for each in share)
