@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.cluster.cluster import Cluster
+from tests.interop.raw import Raw
 from tests.interop.shell import PATIENCE, Running, Shell
 from tests.unit.cli.pretend import written
 
@@ -34,13 +35,17 @@ def shell(cluster: Cluster) -> Shell:
 
 
 @pytest.fixture
-def topic(shell: Shell) -> Callable[[str], str]:
-    """Creates a topic with these replicas, the first ones leading, all in sync."""
+def topic(cluster: Cluster, shell: Shell) -> Callable[[str], str]:
+    """Creates a topic with these replicas, the first ones leading, all in sync.
+
+    Every broker has heard of it: a controller that is killed right now may have told only some.
+    """
 
     def create(replicas: str) -> str:
         name = f"placed-{next(_numbers)}"
         shell.out("topics", "--create", "--topic", name, "--replica-assignment", replicas)
         until(lambda: not shell.out("topics", "--describe", "--under-replicated-partitions"))
+        until(lambda: all(knows(each, name) for each in cluster.bootstrap.split(",")))
         return name
 
     return create
@@ -51,6 +56,11 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def knows(broker: str, topic: str) -> bool:
+    with Raw(broker) as client:
+        return not client.topics(topic)[0].error_code
 
 
 def described(shell: Shell, topic: str) -> list[At]:
