@@ -37,7 +37,7 @@ test: $(READY) ## run the tests that need no browser, and every lab
 long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
 	$(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/browser tests $(ARGS)
 
-order: $(READY) ## the labs' cells twice, shuffled, interrupted: half an hour, or ARGS='-k 03'
+order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
 
 streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers

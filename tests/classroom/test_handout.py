@@ -189,9 +189,13 @@ def in_code() -> list[tuple[str, str]]:
     ]
 
 
+def exercise_of(stem: str, name: str) -> Any:
+    return next(it for it in lab("handout.exercises").LABS[stem].exercises if it.code == name)
+
+
 def tried(reader: Reader, stem: str, name: str) -> tuple[str, int]:
     """What the learner's cell says, and what the cell with the points says."""
-    exercise = next(it for it in lab("handout.exercises").LABS[stem].exercises if it.code == name)
+    exercise = exercise_of(stem, name)
     reader.names["exercises"] = lab(f"{stem[3:]}.exercises")
     reader.run(reader.cell(exercise.judge))
     _, outcome = reader.run(reader.cell(name))
@@ -214,7 +218,7 @@ def test_the_worked_answer_is_done_and_earns_its_points(
 ) -> None:
     said, points = tried(Reader(handed_out / f"answers/labs/{stem}.ipynb"), stem, name)
     assert said.startswith("Done: ")
-    exercise = next(it for it in lab("handout.exercises").LABS[stem].exercises if it.code == name)
+    exercise = exercise_of(stem, name)
     assert points == exercise.points > 0
 
 

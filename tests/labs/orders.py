@@ -1,4 +1,4 @@
-"""Whole labs in every order that a learner may find, at a real kernel: `make order`, half an hour.
+"""Whole labs in every order that a learner may find, at a real kernel: `make order`.
 
     .venv/bin/pytest tests/labs/orders.py -k '01_storage and twice'
 
