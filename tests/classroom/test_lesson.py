@@ -59,10 +59,12 @@ def test_what_stays_behind_is_noticed(
     assert mei.is_gone
     with subprocess.Popen(["sleep", "600"]) as process:
         mei.family = [psutil.Process(process.pid)]
-        until(lambda: mei.family[0].name() == "sleep")
-        with pytest.raises(AssertionError, match=r"s0 has left, and there are still \['sleep 600'"):
-            asyncio.run(lesson._gone(mei))
-        process.kill()
+        try:
+            until(lambda: mei.family[0].cmdline() == ["sleep", "600"])
+            with pytest.raises(AssertionError, match=r"there are still \['sleep 600'"):
+                asyncio.run(lesson._gone(mei))
+        finally:
+            process.kill()
     assert mei.is_gone
     assert mei.place
     mei.place.folder.mkdir()

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,11 @@ def until(condition: Callable[[], T], patience: float = PATIENCE) -> T:
         assert time.monotonic() < deadline, f"still not so after {patience:.0f} s"
         time.sleep(0.01)
     return found
+
+
+def threads(name: str) -> set[threading.Thread]:
+    """Those of this name. Another test's cluster may have some too: compare with those before."""
+    return {each for each in threading.enumerate() if each.name == name}
 
 
 @contextmanager

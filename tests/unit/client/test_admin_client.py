@@ -15,7 +15,7 @@ from engine.client.values import KafkaError, KafkaException, TopicPartition
 from engine.errors import ErrorCode
 from engine.model import parse_id
 from engine.wire.apis import Api
-from tests.interop.watch import until
+from tests.interop.watch import threads, until
 from tests.unit.client.fake import NOTHING, FakeBroker, HangUp, metadata
 
 
@@ -85,12 +85,13 @@ def test_nobody_waits_for_a_cluster_after_the_end(broker: Broker) -> None:
         raise HangUp
 
     broker.answers[Api.API_VERSIONS] = hang_up
+    before = threads("AdminClient")
     admin = AdminClient({"bootstrap.servers": str(broker.address)})
     future = admin.describe_cluster()
     until(lambda: len(attempts) > 2)
     admin.close()
     assert future.exception(10) is not None
-    until(lambda: "AdminClient" not in [each.name for each in threading.enumerate()])
+    until(lambda: threads("AdminClient") <= before)
 
 
 def test_time_is_up_whatever_is_in_the_way(broker: Broker, admin: AdminClient) -> None:
@@ -152,12 +153,13 @@ def test_what_waits_for_its_turn_fails_at_the_end(broker: Broker, admin: AdminCl
 
 
 def test_a_client_that_is_let_go_leaves_no_thread(broker: Broker) -> None:
+    before = threads("AdminClient")
     admin = AdminClient({"bootstrap.servers": str(broker.address)})
     admin.describe_cluster().result()
-    assert "AdminClient" in [each.name for each in threading.enumerate()]
+    assert threads("AdminClient") - before
     del admin
     gc.collect()
-    until(lambda: "AdminClient" not in [each.name for each in threading.enumerate()])
+    until(lambda: threads("AdminClient") <= before)
 
 
 def _use(admin: AdminClient, told: Any) -> None:

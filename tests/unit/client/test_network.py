@@ -17,7 +17,7 @@ from engine.client.view import View
 from engine.config.client import ClientConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
-from tests.interop.watch import until
+from tests.interop.watch import threads, until
 from tests.unit.client.fake import NOTHING, Answer, FakeBroker, HangUp, metadata
 
 ALL = MetadataRequest(topics=None, include_topic_authorized_operations=False)
@@ -353,6 +353,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on() -> None:
 
 
 def test_close_ends_the_thread_and_every_wait() -> None:
+    before = threads("brokerlab-client")
     with broker() as one, client(one.address) as it:
         it.knows(1)
         found: list[Any] = []
@@ -367,4 +368,4 @@ def test_close_ends_the_thread_and_every_wait() -> None:
         waiter.join(20)
         assert found == [False]
         it.network.close()
-    assert not any(thread.name == "brokerlab-client" for thread in threading.enumerate())
+    assert threads("brokerlab-client") <= before

@@ -1,12 +1,11 @@
 """Every button of StreamView is pressed, on a query that is only told of."""
 
 import json
-import threading
 import time
 
 import pytest
 
-from tests.interop.watch import until
+from tests.interop.watch import threads, until
 from tests.unit.widgets.test_stream_history import batch, reports
 from widgets import StreamView
 from widgets.stream import feed
@@ -227,12 +226,13 @@ def test_spark_that_is_gone_is_an_end_too(view, query):
 
 
 def test_the_thread_ends_with_the_query(view, query):
+    before = threads("refresh StreamView")
     view._heard(view, {"watch": "one", "on": True}, [])
     query.told += reports("windowed")[5:7]
     until(lambda: seen(view) == 6)
     query.end()
     until(lambda: view._refresh is None)
-    assert not [it for it in threading.enumerate() if it.name == "refresh StreamView"]
+    assert threads("refresh StreamView") <= before
     assert "■ The query has stopped." in words_of(view)
 
 
