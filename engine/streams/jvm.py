@@ -1,6 +1,7 @@
 """The JVM that Spark runs in: started quietly, out of the kernel's way, and gone with it.
 
     DIR/bin/java      what Spark takes for Java: JAVA_HOME is DIR while it starts
+    DIR/bin/python    what it takes for Python: this one, but it connects early (early.py)
     DIR/spark/        what it takes for itself: SPARK_HOME, links to PySpark's own folders
     DIR/spark.log     all that the JVM and its Python workers have to say
     DIR/tmp/          Spark's own scratch files (blocks, shuffles, state while it is open)
@@ -39,7 +40,7 @@ from engine.cluster import java
 from engine.cluster.scratch import Scratch
 from engine.errors import ErrorCode, KafkaError
 
-WRAPPER = """\
+JAVA = """\
 #!/bin/sh
 for argument; do
     shift
@@ -47,6 +48,14 @@ for argument; do
 done
 exec {java} "$@"
 """
+PYTHON = """\
+#!/bin/sh
+case $PYTHON_WORKER_FACTORY_PORT$PYTHON_WORKER_FACTORY_SOCK_PATH in
+    "") exec {python} "$@" ;;
+    *) exec {python} -P {early} "$@" ;;
+esac
+"""
+WORKERS = "PYSPARK_PYTHON"  # an environment variable: the Python of all that Spark starts
 OPTIONS = "spark.driver.extraJavaOptions"
 PATIENCE = 20.0  # seconds for a JVM to end by itself
 TOLD = 15  # lines of the log that an error quotes
@@ -69,13 +78,14 @@ def running() -> bool:
 def launch(conf: Mapping[str, str]) -> None:
     """Start it; Spark finds it in `SparkContext` then."""
     end()  # what may be left of one that died
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # asked for with every new session
     home = make_home(java.find())
     _homes.append(home)
+    host = conf.get("spark.driver.host")  # set where all that Spark starts is on this machine
+    os.environ.setdefault(WORKERS, str(home.path / "bin" / "python") if host else sys.executable)
     log = home.path / "spark.log"
     settings = SparkConf(loadDefaults=False).setAll([*_inside(home.path, conf).items()])
     share = os.dup(home.end)  # PySpark forks, and a forked copy lets go of the scratch itself
-    near = {"SPARK_LOCAL_IP": host} if (host := conf.get("spark.driver.host")) else {}
+    near = {"SPARK_LOCAL_IP": host} if host else {}
     with log.open("ab") as output, environment(variables(home.path) | near):
         popen = {
             "start_new_session": True,
@@ -110,7 +120,10 @@ def end() -> None:
             process.kill()
             process.wait()
     while _homes:
-        _homes.pop().remove()
+        home = _homes.pop()
+        if Path(os.environ.get(WORKERS, "")).is_relative_to(home.path):
+            del os.environ[WORKERS]
+        home.remove()
 
 
 def forget() -> None:
@@ -127,10 +140,14 @@ def log() -> Path | None:
 def make_home(real: Path) -> Scratch:
     """The directory with the wrapper around Java and the links to Spark."""
     scratch = Scratch()
-    wrapper = scratch.path / "bin" / "java"
-    wrapper.parent.mkdir()
-    wrapper.write_text(WRAPPER.format(java=shlex.quote(str(real))))
-    wrapper.chmod(0o755)
+    early = Path(__file__).with_name("early.py")
+    places = {"java": real, "python": sys.executable, "early": early}
+    quoted = {name: shlex.quote(str(place)) for name, place in places.items()}
+    (scratch.path / "bin").mkdir()
+    for name, text in (("java", JAVA), ("python", PYTHON)):
+        wrapper = scratch.path / "bin" / name
+        wrapper.write_text(text.format(**quoted))
+        wrapper.chmod(0o755)
     spark = scratch.path / "spark"
     spark.mkdir()
     for folder in Path(pyspark.__file__).parent.iterdir():

@@ -102,14 +102,15 @@ def live_and_batch(cluster: Cluster, topic: str, number: int = 20) -> tuple[list
     return live, real.read(cluster, topic, number)
 
 
-def committed(cluster: Cluster, topic: str) -> list[int]:
-    """The offsets that groups have committed for a topic: the records of __consumer_offsets."""
+def committed(cluster: Cluster, group: str, topic: str) -> list[int]:
+    """The offsets that a group has committed for a topic: the records of __consumer_offsets."""
     found = {}
     for broker in cluster.brokers:
         for path in cluster.directory(broker).glob(f"{OFFSETS}-*/*.log"):
             for record in decoded(path):
                 key = decode_key(record.key or b"")
-                if isinstance(key, OffsetKey) and key.topic == topic and record.value:
+                ours = isinstance(key, OffsetKey) and (key.group, key.topic) == (group, topic)
+                if ours and record.value:
                     value = decode_value(key, record.value)
                     assert isinstance(value, OffsetValue)
                     found[path.parent.name, record.offset] = value.offset

@@ -43,12 +43,18 @@ class Got(NamedTuple):
     key: str
 
 
+def fresh(name: str) -> str:
+    """This name, or where it was given out before, another one: orders, orders-2, orders-3."""
+    chosen = name if name not in _names else f"{name}-{next(_numbers)}"
+    _names.add(chosen)
+    return chosen
+
+
 def topic(
     cluster: Cluster, name: str, partitions: int = 1, replicas: int = 1, **config: Any
 ) -> str:
-    """A new topic. A cell that runs again gets another one: orders, orders-2, orders-3."""
-    chosen = name if name not in _names else f"{name}-{next(_numbers)}"
-    _names.add(chosen)
+    """A new topic; of a fresh name, for the cell may run again."""
+    chosen = fresh(name)
     cluster.admin.create_topic(chosen, partitions, replicas, dotted(config))
     return chosen
 

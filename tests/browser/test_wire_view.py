@@ -130,9 +130,9 @@ def test_a_member_joins_is_refused_once_and_reads_by_keyboard_and_in_the_dark(vi
 
     view.only("")
     view.press("stay here")
-    shown = view.stage.locator('[data-key^="arrow "]').last.get_attribute("data-key") or ""
-    view.notebook.run('send("a second cake"); print("sent")')
     expect(view.stage.get_by_role("button", name="to the newest")).to_be_visible()
+    shown = view.stage.locator('[data-key^="arrow "]').last.get_attribute("data-key") or ""
+    expect(view.notebook.run('send("a second cake"); print("sent")')).to_contain_text("sent")
     expect(view.stage.locator('[data-key^="arrow "]').last).to_have_attribute("data-key", shown)
     view.press("to the newest")
     produce = view.arrow(r"asks broker \d: Produce v9 · orders-0 · 1 record ·")

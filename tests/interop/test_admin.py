@@ -63,22 +63,22 @@ def described(admin, resource):
 def test_a_topic_from_birth_to_death(admin, topic):
     create(admin, topic, num_partitions=3, replication_factor=1)
 
-    found = admin.list_topics(topic, timeout=5).topics[topic]
+    found = admin.list_topics(topic, timeout=20).topics[topic]
     assert found.error is None
     assert {each.leader for each in found.partitions.values()} == {1}
     assert sorted(found.partitions) == [0, 1, 2]
 
     one(admin.create_partitions([NewPartitions(topic, 5)]))
-    assert len(admin.list_topics(topic, timeout=5).topics[topic].partitions) == 5
+    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 5
 
     one(admin.delete_topics([topic]))
-    assert topic not in admin.list_topics(timeout=5).topics
+    assert topic not in admin.list_topics(timeout=20).topics
 
 
 def test_its_name_can_be_used_again_at_once(admin, topic):
     for partitions in (1, 2, 3):
         create(admin, topic, num_partitions=partitions)
-        assert len(admin.list_topics(topic, timeout=5).topics[topic].partitions) == partitions
+        assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == partitions
         one(admin.delete_topics([topic]))
 
 
@@ -119,7 +119,7 @@ def test_a_dry_run_changes_nothing(admin, topic):
 
 def test_replicas_by_hand(admin, topic):
     create(admin, topic, num_partitions=2, replica_assignment=[[1], [1]])
-    assert len(admin.list_topics(topic, timeout=5).topics[topic].partitions) == 2
+    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 2
     wrong = NewTopic(f"{topic}-", num_partitions=1, replica_assignment=[[7]])
     assert fails(admin.create_topics([wrong])) == "INVALID_REPLICA_ASSIGNMENT"
 
@@ -245,4 +245,4 @@ def test_describe_cluster(admin, cluster):
 
 def test_a_topic_is_created_when_it_is_written_to(admin, cluster, topic):
     produce(cluster, topic, 1)
-    assert len(admin.list_topics(topic, timeout=5).topics[topic].partitions) == 1
+    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 1

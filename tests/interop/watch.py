@@ -35,7 +35,7 @@ def told(child: Child, pattern: str) -> Iterator[None]:
     """What happens inside leaves a line in the log, and no traceback."""
     before = len(child.output())
     yield
-    until(lambda: re.search(pattern, child.output()[before:]), 5)
+    until(lambda: re.search(pattern, child.output()[before:]))
     assert "Traceback" not in child.output()[before:]
 
 
