@@ -58,6 +58,60 @@ say("at home", jvm.log().parent)
 time.sleep(60)
 """
 
+SLOW = """\
+import os, sys, time
+
+
+class Slow:  # as on a machine that has much else to do
+    def find_spec(self, name, path=None, target=None):
+        if name == "pyspark":
+            sys.meta_path.remove(self)
+            time.sleep(12)
+
+
+if "PYTHON_WORKER_FACTORY_PORT" in os.environ:
+    sys.meta_path.insert(0, Slow())
+"""
+QUERY = """\
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from engine.streams import session
+
+
+class Ticks(DataSource):
+    @classmethod
+    def name(cls):
+        return "ticks"
+
+    def schema(self):
+        return "n int"
+
+    def simpleStreamReader(self, schema):
+        return Reader()
+
+
+class Reader(SimpleDataSourceStreamReader):
+    def initialOffset(self):
+        return {"n": 0}
+
+    def read(self, start):
+        return iter([(start["n"],)]), {"n": start["n"] + 1}
+
+    def readBetweenOffsets(self, start, end):
+        return iter([(n,) for n in range(start["n"], end["n"])])
+
+
+spark = session.start()
+spark.dataSource.register(Ticks)
+stream = spark.readStream.format("ticks").load()
+query = stream.writeStream.format("noop").trigger(once=True).start()
+try:
+    query.awaitTermination()
+    print("rows", query.lastProgress["numInputRows"])
+except Exception as error:
+    print("failed", error)
+session.stop(spark)
+"""
+
 
 def marked(mark: str) -> list[str]:
     """The processes that have this in their environment: the kernel's, and all they started."""
@@ -74,7 +128,7 @@ def no_java(tmp_path: Path) -> dict[str, str]:
         for tool in Path(place).iterdir():
             if not tool.name.startswith("java") and not (tools / tool.name).is_symlink():
                 (tools / tool.name).symlink_to(tool)
-    dropped = ("JAVA_HOME", "SPARK_MASTER", "SPARK_REMOTE")
+    dropped = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_MASTER", "SPARK_REMOTE")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "PATH": str(tools), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
@@ -114,6 +168,25 @@ def test_the_session_of_a_notebook(tmp_path: Path, no_java: dict[str, str]) -> N
     litter = {path.name for path in (*tmp_path.iterdir(), *here.iterdir())}
     assert litter - {".hypothesis"} == {"tools", "stderr", "here"}  # (kio's, where tests are made)
     assert errors.read_text() == ""  # nothing said where a notebook would show it
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("python", "told"),
+    [(None, "rows 1"), (sys.executable, "Python worker failed to connect back")],
+    ids=["ours", "Spark's own way"],
+)
+def test_a_query_may_take_its_time_to_import(
+    tmp_path: Path, no_java: dict[str, str], python: str | None, told: str
+) -> None:
+    """Spark has set ten seconds for it; who connects before importing has no need to hurry."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW)
+    environment = no_java | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    environment |= {"PYSPARK_PYTHON": python} if python else {}
+    run = subprocess.run(
+        [sys.executable, "-c", QUERY], env=environment, capture_output=True, text=True, check=True
+    )
+    assert told in run.stdout
 
 
 def until_said(said: Iterator[str], word: str) -> str:
