@@ -283,6 +283,15 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
     photograph(page, f"{name.partition('/')[2] or name}_phone")
 
 
+def test_on_no_screen_is_text_cut_off(visit: Visit) -> None:
+    page = visit("labs/03_rebalance.html")
+    for width in (360, 700, 800, 1000, 1080, 1120, 1200, 1300, 1900):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(f"innerWidth === {width}")
+        right = page.locator("article").evaluate("it => it.getBoundingClientRect().right")
+        assert right <= width
+
+
 def test_a_thumb_has_a_slider_for_the_time(visit: Visit) -> None:
     film = player(visit(FAILOVER, width=390), "failover-ClusterView")
     assert 0.45 < float(film.get_by_label("time", exact=True).input_value()) <= 0.5
