@@ -1,4 +1,4 @@
-"""Who works by keyboard does not lose the place when the shape in focus goes."""
+"""What a hand is on stays: the place of the focus in a picture, and the controls above it."""
 
 from playwright.sync_api import Page, expect
 
@@ -27,3 +27,25 @@ def test_the_focus_goes_to_the_nearest_shape_that_is_left(page: Page, notebook: 
 
     expect(dot).to_have_count(0)
     expect(page.locator('[data-key="dot 200"]')).to_be_focused()
+
+
+HANDLES = """from widgets import controls
+stage = Stage(name="Group", about="billing · lag 0")
+stage.show(scene(50), [controls.choice("close", "by", ["range", "sticky"], "range")])
+stage"""
+
+
+def test_controls_stay_when_the_words_beside_them_change(page: Page, notebook: Notebook) -> None:
+    """Else a list that is open would close, and a click between two looks be lost."""
+    notebook.run(SETUP)
+    notebook.run(HANDLES)
+    stage = page.locator(".lab-stage").nth(1)
+    by = stage.get_by_label("by")
+    by.focus()
+    held = by.element_handle()
+
+    notebook.run("stage.name, stage.about = 'Groups', 'billing · lag 12,345'; print('told')")
+
+    expect(stage.locator(".lab-top")).to_contain_text("Groupsbilling · lag 12,345")
+    assert held.evaluate("it => it.isConnected")
+    expect(stage.locator(".lab-part")).to_have_text(["billing", "lag 12,345"])

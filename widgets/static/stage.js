@@ -9,6 +9,7 @@ const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", g
 const NAMES = { rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"] };
 const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
+const LONG = 25; // letters: words that may be broken into lines
 
 function html(tag, look, parent) {
   const made = document.createElement(tag);
@@ -391,13 +392,22 @@ function neighbour(svg, from, [right, down]) {
 
 function header(top, model, act) {
   const told = model.get("controls");
-  const shape = JSON.stringify([model.get("name"), model.get("about")]);
-  if (top.told !== shape) {
-    top.replaceChildren();
-    if (model.get("name")) html("b", "", top).textContent = model.get("name");
-    html("span", "lab-about", top).textContent = model.get("about");
-    top.told = shape;
+  if (!top.fields) {
+    html("b", "", top);
+    html("span", "lab-about", top);
     top.fields = [];
+  }
+  const [name, about] = top.children; // they change while a hand is on the controls: those stay
+  name.hidden = !model.get("name");
+  if (name.textContent !== model.get("name")) name.textContent = model.get("name");
+  if (about.told !== model.get("about")) {
+    about.told = model.get("about");
+    about.replaceChildren();
+    about.told.split(" · ").forEach((part, i) => {
+      if (i) about.append(" · ");
+      // Where there is no room it breaks between parts, and within long ones.
+      html("span", part.length < LONG ? "lab-part" : "", about).textContent = part;
+    });
   }
   top.hidden = !told.length && !model.get("name");
   told.forEach((control, i) => {
