@@ -89,6 +89,11 @@ def measured(record_property: Callable[[str, object], None]) -> Callable[[str], 
     return lambda words: record_property("measured", words)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole labs first: whoever was given one last would work on it while the others are done."""
+    items.sort(key=lambda item: not item.path.stem.endswith("_lab"))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Properties come home from other processes, too; what is printed there doesn't."""
     for report in terminalreporter.getreports("passed"):
