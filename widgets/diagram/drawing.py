@@ -10,6 +10,7 @@ byte here.
 
 import re
 from collections.abc import Iterator
+from math import ceil
 from xml.sax.saxutils import escape
 
 from widgets import palette
@@ -32,7 +33,7 @@ ON, BACK, ANY = ("link", "soft"), ("link lead", "leader"), ("slow", "crown")
 def draw(machine: Machine) -> Scene:
     layout = Layout(machine)
     source = f"{machine.source}, {machine.table}"
-    width = max(layout.width, width_of(machine.title, BOLD) + 2 * EDGE)
+    width = ceil(max(layout.width, width_of(machine.title, BOLD) + 2 * EDGE))
     drawn = [*_arrows(layout), *_cards(layout, machine)]
     shapes = [
         rect("all", 0.5, 0.5, width - 1, layout.height - 1, 10, look="paper"),
