@@ -27,6 +27,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,7 @@ class Child:
     ) -> None:
         self.log = log
         self.paused = False
+        self._releasing = threading.Lock()
         self._lifeline, theirs = socket.socketpair()
         with theirs, log.open("ab") as output:
             self._start = output.tell()  # where this run's part of the log begins
@@ -147,11 +149,15 @@ class Child:
         self._process.send_signal(number)  # does nothing once the exit code is known
 
     def _release(self) -> None:
-        """The command is over; the watcher is told that nothing is left to end."""
-        if self._lifeline.fileno() != -1:  # not closed yet
-            _running.discard(self)
-            with self._lifeline, contextlib.suppress(ConnectionError):  # it may be dead as well
-                self._lifeline.sendall(b"released\n")
+        """The command is over; the watcher is told that nothing is left to end.
+
+        Who kills it and who only looks may find that out at the same time, in two threads.
+        """
+        with self._releasing:
+            if self._lifeline.fileno() != -1:  # not closed yet
+                _running.discard(self)
+                with self._lifeline, contextlib.suppress(ConnectionError):  # it may be dead as well
+                    self._lifeline.sendall(b"released\n")
 
 
 def end_all(children: Sequence[Child], patience: float) -> None:

@@ -7,10 +7,14 @@ inherit one pipe, and its reader sees the end of file when the last of them has 
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -130,6 +134,29 @@ def test_kill_is_sigkill_and_leaves_no_watcher_behind(tmp_path, witness):
     child.kill()
     assert child.exit_code == -signal.SIGKILL
     assert witness.all_gone(within=5)
+
+
+class Slow(socket.socket):
+    """A lifeline that takes its time, and counts what is said on it."""
+
+    said: ClassVar[list[bytes]] = []
+
+    def sendall(self, words: bytes) -> None:
+        self.said.append(words)
+        time.sleep(0.1)
+        super().sendall(words)
+
+
+def test_who_kills_it_and_who_looks_may_find_it_over_at_the_same_time(tmp_path):
+    """As a notebook's picture does, ten times a second, beside the click that kills."""
+    child = Child(SLEEP, tmp_path / "log")
+    child._lifeline = Slow(fileno=child._lifeline.detach())
+    with ThreadPoolExecutor(5) as threads:
+        killed = threads.submit(child.kill)
+        looks = [threads.submit(child.wait) for _ in range(4)]
+        assert [look.result() for look in looks] == [-signal.SIGKILL] * 4
+        killed.result()
+    assert Slow.said == [b"released\n"]
 
 
 def test_a_paused_child_stands_still_and_is_alive(tmp_path):
