@@ -6,9 +6,9 @@
                                      imports PySpark, pandas, Arrow, us
     JVM <────────── work ──────────> process     for which no time is set
 
-Left to itself the runner imports first: a second or two of processor, which become more than ten
-where a machine is busy or small, and then the query fails. So the connection is made here, by a
-process that has imported next to nothing, and the runner finds it where it looks for it.
+Left to itself the runner imports first. Where a machine is small, or busy with much else, that may
+take longer than it is given, and then the query fails. So the connection is made here, by a process
+that has imported next to nothing, and the runner finds it where it looks for it.
 
 It is run by its path (jvm.py), in the place of Python: early.py -m some.runner.
 
