@@ -1,7 +1,8 @@
 """What a coordinator wants done elsewhere, as values, and what its groups share to say so.
 
     Reply     the answer to a request that was handed in, now or long ago
-    Append    records for a partition of __consumer_offsets; with a token, `written` is awaited
+    Append    records for a partition of the coordinator's topic; with a token, `written` is awaited
+    Mark      the end of a transaction, to be written into each partition that it wrote to
 
     group ── append(records, then) ──> Append(.., token 7) ──> the log, the in-sync replicas
     group <── then(error, now) ─────── written(7, error, now) <─────────────┘
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from engine.config import BrokerConfig
 from engine.coordinator.timers import Timers
 from engine.errors import ErrorCode
-from engine.model import Event
+from engine.model import Event, TopicPartition
 from engine.storage.records import Record
 
 Then = Callable[[ErrorCode, int], None]  # (what came of the write, now)
@@ -46,13 +47,32 @@ class Reply(NamedTuple):
     response: Any
 
 
+class Writer(NamedTuple):
+    """The producer in whose transaction something is written."""
+
+    producer_id: int
+    epoch: int
+
+
 class Append(NamedTuple):
     partition: int
     records: tuple[Record, ...]
     token: int | None  # None: nobody waits for it to be replicated
+    writer: Writer | None = None  # they count when its transaction is committed
 
 
-Effect = Reply | Append
+class Mark(NamedTuple):
+    """Carried out when all these partitions have it; see `marked` of the transactions' own."""
+
+    transactional_id: str
+    coordinator: int  # the partition of __transaction_state that decided it
+    coordinator_epoch: int
+    writer: Writer
+    committed: bool  # or aborted
+    partitions: tuple[TopicPartition, ...]
+
+
+Effect = Reply | Append | Mark
 
 
 class Host:
@@ -73,7 +93,12 @@ class Host:
         self._effects.append(Reply(caller.to, response))
 
     def append(
-        self, partition: int, records: Iterable[KeyValue], now: int, then: Then | None = None
+        self,
+        partition: int,
+        records: Iterable[KeyValue],
+        now: int,
+        then: Then | None = None,
+        writer: Writer | None = None,
     ) -> None:
         token = None
         if then is not None:
@@ -81,7 +106,10 @@ class Host:
             token = self._token
             self._writes[token] = partition, then
         rows = tuple(Record(n, now, *record) for n, record in enumerate(records))
-        self._effects.append(Append(partition, rows, token))
+        self._effects.append(Append(partition, rows, token, writer))
+
+    def mark(self, mark: Mark) -> None:
+        self._effects.append(mark)
 
     def written(self, token: int, error: ErrorCode, now: int) -> None:
         if token in self._writes:  # otherwise it was given up, when the partition was
