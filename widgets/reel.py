@@ -153,6 +153,7 @@ def same(one: ClusterState, other: ClusterState) -> bool:
     return (
         one.partitions is other.partitions
         and one.groups is other.groups
+        and one.transactions is other.transactions
         and (one.controller, one.links) == (other.controller, other.links)
         and _timeless(one) == _timeless(other)
     )

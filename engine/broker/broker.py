@@ -4,6 +4,7 @@
                                                  replicas      the logs here, and their roles
                                                  controlling   being the controller, if we are
                                                  groups        who reads what, how far
+                                                 transactions  what counts, all of it or nothing
                                                  admin         wishes, written to ZooKeeper
                                                  sessions      incremental fetches
                                                  producer_ids
@@ -26,6 +27,7 @@ from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
 from engine.broker.sessions import Sessions
+from engine.broker.transactions import Transactions
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.links import Links
@@ -72,6 +74,7 @@ class Broker:
     apis: Collection[Api]  # those that this broker has handlers for
     controlling: Controlling
     groups: Groups
+    transactions: Transactions
     links: Links
     events: Ring = field(default_factory=Ring)
 

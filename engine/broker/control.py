@@ -67,7 +67,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._rows: dict[TopicPartition, Row] = {}
-        self._groups: list[dict[str, Any]] = []
+        self._told: dict[str, list[dict[str, Any]]] = {}
 
     def news(
         self, rows: Iterable[tuple[TopicPartition, Row]]
@@ -80,12 +80,12 @@ class Conversation:
         ]
         return changed, [partition for partition in known if partition not in now]
 
-    def groups(self, groups: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    def all(self, what: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         """All of them, if anything about them is not as it was told."""
-        if groups == self._groups:
+        if rows == self._told.get(what, []):
             return None
-        self._groups = groups
-        return groups
+        self._told[what] = rows
+        return rows
 
 
 class Control:
@@ -191,7 +191,8 @@ class Control:
                 for number, each in topic.partitions.items()
                 if each.leader == NOBODY
             ],
-            "groups": told.groups(broker.groups.snapshot()),
+            "groups": told.all("groups", broker.groups.snapshot()),
+            "transactions": told.all("transactions", broker.transactions.snapshot()),
             "rows": rows,
             "gone": gone,
         }

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from random import randrange
 from typing import NamedTuple
 
+from engine.broker import reigns
 from engine.broker.broker import Broker
 from engine.config import TopicConfig
 from engine.controller.topics import check_assignment, spread
@@ -67,7 +68,7 @@ def unasked(broker: Broker, name: str) -> Plan:
     """The topic that is created when somebody wants to use it and it is not there."""
     config = broker.config
     match name:
-        case "__consumer_offsets":
+        case reigns.OFFSETS:
             return plan(
                 broker,
                 name,
@@ -79,7 +80,7 @@ def unasked(broker: Broker, name: str) -> Plan:
                 partitions=config.offsets_topic_num_partitions,
                 replication=config.offsets_topic_replication_factor,
             )
-        case "__transaction_state":
+        case reigns.TRANSACTIONS:
             return plan(
                 broker,
                 name,

@@ -24,6 +24,7 @@ from engine.broker.handlers import (
     records,
     roles,
     topics,
+    transactions,
     versions,
 )
 from engine.broker.server import Connection, Pieces
@@ -56,8 +57,13 @@ HANDLERS: dict[Api, Handler] = {
     Api.CREATE_TOPICS: topics.create,
     Api.DELETE_TOPICS: topics.delete,
     Api.DELETE_RECORDS: records.delete,
-    Api.INIT_PRODUCER_ID: producers.init_producer_id,
+    Api.INIT_PRODUCER_ID: transactions.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: offsets.for_leader_epoch,
+    Api.ADD_PARTITIONS_TO_TXN: transactions.handle,
+    Api.ADD_OFFSETS_TO_TXN: transactions.handle,
+    Api.END_TXN: transactions.handle,
+    Api.WRITE_TXN_MARKERS: transactions.write_markers,
+    Api.TXN_OFFSET_COMMIT: groups.handle,
     Api.DESCRIBE_CONFIGS: configs.describe,
     Api.ALTER_CONFIGS: configs.alter,
     Api.DESCRIBE_LOG_DIRS: log_dirs.handle,

@@ -33,6 +33,7 @@ from engine.broker.cleaning import Cleaning
 from engine.broker.configuring import Configuring
 from engine.broker.control import Control, Standing
 from engine.broker.controlling import Controlling
+from engine.broker.coordinating import Means
 from engine.broker.dispatch import HANDLERS, Dispatcher
 from engine.broker.events import Ring
 from engine.broker.fetching import Fetching
@@ -45,6 +46,7 @@ from engine.broker.registration import Registration
 from engine.broker.server import Server
 from engine.broker.sessions import Sessions
 from engine.broker.syncing import Syncing
+from engine.broker.transactions import Transactions
 from engine.config import BrokerConfig
 from engine.controller import znodes
 from engine.controller.controller import Controller
@@ -109,6 +111,7 @@ class Process:
         broker = self._broker = self._build(zookeeper, cluster_id)
         await self._load(broker)
         stack.callback(broker.replicas.close)
+        stack.callback(broker.transactions.close)
         server = Server(
             Dispatcher(broker).handle,
             max_request_bytes=self._config.socket_request_max_bytes,
@@ -173,6 +176,8 @@ class Process:
         controller = Controller(config.broker_id, config, clock, self._emit)
         fetching = Fetching(replicas, metadata.node, self._links, timeout, self._spawn)
         replicas.stirred.append(fetching.look)
+        means = Means(config, metadata, replicas, clock, self._emit, self._spawn)
+        groups, producer_ids = Groups(means), ProducerIds(zookeeper, config.broker_id)
         return Broker(
             config=config,
             metadata=metadata,
@@ -180,10 +185,11 @@ class Process:
             purgatory=purgatory,
             sessions=Sessions(slots, Random()),
             admin=admin,
-            producer_ids=ProducerIds(zookeeper, config.broker_id),
+            producer_ids=producer_ids,
             apis=HANDLERS.keys(),
             controlling=Controlling(controller, zookeeper, self._links, self._spawn),
-            groups=Groups(config, metadata, replicas, clock, self._emit, self._spawn),
+            groups=groups,
+            transactions=Transactions(means, groups, producer_ids, self._links),
             links=self._links,
             events=self._events,
         )
@@ -267,6 +273,7 @@ class Process:
         config = broker.admin.broker_config
         broker.replicas.reconfigure(broker.admin.topic_config, config)
         broker.groups.configure(config)
+        broker.transactions.configure(config)
         controlling = broker.controlling
         controlling.controller.configure(config)
         if controlling.controller.active:

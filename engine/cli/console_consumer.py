@@ -4,12 +4,14 @@
     console-consumer --topic orders --partition 0 --offset 41
     console-consumer --topic orders --property print.key=true --property print.offset=true
     console-consumer --topic orders --group billing --from-beginning
+    console-consumer --topic orders --isolation-level read_committed
 
 Values are printed as the bytes that they are, one a line. Without --from-beginning or --offset only
 records are read that are sent from now on. All partitions of the topic are read, unless one is
 named; order holds within a partition only. As a member of a group it reads its share, goes on where
-the group has come to, and commits what it has printed. What went wrong and how many records there
-were is told on stderr.
+the group has come to, and commits what it has printed. With --isolation-level read_committed what
+was written in a transaction is printed once that is committed, and never if it is aborted. What
+went wrong and how many records there were is told on stderr.
 """
 
 import sys
@@ -42,6 +44,7 @@ PROPERTIES = {  # in the order in which they are printed
     "headers.separator": ",",
     "null.literal": "null",  # what is printed for no key or no value
 }
+COMMITTED = "read_committed"
 FOREVER = 10**9
 EARLIEST, LATEST = -2, -1  # as in the protocol
 POLL = 0.5  # seconds; so often it is asked whether it is time to stop
@@ -65,6 +68,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--max-messages", type=int, metavar="N", help="stop after so many")
     parser.add_argument(
         "--timeout-ms", type=int, metavar="MS", help="stop when nothing came for so long"
+    )
+    parser.add_argument(
+        "--isolation-level",
+        choices=("read_uncommitted", COMMITTED),
+        help="read_committed: pass over what was aborted, and wait for what may still be",
     )
     add_property(parser, PROPERTIES)
     parser.add_argument("--group", metavar="G", help="read as a member of this group")
@@ -91,8 +99,8 @@ def run(options: Namespace) -> int:
     if options.offset is not None and options.from_beginning:
         raise UsageError("--from-beginning and --offset say the same: give one of them")
     printer = _Printer(PROPERTIES | known(options.property, PROPERTIES, "property"))
-    if options.group is not None:
-        _join(printer, options)
+    if options.group is not None or options.isolation_level == COMMITTED:
+        _read(printer, options)
         return 0
     with connect(options.bootstrap_server, patience=FOREVER) as cluster:
         start = EARLIEST if options.from_beginning else LATEST
@@ -109,8 +117,18 @@ def _positions(
 ) -> "dict[TopicPartition, int]":
     """Where to start with each partition."""
     from engine.client.reader import list_offset
-    from engine.errors import ErrorCode, KafkaError
     from engine.model import TopicPartition
+
+    wanted = start if options.offset is None else options.offset
+    partitions = [TopicPartition(options.topic, number) for number in _numbers(cluster, options)]
+    if wanted >= 0:
+        return dict.fromkeys(partitions, wanted)
+    return {each: list_offset(cluster, each, wanted) for each in partitions}
+
+
+def _numbers(cluster: "ClusterView", options: Namespace) -> list[int]:
+    """The partitions to read."""
+    from engine.errors import ErrorCode, KafkaError
 
     numbers = list(cluster.topic(options.topic).partitions)
     if options.partition is not None:
@@ -120,12 +138,8 @@ def _positions(
                 f"topic {options.topic} has no partition {options.partition}: the last one is "
                 f"{numbers[-1]}",
             )
-        numbers = [options.partition]
-    wanted = start if options.offset is None else options.offset
-    partitions = [TopicPartition(options.topic, number) for number in numbers]
-    if wanted >= 0:
-        return dict.fromkeys(partitions, wanted)
-    return {each: list_offset(cluster, each, wanted) for each in partitions}
+        return [options.partition]
+    return numbers
 
 
 def _print(reader: "Reader", printer: "_Printer", options: Namespace) -> None:
@@ -153,26 +167,43 @@ def _limits(options: Namespace) -> tuple[int, float]:
     return most, FOREVER if options.timeout_ms is None else options.timeout_ms / 1000
 
 
-# -- as a member of a group --------------------------------------------------------------------
+# -- with a consumer: as a member of a group, or of what is committed ------------------------
 
 
-def _join(printer: "_Printer", options: Namespace) -> None:
+def _read(printer: "_Printer", options: Namespace) -> None:
     from engine.client.consumer import Consumer
 
     with connect(options.bootstrap_server) as cluster:
-        cluster.topic(options.topic)  # one that is not there is told at once
-    config = dict(options.consumer_property) | {
-        "bootstrap.servers": options.bootstrap_server,
-        "group.id": options.group,
-    }
-    if options.from_beginning:
-        config["auto.offset.reset"] = "earliest"
-    with closing(_made(Consumer, config)) as consumer:
-        consumer.subscribe([options.topic])
+        numbers = _numbers(cluster, options)  # a topic that is not there is told at once
+    with closing(_made(Consumer, _config(options))) as consumer:
+        if options.group is not None:
+            consumer.subscribe([options.topic])
+        else:
+            _assign(consumer, numbers, options)
         try:
             _consume(consumer, printer, options)
         finally:
             print(f"Processed a total of {printer.count} messages", file=sys.stderr)
+
+
+def _config(options: Namespace) -> dict[str, str]:
+    config = dict(options.consumer_property) | {"bootstrap.servers": options.bootstrap_server}
+    if options.group is not None:
+        config["group.id"] = options.group
+    if options.isolation_level is not None:
+        config["isolation.level"] = options.isolation_level
+    if options.from_beginning:
+        config["auto.offset.reset"] = "earliest"
+    return config
+
+
+def _assign(consumer: "Consumer", numbers: list[int], options: Namespace) -> None:
+    from engine.client.values import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+
+    start = OFFSET_BEGINNING if options.from_beginning else OFFSET_END
+    if options.offset is not None:
+        start = {EARLIEST: OFFSET_BEGINNING, LATEST: OFFSET_END}.get(options.offset, options.offset)
+    consumer.assign([TopicPartition(options.topic, number, start) for number in numbers])
 
 
 def _made(kind: "type[Consumer]", config: dict[str, str]) -> "Consumer":

@@ -1,15 +1,15 @@
-"""Printing .log and .snapshot files; see dump_log.py."""
+"""Printing .log, .txnindex and .snapshot files; see dump_log.py."""
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
-from engine.cli.dump_offsets import texts
+from engine.cli import dump_offsets, dump_transactions
 from engine.errors import KafkaError
-from engine.storage import producers, records
+from engine.storage import aborted, producers, records
 from engine.storage.batch import (
     HEADER_SIZE,
     MAGIC,
@@ -20,6 +20,8 @@ from engine.storage.batch import (
 from engine.storage.control import ControlType
 from engine.storage.control import decode as decode_marker
 from engine.storage.records import Record
+
+Decoder = Callable[[bytes | None, bytes | None], tuple[str, str]]  # of a key and a value
 
 _CONTROL_TYPE = Struct(">2xh")  # behind the version, in the key of a control record
 
@@ -55,7 +57,7 @@ def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[
 
 def dump_log(path: Path, options: argparse.Namespace, report: Report) -> None:
     """The batches of a log, and their records if asked for. One batch is in memory at a time."""
-    deep = options.deep_iteration or options.print_data_log or options.offsets_decoder
+    deep = options.deep_iteration or options.print_data_log or _decoder(options) is not None
     end, last, gaps = 0, -1, []
     with path.open("rb") as file:
         fd, size = file.fileno(), os.fstat(file.fileno()).st_size
@@ -128,8 +130,9 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
         parts.append(_metadata(record, header, position))
         if header.is_control:
             parts.append(_marker(record))
-    if options.offsets_decoder and not header.is_control:
-        key, value = texts(record.key, record.value)
+    decoder = _decoder(options)
+    if decoder is not None and not header.is_control:
+        key, value = decoder(record.key, record.value)
         parts += (f"key: {shown(key.encode())}", f"payload: {shown(value.encode())}")
     elif options.print_data_log and not header.is_control:
         if record.key is not None:
@@ -137,6 +140,13 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
         if record.value is not None:
             parts.append(f"payload: {shown(record.value)}")
     return " ".join(parts)
+
+
+def _decoder(options: argparse.Namespace) -> Decoder | None:
+    """What tells keys and values in words, if that was asked for."""
+    if options.offsets_decoder:
+        return dump_offsets.texts
+    return dump_transactions.texts if options.transaction_log_decoder else None
 
 
 def _metadata(record: Record, header: Header, position: int) -> str:
@@ -190,6 +200,16 @@ def _escaped(character: str) -> str:
         return character
     each_byte = character.encode("utf-8", "surrogateescape").decode("latin-1")
     return each_byte.encode("unicode_escape").decode("ascii")
+
+
+def dump_aborted(path: Path, options: argparse.Namespace, report: Report) -> None:
+    """The aborted transactions, in the order of their markers."""
+    for entry in aborted.read_aborted(path):
+        print(
+            f"version: {aborted.VERSION} producerId: {entry.producer_id}"
+            f" firstOffset: {entry.first_offset} lastOffset: {entry.last_offset}"
+            f" lastStableOffset: {entry.last_stable}"
+        )
 
 
 def dump_snapshot(path: Path, options: argparse.Namespace, report: Report) -> None:

@@ -3,12 +3,14 @@
     .log          the batches, and their records with --print-data-log or --deep-iteration
     .index        offset -> position, compared with the .log file beside it
     .timeindex    timestamp -> offset, compared with it too
+    .txnindex     the transactions that were aborted
     .snapshot     what the log remembers of each producer
 
 The lines are those of Kafka 2.8's tool, so that what reads one reads the other. What is wrong
 with a file is told on stderr when all files are printed, and the exit status is then 1. Keys and
 values are shown as text; bytes that are not text are escaped. Those of __consumer_offsets are told
-in words with --offsets-decoder: which group, how far, and who has which partitions.
+in words with --offsets-decoder: which group, how far, and who has which partitions. Those of
+__transaction_state are with --transaction-log-decoder: whose, how far, and in which partitions.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engine.cli.dump_files import Report
 
-_NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.snapshot)")
+_NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--offsets-decoder",
         action="store_true",
         help="print keys and values as what they are in __consumer_offsets",
+    )
+    parser.add_argument(
+        "--transaction-log-decoder",
+        action="store_true",
+        help="print keys and values as what they are in __transaction_state",
     )
     parser.add_argument(
         "--deep-iteration", action="store_true", help="print each record, not only each batch"
@@ -89,14 +96,15 @@ def _dump(path: Path, options: argparse.Namespace, report: "Report") -> None:
     match = _NAME.fullmatch(path.name)
     if match is None:
         report.wrong(
-            f"{path}: ignored, the name of a log's file is an offset and .log, .index, .timeindex "
-            "or .snapshot, such as 00000000000000000000.log"
+            f"{path}: ignored, the name of a log's file is an offset and .log, .index, .timeindex, "
+            ".txnindex or .snapshot, such as 00000000000000000000.log"
         )
         return
     dump = {
         ".log": dump_files.dump_log,
         ".index": dump_indexes.dump_index,
         ".timeindex": dump_indexes.dump_time_index,
+        ".txnindex": dump_files.dump_aborted,
         ".snapshot": dump_files.dump_snapshot,
     }[match[1]]
     try:

@@ -121,7 +121,7 @@ COMMANDS = [
         "dump-log",
         "engine.cli.dump_log",
         "Look into a log",
-        "print .log, .index, .timeindex and .snapshot files, entry by entry",
+        "print .log, .index, .timeindex, .txnindex and .snapshot files, entry by entry",
         "--files orders-0/00000000000000000000.log --print-data-log",
     ),
     Command(

@@ -2,8 +2,10 @@
 
     producer  consumer  admin/      Producer, Consumer, AdminClient: confluent-kafka's methods
         |         |                 (standalone: a consumer without a group; listening: ack modes)
-    producing/ consuming/           what they decide: batches, numbers, positions, membership
+        |         |                 (transacting: a producer's transactions)
+    producing/ consuming/           what they decide: batches, transactions, positions, membership
         |         |                 (handing, destinations: between these and the façades)
+        finding                     who coordinates a group, or a transactional id
      network ── link ── view        one background thread: sockets, time-outs, metadata
         asking                      the words between those who decide and the network
     values  listing                 what goes in and comes out, of confluent-kafka's shape

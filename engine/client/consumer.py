@@ -37,9 +37,11 @@ from engine.client.consuming.orders import Assign, Lost, Order, Revoke
 from engine.client.consuming.place import Position
 from engine.client.consuming.positions import Fetch
 from engine.client.consuming.progress import Progress
+from engine.client.consuming.rounds import NO_GENERATION, Identity
 from engine.client.standalone import CALM, Standalone, keys_of
 from engine.client.values import (
     OFFSET_INVALID,
+    ConsumerGroupMetadata,
     KafkaError,
     KafkaException,
     Message,
@@ -80,6 +82,7 @@ class Consumer(Standalone):
     _in_group: _Group | None = None  # if there is a group.id
     _listeners = Listeners()
     _is_subscribed = False
+    _as_assigned: Identity | None = None  # who we were then
 
     def _group(self, functions: Mapping[str, Any]) -> tuple[Fetch | None, list[Core]]:
         self._on_commit = functions.get("on_commit")
@@ -138,6 +141,18 @@ class Consumer(Standalone):
         with self._at_work():
             return self._in_group.membership.identity.member_id or None if self._in_group else None
 
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata | None:
+        """Who this member was when it was assigned what it reads; for a producer's transaction.
+
+        What the group has taken away since is so committed under an identity that does not count
+        any more, and refused.
+        """
+        with self._at_work():
+            if self._in_group is None:
+                return None
+            found = self._as_assigned or self._in_group.membership.identity
+            return ConsumerGroupMetadata(*found)
+
     # -- what the group has to say ---------------------------------------------------------
 
     def _polled(self, now: float) -> None:
@@ -176,6 +191,11 @@ class Consumer(Standalone):
         """The application's part in a rebalance."""
         if isinstance(order, Revoke):
             self._commit_before(order.partitions)
+        if isinstance(order, Assign):
+            with self._lock:
+                identity = self._need_group().membership.identity
+                if identity.generation != NO_GENERATION:  # it may have been lost since
+                    self._as_assigned = identity
         listener = self._listeners.of(order)
         self._has_assigned = False
         try:

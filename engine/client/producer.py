@@ -12,10 +12,10 @@
 This file is the application's side: it waits where an application has to wait, and calls back.
 Which queue a record goes to is found in destinations.py; what is sent when, in producing/.
 
+With a transactional.id records are sent in transactions: transacting.py.
+
 As Kafka's own client does, `produce` waits (up to max.block.ms) to learn about a topic, and while
 the buffer is full. librdkafka would refuse the latter at once; a BufferError it is in both cases.
-
-Transactions are left out.
 """
 
 import random
@@ -42,6 +42,8 @@ from engine.client.producing.content import (
     message_of,
 )
 from engine.client.producing.sender import Sender
+from engine.client.producing.transactions import Transactions
+from engine.client.transacting import Transacting
 from engine.client.values import KafkaError, KafkaException, Message, exception_of
 from engine.client.view import View
 from engine.config.producer import PARTITIONERS, ProducerConfig
@@ -53,17 +55,22 @@ Delivery = Callable[[KafkaError | None, Message], Any]
 _numbers = count(1)
 
 
-class Producer:
+class Producer(Transacting):
     def __init__(self, config: Mapping[str, Any] | None = None, **more: Any) -> None:
         try:
             settings, functions = ProducerConfig.take({**(config or {}), **more})
             if not settings.client_id:
-                settings = replace(settings, client_id=f"producer-{next(_numbers)}")
+                name = settings.transactional_id or next(_numbers)
+                settings = replace(settings, client_id=f"producer-{name}")
             self._settings = settings
             self._view = View(settings, create=True)
             self._accumulator = Accumulator(settings)
-            self._sender = Sender(settings, self._accumulator)
-            self._network = Network(settings, self._view, [self._sender])
+            self._transactions = None
+            if settings.transactional_id is not None:
+                self._transactions = Transactions(settings, self._accumulator)
+            self._sender = Sender(settings, self._accumulator, self._transactions)
+            cores = [each for each in (self._sender, self._transactions) if each is not None]
+            self._network = Network(settings, self._view, cores)
         except errors.KafkaError as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
         self._lock = self._network.lock
@@ -126,9 +133,13 @@ class Producer:
             self._check()
             if self._sender.fatal is not None:
                 raise KafkaException(self._sender.fatal)
+            if self._transactions is not None:
+                self._transactions.check_open()
             queue = self._destinations.queue(topic, key, partition, size)
             if not self._accumulator.has_room(size):
                 self._await_room(size)
+            if self._transactions is not None:
+                self._transactions.check_open()  # it may have ended while we waited
             now = time.monotonic()
             batch, new = self._accumulator.append(queue, size, key, value, stamp, named, now)
             if told is not None:

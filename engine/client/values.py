@@ -12,7 +12,7 @@ façade turns them into these at its edge, once: `error_of` to report one, `exce
 
 import builtins
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import errors
 from engine.errors import ErrorCode
@@ -146,6 +146,7 @@ class KafkaError(metaclass=_Codes):
         return self._retriable
 
     def txn_requires_abort(self) -> bool:
+        """Whether the transaction can only be aborted; the next one may go well."""
         return self._aborts
 
     def __repr__(self) -> builtins.str:
@@ -186,6 +187,18 @@ _LOST = {
     ErrorCode.network_exception: KafkaError._TRANSPORT,
     ErrorCode.broker_not_available: KafkaError._ALL_BROKERS_DOWN,
 }
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """Which member of a group speaks, and since which rebalance: for a producer to hand on.
+
+    Offsets that come with it count only as long as that is what the group says, too (KIP-447).
+    """
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
 
 
 @total_ordering

@@ -378,10 +378,12 @@ class Cluster:
 def _defaults(brokers: int) -> dict[str, str]:
     """Where Kafka's defaults are meant for large clusters: as in its own first steps.
 
-    Fewer brokers than three can't keep the offsets thrice, and in a lab nobody wants to wait for
-    the members of a group to come.
+    Fewer brokers than three can't keep offsets and transactions thrice, and in a lab nobody wants
+    to wait for the members of a group to come.
     """
     return {
         "offsets.topic.replication.factor": str(min(3, brokers)),
+        "transaction.state.log.replication.factor": str(min(3, brokers)),
+        "transaction.state.log.min.isr": str(min(2, brokers)),
         "group.initial.rebalance.delay.ms": "0",
     }

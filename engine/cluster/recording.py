@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from engine.cluster.state import (
     BrokerState,
@@ -34,6 +34,7 @@ from engine.cluster.state import (
     PartitionState,
     ReplicaState,
     Status,
+    TransactionState,
 )
 from engine.cluster.stream import Happened
 from engine.model import TopicPartition
@@ -41,6 +42,7 @@ from engine.model import TopicPartition
 INTERVAL = 0.1  # seconds
 FLUSH = 10  # intervals
 
+T = TypeVar("T")
 Track = Callable[[], Any]  # what is new since the last call; None: nothing is
 NONE: Mapping[str, Track] = {}
 
@@ -214,22 +216,25 @@ def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
         if old.partitions.get(partition) is not state
     }
     partitions |= {str(partition): None for partition in old.partitions.keys() - new.partitions}
-    groups: dict[str, Any] = {
-        name: asdict(group)
-        for name, group in new.groups.items()
-        if old.groups.get(name) is not group
-    }
-    groups |= dict.fromkeys(old.groups.keys() - new.groups)
+    groups = _others(old.groups, new.groups)
+    transactions = _others(old.transactions, new.transactions)
     return (
         changes
         | ({"brokers": brokers} if brokers else {})
         | ({"partitions": partitions} if partitions else {})
         | ({"groups": groups} if groups else {})
+        | ({"transactions": transactions} if transactions else {})
     )
 
 
+def _others(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not the same object as before, and None for what is gone."""
+    changed = {name: asdict(each) for name, each in new.items() if old.get(name) is not each}
+    return changed | dict.fromkeys(old.keys() - new)
+
+
 def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
-    brokers, partitions, groups = dict(state.brokers), dict(state.partitions), dict(state.groups)
+    brokers, partitions = dict(state.brokers), dict(state.partitions)
     for number, row in line.get("brokers", {}).items():
         brokers[int(number)] = _parse_broker(row)
     for name, row in line.get("partitions", {}).items():
@@ -238,16 +243,20 @@ def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
             del partitions[TopicPartition(topic, int(partition))]
         else:
             partitions[TopicPartition(topic, int(partition))] = _parse_partition(row)
-    for name, row in line.get("groups", {}).items():
-        if row is None:
-            del groups[name]
-        else:
-            groups[name] = _parse_group(row)
+    groups = _after(state.groups, line.get("groups", {}), _parse_group)
+    transactions = _after(state.transactions, line.get("transactions", {}), _parse_transaction)
     links = state.links
     if "links" in line:
         links = tuple(LinkState(*each) for each in line["links"])
     controller = line.get("controller", state.controller)
-    return ClusterState(line["t"], controller, brokers, partitions, links, groups)
+    return ClusterState(line["t"], controller, brokers, partitions, links, groups, transactions)
+
+
+def _after(
+    known: Mapping[str, T], rows: Mapping[str, Any], parse: Callable[[dict[str, Any]], T]
+) -> dict[str, T]:
+    left = {name: each for name, each in known.items() if rows.get(name, each) is not None}
+    return left | {name: parse(row) for name, row in rows.items() if row is not None}
 
 
 def _timeless(broker: BrokerState) -> BrokerState:
@@ -293,3 +302,7 @@ def _parse_group(row: dict[str, Any]) -> GroupState:
         for name, each in row.pop("members").items()
     }
     return GroupState(members=members, **row)
+
+
+def _parse_transaction(row: dict[str, Any]) -> TransactionState:
+    return TransactionState.parse(row["coordinator"], row)

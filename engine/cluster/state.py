@@ -4,6 +4,7 @@
                  ├─ partitions ─ PartitionState ── replicas ── ReplicaState    as each has it
                  │                              └─ followers ─ FollowerState   as the leader sees it
                  ├─ groups ───── GroupState ── members ── MemberState   as its coordinator has it
+                 ├─ transactions TransactionState    likewise, by transactional id
                  └─ links ────── LinkState       only those that are not as they should be
 
 Each broker tells of itself, so the parts may be some milliseconds apart, and two brokers may be
@@ -110,6 +111,32 @@ class GroupState:
         return cls(coordinator=coordinator, members=members, **facts)
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionState:
+    """Of one transactional id."""
+
+    coordinator: int
+    partition: int  # of __transaction_state
+    state: str
+    producer_id: int
+    epoch: int
+    updated: int | None  # when it came to be as it is, ms since 1970
+    started: int | None  # when its transaction began
+    timeout: int  # ms that a transaction may take
+    partitions: tuple[str, ...]  # that it has written to: "orders-0", ...
+    unmarked: tuple[str, ...]  # of these, the ones that have not heard how it ended
+
+    @classmethod
+    def parse(cls, coordinator: int, told: Mapping[str, Any]) -> Self:
+        return cls(
+            coordinator=coordinator,
+            partitions=tuple(told["partitions"]),
+            unmarked=tuple(told["unmarked"]),
+            **{name: told[name] for name in TRANSACTION_FACTS},
+        )
+
+
+TRANSACTION_FACTS = ("partition", "state", "producer_id", "epoch", "updated", "started", "timeout")
 GROUP_FACTS = ("partition", "state", "since", "generation", "protocol", "leader", "offsets")
 
 
@@ -131,6 +158,7 @@ class ClusterState:
     partitions: Mapping[TopicPartition, PartitionState]
     links: tuple[LinkState, ...] = ()
     groups: Mapping[str, GroupState] = field(default_factory=dict)
+    transactions: Mapping[str, TransactionState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ Invariant: what is unchanged from one snapshot to the next is the same object in
 whoever draws or records them can look for changes with `is`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from engine.cluster.state import (
     NOBODY,
@@ -22,6 +22,7 @@ from engine.cluster.state import (
     ReplicaState,
     Row,
     Status,
+    TransactionState,
 )
 from engine.model import TopicPartition
 
@@ -42,6 +43,9 @@ class Headless(NamedTuple):
     isr: tuple[int, ...]
 
 
+Led = TypeVar("Led", GroupState, TransactionState)  # what has a coordinator
+
+
 class _Seen:
     """What one broker has told."""
 
@@ -52,6 +56,7 @@ class _Seen:
         self.headless: dict[TopicPartition, Headless] = {}
         self.facts: dict[str, Any] = {}
         self.groups: dict[str, GroupState] = {}
+        self.transactions: dict[str, TransactionState] = {}
 
 
 class View:
@@ -61,13 +66,15 @@ class View:
         self._changed: set[TopicPartition] = set()
         self._heard: set[int] = set()  # since the last snapshot
         self._groups: dict[str, GroupState] = {}
+        self._transactions: dict[str, TransactionState] = {}
 
     def told(self, broker: int, conversation: int, answer: Mapping[str, Any]) -> None:
         """A broker's answer to `state`; a new conversation begins with all rows."""
         seen = self._seen.setdefault(broker, _Seen())
         if conversation != seen.conversation:
             self._changed |= seen.rows.keys()
-            seen.rows, seen.groups, seen.conversation = {}, {}, conversation
+            seen.rows, seen.groups, seen.transactions = {}, {}, {}
+            seen.conversation = conversation
         for topic, partition in answer["gone"]:
             seen.rows.pop(TopicPartition(topic, partition), None)
             self._changed.add(TopicPartition(topic, partition))
@@ -75,10 +82,14 @@ class View:
             seen.rows[TopicPartition(topic, partition)] = Row.parse(row)
             self._changed.add(TopicPartition(topic, partition))
         if answer["groups"] is not None:
-            told = {each["group"]: GroupState.parse(broker, each) for each in answer["groups"]}
-            seen.groups = {
-                name: _same(seen.groups.get(name), group) for name, group in told.items()
+            groups = {each["group"]: GroupState.parse(broker, each) for each in answer["groups"]}
+            seen.groups = _kept(seen.groups, groups)
+        if answer["transactions"] is not None:
+            transactions = {
+                each["transactional_id"]: TransactionState.parse(broker, each)
+                for each in answer["transactions"]
             }
+            seen.transactions = _kept(seen.transactions, transactions)
         headless = {
             TopicPartition(topic, number): Headless(epoch, tuple(replicas), tuple(isr))
             for topic, number, epoch, replicas, isr in answer["headless"]
@@ -99,23 +110,26 @@ class View:
         if self._changed:
             self._refresh()
         brokers = {number: self._broker(number, member) for number, member in members.items()}
+        self._groups = self._led(self._groups, lambda seen: seen.groups)
+        self._transactions = self._led(self._transactions, lambda seen: seen.transactions)
         return ClusterState(
-            at, _controller(brokers), brokers, self._partitions, tuple(links), self._led()
+            *(at, _controller(brokers), brokers, self._partitions, tuple(links)),
+            *(self._groups, self._transactions),
         )
 
-    def _led(self) -> dict[str, GroupState]:
-        """Every group as its coordinator has it; of two who believe to be that, the one who
-        answers. The same mapping as long as nothing changes."""
-        groups: dict[str, GroupState] = {}
+    def _led(
+        self, known: dict[str, Led], told: Callable[[_Seen], dict[str, Led]]
+    ) -> dict[str, Led]:
+        """Each as its coordinator has it; of two who believe to be that, the one who answers.
+        The same mapping as long as nothing changes."""
+        found: dict[str, Led] = {}
         for seen in sorted(self._seen.values(), key=lambda seen: seen.answers):
-            groups |= seen.groups
-        groups = dict(sorted(groups.items()))
-        unchanged = len(groups) == len(self._groups) and all(
-            self._groups.get(name) is group for name, group in groups.items()
+            found |= told(seen)
+        found = dict(sorted(found.items()))
+        unchanged = len(found) == len(known) and all(
+            known.get(name) is each for name, each in found.items()
         )
-        if not unchanged:
-            self._groups = groups
-        return self._groups
+        return known if unchanged else found
 
     def _answers(self, seen: _Seen, answers: bool) -> None:
         if seen.answers != answers:
@@ -181,9 +195,9 @@ FACTS = (
 )
 
 
-def _same(known: GroupState | None, told: GroupState) -> GroupState:
-    """The object that is known already, if it says the same."""
-    return known if known is not None and known == told else told
+def _kept(known: dict[str, Led], told: dict[str, Led]) -> dict[str, Led]:
+    """What is told, by the objects that are known already where they say the same."""
+    return {name: known[name] if known.get(name) == each else each for name, each in told.items()}
 
 
 def _authority(row: Row) -> tuple[int, bool]:

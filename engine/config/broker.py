@@ -282,6 +282,9 @@ class BrokerConfig(LogsConfig):
     transaction_state_log_segment_bytes: int = key(
         Type.INT, 100 << 20, "segment.bytes of __transaction_state.", at_least(1)
     )
+    transaction_state_log_load_buffer_size: int = key(
+        Type.INT, 5 << 20, "How much of __transaction_state is read at once.", at_least(1)
+    )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = key(
         Type.INT, 10_000, "How often transactions that took too long are aborted.", at_least(1)
     )

@@ -4,13 +4,13 @@
 
 Some values only make sense together. As in Kafka, a contradiction is refused; but what was not
 given gives way: idempotence sets acks to all, and a short delivery.timeout.ms shortens
-request.timeout.ms. Not here are serializers (keys and values are bytes), transactions, the
-security keys, the metrics and the interceptors.
+request.timeout.ms, and a transactional.id sets enable.idempotence. Not here are serializers (keys
+and values are bytes), the security keys, the metrics and the interceptors.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from engine.config.client import ClientConfig
 from engine.config.key import Type, at_least, between, invalid, key, one_of
@@ -28,6 +28,11 @@ PARTITIONERS = {  # by their names, and by those of Kafka's classes
     f"{_JAVA}.UniformStickyPartitioner": "sticky",
     f"{_JAVA}.RoundRobinPartitioner": "roundrobin",
 }
+
+
+def not_blank(name: str, value: Any) -> None:
+    if value == "":
+        raise invalid(name, value, "String must be non-empty")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,21 @@ class ProducerConfig(ClientConfig):
         at_least(1),
     )
 
+    # -- transactions
+
+    transactional_id: str | None = key(
+        Type.STRING,
+        None,
+        "The name under which this producer writes in transactions. Who takes it over ends what "
+        "was left open, and fences off whoever had it before.",
+        not_blank,
+    )
+    transaction_timeout_ms: int = key(
+        Type.INT,
+        60_000,
+        "A transaction that is open for longer is aborted by its coordinator.",
+    )
+
     # -- batches
 
     batch_size: int = key(
@@ -110,6 +130,8 @@ class ProducerConfig(ClientConfig):
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
         """What was given; what was not gives way to it."""
         given = dict(values)
+        if given.get("transactional.id") is not None:
+            given.setdefault("enable.idempotence", "true")
         if (given.get("enable.idempotence") or "").strip().lower() == "true":
             given.setdefault("acks", "all")
         linger = cls.value("linger.ms", given.get("linger.ms", "0"))
@@ -128,6 +150,11 @@ class ProducerConfig(ClientConfig):
                 self.delivery_timeout_ms,
                 "should be equal to or larger than linger.ms + request.timeout.ms "
                 f"({self.linger_ms} + {self.request_timeout_ms})",
+            )
+        if self.transactional_id is not None and not self.enable_idempotence:
+            raise KafkaError(
+                ErrorCode.invalid_config,
+                "Cannot set a transactional.id without also enabling idempotence.",
             )
         if self.enable_idempotence:
             self._validate_idempotence()

@@ -5,7 +5,7 @@ feature came with which version of its request, and how older clients are told o
 """
 
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import Enum
 from typing import Any
 
 from kio.schema.heartbeat.v4.response import HeartbeatResponse
@@ -22,18 +22,20 @@ NO_MEMBER = ""  # the id of a member that has none yet
 NO_GENERATION = -1
 
 
-class Since(IntEnum):
-    """From which version of its request on a client knows of a feature."""
+class Since(Enum):
+    """From which version of which request on a client knows of a feature."""
 
-    MEMBER_ID_REQUIRED = 4  # JoinGroup: is given an id first, and joins with it
-    NO_PROTOCOL = 7  # JoinGroup: an error comes without a protocol, not with an empty one
-    NAMED_PROTOCOL = 5  # SyncGroup: says what it believes the protocol to be
-    LEAVING_TOGETHER = 3  # LeaveGroup: several members, each with an error of its own
-    ERROR_OF_THE_GROUP = 2  # OffsetFetch: said once, not for each partition
+    MEMBER_ID_REQUIRED = "JoinGroup", 4  # is given an id first, and joins with it
+    NO_PROTOCOL = "JoinGroup", 7  # an error comes without a protocol, not with an empty one
+    NAMED_PROTOCOL = "SyncGroup", 5  # says what it believes the protocol to be
+    LEAVING_TOGETHER = "LeaveGroup", 3  # several members, each with an error of its own
+    ERROR_OF_THE_GROUP = "OffsetFetch", 2  # said once, not for each partition
+    LOADING = "TxnOffsetCommit", 2  # the group is being read; before, producers die of this error
 
 
 def knows(caller: Caller, feature: Since) -> bool:
-    return caller.version >= feature
+    _, version = feature.value
+    return caller.version >= version
 
 
 def joined(roster: Roster, member_id: str, generation: int, leader: str | None = None) -> Any:

@@ -1,21 +1,26 @@
-"""OffsetCommit (API 8), OffsetFetch (9) and OffsetDelete (47), in all versions that are served.
+"""OffsetCommit (API 8), OffsetFetch (9), OffsetDelete (47) and TxnOffsetCommit (28), in all
+versions that are served.
 
 A commit is answered when the in-sync replicas have it; see offsets.py. Who is no consumer of a
 group may commit too, with generation -1, as long as the group has no members. Fetching asks for
 no membership at all.
 
-Left out: the offsets of transactions.
+A producer that reads from one topic and writes to another commits what it has read within its
+transaction: both count together, or neither does. Whether it may still write, its epoch tells the
+log. Which consumer it commits for it says since version 3 (KIP-447), and so is told when the group
+has gone on without that one. It does not count as a heartbeat.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kio.schema.offset_commit.v8 import response as commit_v8
 from kio.schema.offset_delete.v0 import response as delete_v0
 from kio.schema.offset_fetch.v7 import response as fetch_v7
+from kio.schema.txn_offset_commit.v3 import response as txn_v3
 
 from engine.coordinator.answers import NO_THROTTLE, Since, knows
-from engine.coordinator.effects import UNAVAILABLE, Caller
+from engine.coordinator.effects import UNAVAILABLE, Caller, Writer
 from engine.coordinator.group import Group, milliseconds
 from engine.coordinator.groups import Groups
 from engine.coordinator.offsets import Commit, Offsets, commit_records
@@ -24,6 +29,7 @@ from engine.coordinator.roster import CONSUMER
 from engine.coordinator.states import State
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 
 T = TypeVar("T")
 Codes = Mapping[TopicPartition, ErrorCode]
@@ -36,28 +42,47 @@ WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {
 }
 
 
+class Way(NamedTuple):
+    """In what the two kinds of commit differ."""
+
+    admit: Callable[[Groups, Any, Caller, int], Group]  # whom it is for, if the sender may commit
+    answer: Callable[[Codes], Any]
+    writer: Callable[[Any], Writer | None]  # whose transaction it belongs to
+
+
 def commit(groups: Groups, request: Any, caller: Caller, now: int) -> Any:
+    return _commit(groups, request, caller, now, Way(_for_member, committed, lambda request: None))
+
+
+def commit_in_transaction(groups: Groups, request: Any, caller: Caller, now: int) -> Any:
+    return _commit(groups, request, caller, now, Way(_for_producer, txn_committed, _writer))
+
+
+def _commit(groups: Groups, request: Any, caller: Caller, now: int, way: Way) -> Any:
     wanted = _wanted(request, now)
     codes = {
         each: ErrorCode.unknown_topic_or_partition for each in wanted if not groups.exists(each)
     }
     offsets = {each: value for each, value in wanted.items() if each not in codes}
     if not offsets:
-        return committed(codes)
+        return way.answer(codes)
     try:
-        group = _committing(groups, request)
-        group.check_commit(request, now)
+        group = way.admit(groups, request, caller, now)
     except KafkaError as error:
-        return committed(codes | dict.fromkeys(offsets, error.code))
+        return way.answer(codes | dict.fromkeys(offsets, error.code))
     longest = groups.host.config.offset_metadata_max_bytes
     for each, value in list(offsets.items()):
         if len(value.metadata) > longest or len(value.metadata.encode()) > LONGEST:
             codes[each] = ErrorCode.offset_metadata_too_large
             del offsets[each]
     if not offsets:
-        return committed(codes)
+        return way.answer(codes)
+
+    def done(code: ErrorCode) -> None:
+        groups.host.reply(caller, way.answer({**codes, **dict.fromkeys(offsets, code)}))
+
     groups.keep(group)
-    _store(group, offsets, codes, caller, now)
+    _store(group, offsets, way.writer(request), done, now)
     return None
 
 
@@ -76,26 +101,50 @@ def _wanted(request: Any, now: int) -> dict[TopicPartition, OffsetValue]:
     }
 
 
-def _committing(groups: Groups, request: Any) -> Group:
+def _for_member(groups: Groups, request: Any, caller: Caller, now: int) -> Group:
     group = groups.find(request.group_id, nameless=True)
     if group is None and request.generation_id_or_member_epoch >= 0:
         raise KafkaError(ErrorCode.illegal_generation, "there is no such group any more")
-    return group or groups.new(request.group_id)
+    group = group or groups.new(request.group_id)
+    group.check_commit(request, now)
+    return group
 
 
-def _store(group: Group, offsets: Commit, codes: Codes, caller: Caller, now: int) -> None:
-    place = group.offsets.begin(offsets)
+def _for_producer(groups: Groups, request: Any, caller: Caller, now: int) -> Group:
+    try:
+        group = groups.find(request.group_id) or groups.new(request.group_id)
+    except KafkaError as error:
+        is_loading = error.code == ErrorCode.coordinator_load_in_progress
+        if is_loading and not knows(caller, Since.LOADING):
+            raise KafkaError(ErrorCode.coordinator_not_available, error.message) from error
+        raise
+    group.check_transactional_commit(request)
+    return group
+
+
+def _writer(request: Any) -> Writer | None:
+    """Without a producer id, it is taken for a plain commit."""
+    if request.producer_id == NO_PRODUCER_ID:
+        return None
+    return Writer(request.producer_id, request.producer_epoch)
+
+
+def _store(
+    group: Group,
+    offsets: Commit,
+    writer: Writer | None,
+    done: Callable[[ErrorCode], None],
+    now: int,
+) -> None:
+    place = group.offsets.begin(offsets, writer.producer_id if writer else NO_PRODUCER_ID)
 
     def stored(error: ErrorCode, now: int) -> None:
-        done = error == ErrorCode.none
-        group.offsets.finish(offsets, place, written=done)
-        code = WRITE_ERRORS.get(error, error)
-        group.host.reply(caller, committed({**codes, **dict.fromkeys(offsets, code)}))
-        if done:
-            numbers = {str(each): it.offset for each, it in offsets.items()}
-            group.host.tell("offset.committed", now, group=group.id, offsets=numbers)
+        counts = group.offsets.finish(place, written=error == ErrorCode.none)
+        done(WRITE_ERRORS.get(error, error))
+        group.tell_of_commit(counts, now)
 
-    group.host.append(group.partition, commit_records(group.id, offsets), now, stored)
+    records = commit_records(group.id, offsets)
+    group.host.append(group.partition, records, now, stored, writer)
 
 
 def fetch(groups: Groups, request: Any, caller: Caller, now: int) -> Any:
@@ -136,6 +185,13 @@ def committed(codes: Codes) -> Any:
         codes, commit_v8.OffsetCommitResponseTopic, commit_v8.OffsetCommitResponsePartition, _code
     )
     return commit_v8.OffsetCommitResponse(throttle_time=NO_THROTTLE, topics=topics)
+
+
+def txn_committed(codes: Codes) -> Any:
+    topics = _topics(
+        codes, txn_v3.TxnOffsetCommitResponseTopic, txn_v3.TxnOffsetCommitResponsePartition, _code
+    )
+    return txn_v3.TxnOffsetCommitResponse(throttle_time=NO_THROTTLE, topics=topics)
 
 
 def deleted(codes: Codes, error: ErrorCode = ErrorCode.none) -> Any:

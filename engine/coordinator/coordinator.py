@@ -1,6 +1,8 @@
 """A broker's group coordinator, as the broker sees it.
 
     load(7); replay(7, records, now) ...; loaded(7, now)    we lead partition 7 now
+    ended(7, producer_id, committed, now)                   a marker stands in it: found between
+                                                            its records, or newly replicated
     unload(7, now)                                          another broker does
     handle(request, caller, now)                            what a client asks
     written(token, error, now)                              what came of an Append
@@ -13,8 +15,7 @@ records are for partition n of __consumer_offsets, to be appended in this order.
 Invariant: every request is answered once, by some call.
 Invariant: what replaying the replicated records gives is what was acknowledged: the same offsets,
 and of a stable group the same generation. Only deletions are answered before, as in Kafka.
-
-Left out: offsets that belong to transactions (KIP-98).
+Invariant: offsets that belong to a transaction (KIP-98) are shown when it is committed, not before.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +31,7 @@ from kio.schema.offset_commit.v8.request import OffsetCommitRequest
 from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
 from kio.schema.offset_fetch.v7.request import OffsetFetchRequest
 from kio.schema.sync_group.v5.request import SyncGroupRequest
+from kio.schema.txn_offset_commit.v3.request import TxnOffsetCommitRequest
 
 from engine.config import BrokerConfig
 from engine.coordinator import answers, committing, listing, membership
@@ -38,6 +40,7 @@ from engine.coordinator.groups import Groups
 from engine.coordinator.timers import Alarm, Kind
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
 
 Handler = Callable[[Groups, Any, Caller, int], Any]  # returns the answer, or None: it comes later
@@ -51,6 +54,7 @@ HANDLERS: Mapping[type, Handler] = {
     OffsetCommitRequest: committing.commit,
     OffsetFetchRequest: committing.fetch,
     OffsetDeleteRequest: committing.delete,
+    TxnOffsetCommitRequest: committing.commit_in_transaction,
     ListGroupsRequest: listing.list_groups,
     DescribeGroupsRequest: listing.describe,
     DeleteGroupsRequest: listing.delete,
@@ -85,13 +89,31 @@ class Coordinator:
     def configure(self, config: BrokerConfig) -> None:
         self._host.config = config
 
+    @property
+    def partition_count(self) -> int:
+        """Of __consumer_offsets."""
+        return self.groups.partition_count
+
+    @partition_count.setter
+    def partition_count(self, count: int) -> None:
+        self.groups.partition_count = count
+
     # -- partitions come and go ------------------------------------------------------------
 
-    def load(self, partition: int) -> None:
+    def load(self, partition: int, epoch: int = 0) -> None:
+        """The leader epoch is for the coordinator of transactions; groups have no use for it."""
         self.groups.load(partition)
 
-    def replay(self, partition: int, records: Iterable[Record], now: int) -> None:
-        self.groups.replay(partition, records, now)
+    def replay(
+        self, partition: int, records: Iterable[Record], now: int, producer_id: int = NO_PRODUCER_ID
+    ) -> None:
+        """The producer is given with what was written in its transaction."""
+        self.groups.replay(partition, records, now, producer_id)
+
+    def ended(self, partition: int, producer_id: int, committed: bool, now: int) -> list[Effect]:
+        """Of a partition that is being read, only as reading comes to it."""
+        self.groups.ended(partition, producer_id, committed, now)
+        return self._host.take()
 
     def loaded(self, partition: int, now: int) -> list[Effect]:
         if not self.groups.led:
@@ -138,7 +160,7 @@ class Coordinator:
             if alarm.kind is Kind.OFFSETS:
                 self._expire_offsets(now)
             else:
-                group = self.groups.find(alarm.group)
+                group = self.groups.find(alarm.owner)
                 assert group is not None, "who has gone has no alarms"
                 group.ring(alarm, now)
         return self._host.take()

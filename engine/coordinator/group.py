@@ -26,7 +26,7 @@ from engine.coordinator import answers
 from engine.coordinator.answers import NO_MEMBER, Since, knows
 from engine.coordinator.effects import Caller, Host
 from engine.coordinator.member import Member, Protocols
-from engine.coordinator.offsets import Offsets, tombstones
+from engine.coordinator.offsets import Commit, Offsets, tombstones
 from engine.coordinator.rebalance import WRITE_ERRORS, Rebalance
 from engine.coordinator.records import UNKNOWN, GroupKey, GroupValue, encode_key
 from engine.coordinator.roster import CONSUMER
@@ -189,6 +189,22 @@ class Group(Rebalance):
         if self.state is State.COMPLETING:
             raise KafkaError(ErrorCode.rebalance_in_progress, "what it owns is being decided")
         self.heard_of(member, now)
+
+    def check_transactional_commit(self, request: Any) -> None:
+        """A producer says for which member it commits since KIP-447. What it does not say is not
+        checked: former ones relied on one transactional id for each partition."""
+        member, generation = request.member_id, request.generation_id
+        if self.is_fenced(member, request.group_instance_id):
+            raise KafkaError(ErrorCode.fenced_instance_id, f"{member} is another's name now")
+        if member != NO_MEMBER and member not in self.members:
+            raise KafkaError(ErrorCode.unknown_member_id, f"{member} is not in the group")
+        if generation >= 0 and generation != self.generation:
+            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
+
+    def tell_of_commit(self, offsets: Commit, now: int) -> None:
+        if offsets:
+            numbers = {str(each): it.offset for each, it in offsets.items()}
+            self.host.tell("offset.committed", now, group=self.id, offsets=numbers)
 
     def _member(self, request: Any, generation: int) -> Member:
         member = self.find(request.member_id, request.group_instance_id)

@@ -23,6 +23,7 @@ from engine.coordinator.records import (
 from engine.coordinator.states import State
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
 
 
@@ -87,13 +88,15 @@ class Groups:
         if partition not in self.led:
             self.loading[partition] = {}
 
-    def replay(self, partition: int, records: Iterable[Record], now: int) -> None:
+    def replay(
+        self, partition: int, records: Iterable[Record], now: int, producer_id: int = NO_PRODUCER_ID
+    ) -> None:
         """In the order of the log. What we can't read is no reason to forget the rest."""
         if partition not in self.loading:
             return  # given up meanwhile
         for record in records:
             try:
-                self._replay(self.loading[partition], record)
+                self._replay(self.loading[partition], record, producer_id)
             except KafkaError as error:
                 self.host.tell(
                     "group.unreadable",
@@ -103,17 +106,25 @@ class Groups:
                     reason=error.message,
                 )
 
-    def _replay(self, groups: dict[str, Group], record: Record) -> None:
+    def _replay(self, groups: dict[str, Group], record: Record, producer_id: int) -> None:
         key = decode_key(record.key or b"")
         value = None if record.value is None else decode_value(key, record.value)
         group = groups.get(key.group) or self.new(key.group)
         groups[key.group] = group
         if isinstance(key, OffsetKey):
             assert value is None or isinstance(value, OffsetValue)
-            group.offsets.replay(key.topic_partition, value)
+            group.offsets.replay(key.topic_partition, value, producer_id)
         else:
             assert value is None or isinstance(value, GroupValue)
             group.replay(value)
+
+    def ended(self, partition: int, producer_id: int, committed: bool, now: int) -> None:
+        """A transaction has, as a marker in the partition says. What is found in the log while it
+        is being read is no news to anybody."""
+        for group in self.loading.get(partition, {}).values():
+            group.offsets.end(producer_id, committed=committed)
+        for group in self.led.get(partition, {}).values():
+            group.tell_of_commit(group.offsets.end(producer_id, committed=committed), now)
 
     def loaded(self, partition: int, now: int) -> None:
         if partition not in self.loading:

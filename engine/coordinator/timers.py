@@ -21,12 +21,15 @@ class Kind(Enum):
     JOIN = "join"  # who has not joined again by now is out
     SYNC = "sync"  # who has not asked for its assignment by now is out
     OFFSETS = "offsets"  # look for offsets that nobody needs any more
+    LATE = "late"  # look for transactions that take too long
+    UNUSED = "unused"  # look for transactional ids that nobody uses any more
+    COMPLETION = "completion"  # of a transaction could not be written: try again
 
 
 class Alarm(NamedTuple):
     kind: Kind
-    group: str = ""
-    member: str = ""
+    owner: str = ""  # a group, or a transactional id
+    member: str = ""  # of the group
 
 
 class Timers:
@@ -42,8 +45,8 @@ class Timers:
     def cancel(self, alarm: Alarm) -> None:
         self._deadlines.pop(alarm, None)
 
-    def cancel_all(self, group: str) -> None:
-        for alarm in [each for each in self._deadlines if each.group == group]:
+    def cancel_all(self, owner: str) -> None:
+        for alarm in [each for each in self._deadlines if each.owner == owner]:
             del self._deadlines[alarm]
 
     def due(self) -> int | None:

@@ -3,6 +3,14 @@
 A consumer names the rack that it stands in, and the leader may send it to a replica there
 (KIP-392): to the one that is furthest, if it has what the consumer wants. What is not committed
 no consumer sees, wherever it reads; a follower knows the high watermark one fetch later.
+
+A consumer with isolation.level=read_committed stops before whatever is not decided yet, and is told
+which of the transactions before that were aborted:
+
+    offset       0              LSO                        HW                    log end
+                 | all decided  | first of a transaction   | not on every replica |
+                 | and seen     | that is open, or whose   | in sync              |
+                 |              | end is not below the HW  |                      |
 """
 
 from collections.abc import Mapping
@@ -11,6 +19,7 @@ from typing import NamedTuple
 from engine.errors import ErrorCode, KafkaError
 from engine.replication.logs import Log
 from engine.replication.partition import Partition
+from engine.storage.aborted import Aborted
 from engine.storage.batch import NO_EPOCH
 from engine.storage.segment import Slice
 
@@ -35,17 +44,20 @@ class Read(NamedTuple):
     records: Slice
     sealed: bool  # they end with their segment: more come from the next one, by another read
     high_watermark: int
-    last_stable: int  # before it, every transaction has ended
+    last_stable: int  # before it, every transaction has ended for good
     log_start: int
     at_end: bool  # there is nothing more to read until something changes
     diverging: tuple[int, int] | None = None  # the reader's last epoch ended otherwise: here
     preferred: int = NO_REPLICA  # another replica to read from
+    aborted: tuple[Aborted, ...] = ()  # transactions to be passed over, for a read committed
 
 
 def last_stable(log: Log, role: Partition) -> int:
-    """The high watermark, or where the oldest transaction that is still open begins."""
-    undecided = log.producers.first_undecided()
-    return role.high_watermark if undecided is None else min(role.high_watermark, undecided)
+    """The high watermark, or where the oldest transaction begins that is not decided for good."""
+    unstable = log.producers.first_unstable(role.high_watermark)
+    if unstable is None:
+        return role.high_watermark
+    return min(role.high_watermark, max(unstable, log.start_offset))
 
 
 def divergence(log: Log, wanted: Wanted) -> tuple[int, int] | None:

@@ -61,14 +61,19 @@ class Replicas(Roles):
             )
         return role, home.logs[partition]
 
-    def append(self, partition: TopicPartition, batch: Buffer, *, to_all: bool) -> Appended:
-        """Store a batch as leader. `to_all`: acks=all, which min.insync.replicas may forbid."""
+    def append(
+        self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
+    ) -> Appended:
+        """Store a batch as leader. `to_all`: acks=all, which min.insync.replicas may forbid.
+
+        `client=False`: it is the broker's own, a marker or what a coordinator has decided.
+        """
         role, log = self.find(partition)
         if to_all:
             self._require(role, log, role.isr, ErrorCode.not_enough_replicas)
         now = self.now()
         with self._home[partition].guard(now):
-            stored = log.append(batch, role.leader_epoch, now)
+            stored = log.append(batch, role.leader_epoch, now, client=client)
         if not stored.duplicate:
             if role.appended(log.end_offset, now):
                 self._tell(partition)
@@ -112,7 +117,8 @@ class Replicas(Roles):
     ) -> Read:
         """What a consumer may see from an offset on: nothing beyond the high watermark.
 
-        With `committed`, nothing beyond the last stable offset either. Only of a leader, if
+        With `committed`, nothing beyond the last stable offset either, and with a list of what was
+        aborted before. Only of a leader, if
         `leads`; a leader may send a consumer on to a replica in its rack.
         """
         role, log = self.find(partition, wanted.leader_epoch, leads=leads)
@@ -120,7 +126,12 @@ class Replicas(Roles):
         if rack and role.is_leader and self.config.replica_selector_class == RACK_AWARE:
             nearer = preferred(role, wanted.offset, rack, racks)
         limit = last_stable(log, role) if committed else role.high_watermark
-        return self._read(role, log, wanted, limit, max_bytes, at_least_one, nearer)
+        read = self._read(role, log, wanted, limit, max_bytes, at_least_one, nearer)
+        if not (committed and read.records.size):
+            return read
+        with self._home[partition].guard(self.now()):
+            limit = min(limit, log.reach(wanted.offset, read.records))
+            return read._replace(aborted=log.aborted(wanted.offset, limit))
 
     def read_for_follower(
         self,

@@ -110,10 +110,12 @@ class Unfenced(Replicas):
 
 
 class SequenceUnchecked(Replicas):
-    def append(self, partition: TopicPartition, batch: Buffer, *, to_all: bool) -> Appended:
+    def append(
+        self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
+    ) -> Appended:
         if partition in self._home:
             self.log(partition).producers.known.clear()
-        return super().append(partition, batch, to_all=to_all)
+        return super().append(partition, batch, to_all=to_all, client=client)
 
 
 class TakesAnyCommit(Group):

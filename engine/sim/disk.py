@@ -29,7 +29,10 @@ from uuid import UUID
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
+from engine.storage import control
+from engine.storage.aborted import Aborted, search
 from engine.storage.batch import NO_TIMESTAMP, Header, placed
+from engine.storage.control import Marker
 from engine.storage.epochs import Epochs
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
@@ -96,6 +99,7 @@ class Log:
         self.size = 0  # so it has nothing to count, either
         self.cuts = 0  # how often its end was cut
         self._lasts: list[int] = []  # each batch's last offset, to look it up by
+        self._aborted: list[Aborted] = []
         self._emit = emit
 
     @property
@@ -117,14 +121,15 @@ class Log:
 
     def append(self, batch: Buffer, epoch: int, now: int, *, client: bool = True) -> Appended:
         header = validate(batch, self.config, now, client=client)
-        stored = self.producers.check(header)
+        marker = control.find(batch, header)
+        stored = self.producers.check(header, marker)
         if stored is not None:
             return Appended(stored.first_offset, stored.last_offset, NO_TIMESTAMP, True)
         first = self.end_offset
         if epoch != self.epochs.latest:
             self.epochs.assign(epoch, first)
         data = b"".join(placed(batch, first, epoch))
-        self._store(header._replace(base_offset=first, leader_epoch=epoch), data, now)
+        self._store(header._replace(base_offset=first, leader_epoch=epoch), data, marker, now)
         return Appended(first, self.end_offset - 1, NO_TIMESTAMP, False)
 
     def append_copied(self, data: Buffer, now: int) -> int:
@@ -132,17 +137,23 @@ class Log:
         for header in validate_copied(data, self.end_offset):
             if header.leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
-            self._store(header, bytes(data[at : at + header.size]), now)
+            whole = bytes(data[at : at + header.size])
+            self._store(header, whole, control.find(whole, header), now)
             at += header.size
         return self.end_offset
 
-    def _store(self, header: Header, data: bytes, now: int) -> None:
+    def _store(self, header: Header, data: bytes, marker: Marker | None, now: int) -> None:
         self.batches.append(Stored(header, data))
         self._lasts.append(header.last_offset)
-        self.producers.apply(header)
+        self._learn(header, marker)
         self.end_offset = header.next_offset
         if self.end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now)
+
+    def _learn(self, header: Header, marker: Marker | None) -> None:
+        aborted = self.producers.apply(header, marker)
+        if aborted is not None:
+            self._aborted.append(aborted)
 
     def flush(self, now: int) -> None:
         self.epochs.flush()
@@ -174,6 +185,16 @@ class Log:
             found.append(data)
             at, left = at + 1, left - len(data)
         return Piece(self, b"".join(found))
+
+    def reach(self, offset: int, found: Piece) -> int:
+        at, left = bisect_left(self._lasts, offset), found.size
+        while left > 0:
+            offset, left = self._lasts[at] + 1, left - len(self.batches[at].data)
+            at += 1
+        return offset
+
+    def aborted(self, start: int, limit: int) -> tuple[Aborted, ...]:
+        return search((it for it in self._aborted if it.last_offset >= start), start, limit)
 
     def before(self, offset: int) -> int:
         """How many batches end before an offset."""
@@ -219,8 +240,9 @@ class Log:
 
     def _rebuild_producers(self) -> None:
         self.producers = Producers()
-        for header, _ in self.batches:
-            self.producers.apply(header)
+        self._aborted = []
+        for header, data in self.batches:
+            self._learn(header, control.find(data, header))
 
     def advance_start(self, offset: int, now: int) -> None:
         if offset <= self.start_offset:

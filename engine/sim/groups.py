@@ -15,7 +15,7 @@ from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 
 from engine.broker.handlers.outcome import NO_THROTTLE
 from engine.broker.metadata import NO_BROKER, Metadata, Node
-from engine.broker.reigns import END, OFFSETS, START, Reigns, Surroundings
+from engine.broker.reigns import END, GROUPS_SHELF, OFFSETS, START, Reigns, Surroundings
 from engine.coordinator.coordinator import Coordinator
 from engine.coordinator.effects import Caller
 from engine.coordinator.effects import Reply as Answer
@@ -54,6 +54,7 @@ class Groups:
         )
         self._reigns = Reigns(
             replicas.config,
+            GROUPS_SHELF,
             self._coordinator,
             replicas,
             Surroundings(

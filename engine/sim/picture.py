@@ -63,6 +63,7 @@ class Picture:
                 if each.leader == NOBODY
             ],
             "groups": None,
+            "transactions": None,
             "rows": [(*at, *row) for at, row in rows.items() if known.get(at) != row],
             "gone": [*(known.keys() - rows.keys())],
         }

@@ -167,7 +167,7 @@ def _place(log: Log, signature: str) -> int:
 def entries(batch: bytes) -> tuple[tuple[Key, Value | None], ...]:
     """What the records of one batch say."""
     found = []
-    for record in unpacked(batch)[1]:
+    for record in unpacked(batch):
         key = decode_key(record.key or b"")
         found.append((key, None if record.value is None else decode_value(key, record.value)))
     return tuple(found)

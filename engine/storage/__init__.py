@@ -13,6 +13,7 @@ log is cut into segments, and each is named after the first offset that it may h
       00000000000000368769.index          preallocated, cut to its entries once it is full
       00000000000000368769.timeindex
       00000000000000368769.snapshot       what producers had sent before offset 368769
+      00000000000000368769.txnindex       which transactions were aborted, if any
       leader-epoch-checkpoint             at which offset each leader took over
       partition.metadata                  the topic's id
 

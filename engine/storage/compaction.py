@@ -14,7 +14,8 @@ What else may go, and when:
     tombstone (null value)  delete.retention.ms after it became clean, so that a consumer that
                             is on its way learns of the deletion; the clock is the files' mtime
     aborted records         at once; they never hide a record of the same key
-    transaction marker      as a tombstone, but never before the batches of its transaction
+    transaction marker      as a tombstone, but in no round that met batches of its transaction:
+                            a follower that has copied those must still find out how they ended
     empty batch             as soon as it is not its producer's last one: that one keeps the
                             sequence number, or the next retry would be taken for something new
 
@@ -28,12 +29,13 @@ Whatever was cut or dropped from the log in the meantime ends the round.
 """
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from engine.errors import ErrorCode, KafkaError
-from engine.storage import control, files, records
+from engine.storage import files, records
+from engine.storage.aborted import Aborted
 from engine.storage.batch import HEADER_SIZE, MAGIC, Header, crc_ok, scan
-from engine.storage.control import ControlType
 from engine.storage.index import TimeIndex
 from engine.storage.loading import replace_segments
 from engine.storage.log import Log
@@ -41,7 +43,6 @@ from engine.storage.records import Record
 from engine.storage.segment import REACH, Segment
 
 PIECE = 128 * 1024  # bytes of log between two yields: some milliseconds of work
-HOPS = 1000  # headers between two yields, where only headers are looked at
 ENTRY_COST = 160  # what a key takes in the map beside its own bytes
 
 
@@ -60,8 +61,8 @@ class Compaction:
         self._now = now
         self._memory = memory  # bytes left for the map
         self._latest: dict[bytes, int] = {}  # key -> offset of its latest record
-        self._aborted: set[int] = set()  # base offsets of the batches of aborted transactions
-        self._open: set[int] = set()  # producers whose batches were kept since their last marker
+        self._aborted: dict[int, list[Aborted]] = {}  # by producer, oldest first
+        self._open: set[int] = set()  # producers whose batches were met since their last marker
         self._horizon = self._delete_horizon()
         self._waiting = [segment for segment in log.segments if segment.base_offset < end]
         following = log.segments[len(self._waiting) :]
@@ -80,7 +81,8 @@ class Compaction:
         for segment, _ in dirty:
             segment.flush()
             yield from self._pause()
-        yield from self._find_aborted()
+        for aborted in self.log.aborted(self.start, self.end):
+            self._aborted.setdefault(aborted.producer_id, []).append(aborted)
         yield from self._fill_map(dirty)
         for group in self._groups():
             yield from self._rewrite(group)
@@ -105,34 +107,26 @@ class Compaction:
 
     # -- learning ------------------------------------------------------------------------
 
-    def _find_aborted(self) -> Iterator[None]:
-        """How a transaction ended stands behind its batches, maybe even behind the dirty part."""
-        undecided: dict[int, list[int]] = {}
-        hops = 0
-        for segment in list(self.log.segments_from(self.start)):
-            for position, header in segment.headers():
-                if header.is_control:
-                    batches = undecided.pop(header.producer_id, [])
-                    if batches and _is_abort(segment, position, header):
-                        self._aborted.update(batches)
-                elif header.is_transactional:
-                    undecided.setdefault(header.producer_id, []).append(header.base_offset)
-                hops += 1
-                if hops % HOPS == 0:
-                    yield from self._pause()
-
     def _fill_map(self, dirty: list[tuple[Segment, int]]) -> Iterator[None]:
         for segment, _ in dirty:
             found = segment.locate(self.start)
             for piece, batches in _pieces(segment, found.position if found else segment.size):
                 for position, header in batches:
-                    if header.is_control or header.base_offset in self._aborted:
+                    if header.is_control or self._is_aborted(header):
                         continue
                     for record in records.stream(piece[position : position + header.size]):
                         if record.offset >= self.start and not self._learn(record):
                             self.end = record.offset
                             return
                 yield from self._pause()
+
+    def _is_aborted(self, header: Header) -> bool:
+        """Whether a batch lies between the first of an aborted transaction and its marker."""
+        if not header.is_transactional:
+            return False
+        ones = self._aborted.get(header.producer_id, [])
+        before = bisect_right(ones, header.base_offset, key=lambda it: it.first_offset)
+        return before > 0 and header.base_offset < ones[before - 1].last_offset
 
     def _learn(self, record: Record) -> bool:
         """Note where a key was seen last; False if there is no room. The first always has room."""
@@ -181,14 +175,21 @@ class Compaction:
         try:
             lasting = self.log.producers.last_batches()
             for segment in group:
+                markers: set[int] = set()  # the offsets of those that stay
                 tombstones_go = segment.modified <= self._horizon
                 for piece, batches in _pieces(segment):
                     chosen = _Chosen(new)
                     for position, header in batches:
                         batch = piece[position : position + header.size]
-                        chosen.add(header, self._filtered(header, batch, tombstones_go, lasting))
+                        staying = self._filtered(header, batch, tombstones_go, lasting)
+                        chosen.add(header, staying)
+                        if header.is_control and staying is not None:
+                            markers.add(header.last_offset)
                     chosen.write()
                     yield from self._pause()
+                for aborted in segment.aborted.entries:
+                    if aborted.last_offset in markers:
+                        new.aborted.append(aborted)
             self._complete(new, group[-1].modified)
             yield from self._pause()
         except BaseException:
@@ -204,11 +205,13 @@ class Compaction:
         """What stays of a batch: all of it, some records, none but the header, or nothing."""
         if header.is_control:
             return batch if self._keeps_marker(header, tombstones_go) else None
+        if header.is_transactional:
+            self._open.add(header.producer_id)
         staying: list[Record] = []
         if header.base_offset >= self.end:
             kept = header.count
         else:
-            if header.base_offset not in self._aborted:
+            if not self._is_aborted(header):
                 found = records.decode(batch)
                 staying = [it for it in found if self._stays(it, tombstones_go)]
             kept = len(staying)
@@ -216,8 +219,6 @@ class Compaction:
         self.dropped += header.count - kept
         if not kept and (header.producer_id < 0 or header.last_offset not in lasting):
             return None
-        if header.is_transactional:
-            self._open.add(header.producer_id)
         return batch if kept == header.count else records.retain(header, staying)
 
     def _stays(self, record: Record, tombstones_go: bool) -> bool:
@@ -231,9 +232,9 @@ class Compaction:
         """A marker stays with its transaction, and if its producer has nothing else to show."""
         producer = self.log.producers.known.get(header.producer_id)
         alone = producer and not producer.batches and producer.epoch == header.producer_epoch
-        of_kept_batches = header.producer_id in self._open
+        met = header.producer_id in self._open
         self._open.discard(header.producer_id)
-        return of_kept_batches or bool(alone) or not tombstones_go or header.base_offset >= self.end
+        return met or bool(alone) or not tombstones_go or header.base_offset >= self.end
 
     def _complete(self, new: Segment, modified: int) -> None:
         """All on the disk, and as old as the segments were: the age of tombstones goes on."""
@@ -299,11 +300,6 @@ def _pieces(
         yield piece, batches
         at, header = batches[-1]
         position += at + header.size
-
-
-def _is_abort(segment: Segment, position: int, header: Header) -> bool:
-    batch = os.pread(segment.file.fileno(), header.size, position)
-    return any(control.decode(it).type is ControlType.ABORT for it in records.decode(batch))
 
 
 def _index_size(size: int, interval: int) -> int:

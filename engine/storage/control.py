@@ -9,13 +9,15 @@ are not shown to applications. Key and value are of fixed form:
 A later version may add to the end of either, so what is longer is read as far as it is known.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
 from engine.errors import ErrorCode, KafkaError
-from engine.storage.batch import NO_EPOCH
-from engine.storage.records import Record
+from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, Header
+from engine.storage.files import Buffer
+from engine.storage.records import Record, stream
 
 _KEY = Struct(">hh")
 _VALUE = Struct(">hi")
@@ -51,6 +53,27 @@ def decode(record: Record) -> Marker:
         raise _invalid(record, f"value {value.hex()!r} is too short")
     _, coordinator_epoch = _VALUE.unpack_from(value)
     return Marker(ControlType(number), coordinator_epoch)
+
+
+def find(buffer: Buffer, header: Header, position: int = 0) -> Marker | None:
+    """The end of a transaction that the batch at `position` tells of, if it is one.
+
+    A batch without records tells of none: of such a transaction compaction left nothing.
+    """
+    if not header.is_control or header.producer_id == NO_PRODUCER_ID:
+        return None
+    batch = memoryview(buffer)[position : position + header.size]
+    marker = next(map(decode, stream(batch)), None)
+    return None if marker is None or marker.type is ControlType.UNKNOWN else marker
+
+
+def find_all(buffer: Buffer, headers: Iterable[Header]) -> list[Marker | None]:
+    """The same for batches that lie end to end."""
+    markers, position = [], 0
+    for header in headers:
+        markers.append(find(buffer, header, position))
+        position += header.size
+    return markers
 
 
 def _invalid(record: Record, why: str) -> KafkaError:

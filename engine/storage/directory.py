@@ -109,6 +109,7 @@ class LogDirectory:
                 clean=clean,
                 recovery_point=recovery_points.get(partition, 0),
                 start_offset=starts.get(partition, 0),
+                high_watermark=self.high_watermarks.get(partition, 0),
                 emit=self._emit,
             )
         files.remove(marker)

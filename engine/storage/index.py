@@ -23,6 +23,7 @@ An index holds nothing that the log does not: when in doubt it is thrown away an
 import mmap
 import os
 import struct
+from bisect import bisect_left
 from pathlib import Path
 from typing import ClassVar
 
@@ -139,6 +140,11 @@ class OffsetIndex(Index):
         """The last (offset, position) entry not after the given offset, else the file's start."""
         slot = self._search(offset - self.base_offset, probes)
         return (self.base_offset, 0) if slot < 0 else self[slot]
+
+    def beyond(self, position: int) -> tuple[int, int] | None:
+        """The first (offset, position) entry that points to a position or behind it."""
+        slot = bisect_left(range(self.count), position, key=lambda slot: self[slot][1])
+        return self[slot] if slot < self.count else None
 
     def truncate(self, offset: int) -> None:
         """Forget what points at or beyond an offset."""

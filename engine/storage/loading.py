@@ -3,6 +3,7 @@
     *.deleted, *.cleaned, *.tmp half-done work that nobody counts on: removed
     *.swap                      a finished compaction that was not yet put in place: put in place
     .index, .timeindex          missing, of a wrong size, or pointing nowhere: rebuilt from the log
+    .txnindex                   torn, or of other offsets than the segment's: rebuilt from the log
     after an unclean stop       every batch from the recovery point on is read and its CRC checked;
                                 from the first one that is not whole the log is cut, and the cut
                                 is reported with file, offset and bytes
@@ -26,21 +27,22 @@ from pathlib import Path
 from engine.config import TopicConfig
 from engine.errors import KafkaError
 from engine.model import TopicPartition
-from engine.storage import files
+from engine.storage import control, files
 from engine.storage.batch import (
     MAGIC,
     NO_EPOCH,
-    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     Header,
     crc_ok,
     scan,
 )
+from engine.storage.control import Marker
 from engine.storage.epochs import Epochs
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.log import Emit, Log
 from engine.storage.producers import Producers
-from engine.storage.segment import REACH, Segment, Slice, files_of
+from engine.storage.segment import REACH, Segment, Slice, file_name, files_of
+from engine.storage.snapshots import first_marker, rebuild_aborted
 
 NEVER = 2**63  # an offset that no log reaches
 
@@ -54,13 +56,17 @@ def load(
     clean: bool = False,
     recovery_point: int = 0,
     start_offset: int = 0,
+    high_watermark: int | None = None,
     emit: Emit = lambda event: None,
 ) -> Log:
-    """Open a log, or make a new one. `clean`: the broker that had it stopped in good order."""
+    """Open a log, or make a new one. `clean`: the broker that had it stopped in good order.
+
+    Of transactions it tells which are open, and which have ended at `high_watermark` or later.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     log = Log(directory, partition, config, emit)
     try:
-        _load(log, None if clean else recovery_point, start_offset, now)
+        _load(log, None if clean else recovery_point, start_offset, high_watermark, now)
     except BaseException:
         log.abandon()
         raise
@@ -69,13 +75,16 @@ def load(
     return log
 
 
-def _load(log: Log, recovery_point: int | None, start_offset: int, now: int) -> None:
+def _load(
+    log: Log, recovery_point: int | None, start_offset: int, high_watermark: int | None, now: int
+) -> None:
     _finish_unfinished(log, now)
     log.segments = [log.open_segment(base, now) for base in files_of(log.directory, ".log")]
     _load_epochs(log, now)
     doubtful = _doubtful(log, recovery_point, now)
+    since = None if high_watermark is None else first_marker(log.segments, high_watermark)
     if doubtful:
-        _recover(log, doubtful, now)
+        _recover(log, doubtful, since, now)
     if not log.segments:
         log.segments = [log.open_segment(start_offset, now)]
     log.active.open_for_appends(log.config.segment_index_bytes)
@@ -86,12 +95,15 @@ def _load(log: Log, recovery_point: int | None, start_offset: int, now: int) -> 
     log.epochs.truncate_end(log.end_offset)
     log.epochs.truncate_start(log.start_offset)
     if not doubtful:
-        log.rebuild_producers(log.end_offset)
+        log.rebuild_producers(log.end_offset, since)
 
 
 def _finish_unfinished(log: Log, now: int) -> None:
-    for pattern in ("*.deleted", "*.cleaned", "*.tmp", "*index.swap"):
+    for pattern in ("*.deleted", "*.cleaned", "*.tmp", "*.index.swap", "*.timeindex.swap"):
         for path in log.directory.glob(pattern):
+            files.remove(path)
+    for base_offset, path in files_of(log.directory, ".txnindex.swap").items():
+        if not path.with_name(file_name(base_offset, ".log.swap")).exists():
             files.remove(path)
     for base_offset in files_of(log.directory, ".log.swap"):
         swap = log.open_segment(base_offset, now, suffix=".swap")
@@ -151,6 +163,10 @@ def _doubtful(log: Log, recovery_point: int | None, now: int) -> list[Segment]:
         if fault:
             segment.rebuild_indexes()
             log.emit("index.rebuilt", now, file=str(segment.path), reason=fault)
+        fault = _aborted_fault(segment, rest[0].base_offset if rest else NEVER)
+        if fault:
+            rebuild_aborted(log.directory, log.segments, segment)
+            log.emit("index.rebuilt", now, file=str(segment.path), reason=fault)
         if segment.end()[1] != segment.size:
             return log.segments[number:]
         segment.close_indexes()
@@ -181,12 +197,25 @@ def _index_fault(segment: Segment) -> str:
     return ""
 
 
-def _recover(log: Log, doubtful: list[Segment], now: int) -> None:
+def _aborted_fault(segment: Segment, limit: int) -> str:
+    """Why the index of aborted transactions cannot be trusted; nothing if it can."""
+    try:
+        entries = segment.aborted.entries
+    except KafkaError as error:
+        return error.message
+    for entry in entries[:1] + entries[-1:]:
+        if not segment.base_offset <= entry.last_offset < limit:
+            return f"{segment.aborted.path.name} has {entry}, whose marker is in another segment"
+    return ""
+
+
+def _recover(log: Log, doubtful: list[Segment], since: int | None, now: int) -> None:
     """Check every batch of these segments; cut at the first bad one, and drop what follows."""
-    log.rebuild_producers(doubtful[0].base_offset)
+    log.rebuild_producers(doubtful[0].base_offset, since)
     epochs = _Epochs(log.epochs)
     for number, segment in enumerate(doubtful):
         later = doubtful[number + 1 :]
+        segment.forget_aborted()
         check = _Check(segment, later[0] if later else None, epochs, log.producers)
         segment.rebuild_indexes(check)
         if not check.reason:
@@ -281,11 +310,15 @@ class _Check:
                     return
                 yield self.position, header
                 self.position, self.offset = self.position + header.size, header.next_offset
-                if header.producer_id != NO_PRODUCER_ID:
-                    self._producers.apply(header)
+                self._learn(header, control.find(data, header, self.position - header.size))
                 here = following if following is not self._next else None
         if self.position < segment.size:
             self.reason = f"the last {segment.size - self.position} bytes are not a whole batch"
+
+    def _learn(self, header: Header, marker: Marker | None) -> None:
+        aborted = self._producers.apply(header, marker)
+        if aborted is not None:
+            self._segment.aborted.append(aborted)
 
     def _fault(self, header: Header, following: Looked | None) -> str:
         """What is wrong with the place of a batch, in words; nothing if it is right."""

@@ -19,6 +19,7 @@ argument, and so does the time.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -27,12 +28,14 @@ from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.storage import batch as batches
-from engine.storage import files
+from engine.storage import control, files, snapshots
+from engine.storage.aborted import Aborted, search
 from engine.storage.batch import HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP, Header
+from engine.storage.control import Marker
 from engine.storage.epochs import Epochs
 from engine.storage.producers import Producers
 from engine.storage.records import recompressed
-from engine.storage.segment import REACH, Segment, Slice, file_name, files_of
+from engine.storage.segment import REACH, Segment, Slice, file_name
 from engine.storage.validation import newest_timestamp, validate, validate_copied
 
 Emit = Callable[[Event], None]
@@ -89,10 +92,11 @@ class Log:
     def append(self, batch: files.Buffer, epoch: int, now: int, *, client: bool = True) -> Appended:
         """As leader: check the batch, give it offsets, the epoch and perhaps the time, store it.
 
-        `client=False` lets the broker's own control batches through.
+        `client=False` lets the broker's own batches through: markers, a transaction's offsets.
         """
         header = validate(batch, self.config, now, client=client)
-        stored = self.producers.check(header)
+        marker = control.find(batch, header)
+        stored = self.producers.check(header, marker)
         if stored is not None:
             return Appended(stored.first_offset, stored.last_offset, NO_TIMESTAMP, True)
         batch, header = self._as_kept(batch, header, now)
@@ -103,9 +107,10 @@ class Log:
             self.epochs.assign(epoch, first)
         parts = batches.placed(batch, first, epoch)
         self.active.append(parts, len(batch), last, (header.max_timestamp, last))
+        self.end_offset = last + 1
         if header.producer_id != NO_PRODUCER_ID:
-            self.producers.apply(header._replace(base_offset=first, leader_epoch=epoch))
-        self._appended(last + 1, now)
+            self._learn(header._replace(base_offset=first, leader_epoch=epoch), marker)
+        self._flush_if_full(now)
         append_time = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(first, last, append_time, False)
 
@@ -114,7 +119,7 @@ class Log:
     ) -> tuple[files.Buffer, Header]:
         """The batch as this topic keeps it: but for its own codec or time, as it came."""
         config = self.config
-        if config.compression_type != "producer":
+        if config.compression_type != "producer" and not header.is_control:
             batch = recompressed(batch, config.compression_type)
             header = Header.parse(batch)
         if config.message_timestamp_type == "LogAppendTime":
@@ -136,20 +141,26 @@ class Log:
         first, last = headers[0].base_offset, headers[-1].last_offset
         newest = max(headers, key=lambda header: header.max_timestamp)
         size = sum(header.size for header in headers)
+        markers = control.find_all(data, headers)
         self._make_room(size, newest.max_timestamp, first, last, now)
         for header in headers:
             if header.leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
         whole = memoryview(data)[:size]
         self.active.append([whole], size, last, (newest.max_timestamp, newest.last_offset))
-        for header in headers:
-            self.producers.apply(header)
-        self._appended(last + 1, now)
+        self.end_offset = last + 1
+        for header, marker in zip(headers, markers, strict=True):
+            self._learn(header, marker)
+        self._flush_if_full(now)
         return self.end_offset
 
-    def _appended(self, end: int, now: int) -> None:
-        self.end_offset = end
-        if end - self.recovery_point >= self.config.flush_messages:
+    def _learn(self, header: Header, marker: Marker | None) -> None:
+        aborted = self.producers.apply(header, marker)
+        if aborted is not None:
+            self.active.aborted.append(aborted)
+
+    def _flush_if_full(self, now: int) -> None:
+        if self.end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now)
 
     # -- roll and flush ------------------------------------------------------------------
@@ -248,6 +259,19 @@ class Log:
         beyond = segment.locate(limit)
         return beyond.position if beyond else segment.size
 
+    def reach(self, offset: int, found: Slice) -> int:
+        """An offset behind all that was found from `offset` on: by the index, so not the first."""
+        segments = self.segments_from(offset)
+        segment = next(it for it in segments if it.file is found.file)
+        end = next((it.base_offset for it in segments), self.end_offset)
+        following = segment.following(found.position + found.size)
+        return end if following is None else following
+
+    def aborted(self, start: int, limit: int) -> tuple[Aborted, ...]:
+        """The aborted transactions with records from `start` on and below `limit`, oldest first."""
+        indexes = (segment.aborted for segment in self.segments_from(start))
+        return search(chain.from_iterable(it.ending_from(start) for it in indexes), start, limit)
+
     def segments_from(self, offset: int) -> Iterator[Segment]:
         """The segment that holds an offset, and all after it: binary search by base offset."""
         first = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
@@ -303,7 +327,8 @@ class Log:
         self.start_offset = min(self.start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_end(offset)
-        self.rebuild_producers(offset)
+        unreplicated = self.producers.unreplicated
+        self.rebuild_producers(offset, unreplicated[0].last_offset if unreplicated else None)
 
     def advance_start(self, offset: int, now: int) -> None:
         """Records below this offset may no longer be read; whole segments below it can go."""
@@ -352,27 +377,12 @@ class Log:
         )
 
     def snapshot_path(self, offset: int) -> Path:
-        return self.directory / file_name(offset, ".snapshot")
+        return self.directory / file_name(offset, snapshots.SUFFIX)
 
-    def rebuild_producers(self, end: int) -> None:
-        """Load the newest snapshot not beyond `end`, and replay what was written since up to there.
-
-        Older ones stay only where a segment begins: there a cut may end.
-        """
-        self.producers, loaded = Producers(), False
-        bases = {segment.base_offset for segment in self.segments}
-        replay_from = self.segments[0].base_offset
-        for at, path in reversed(files_of(self.directory, ".snapshot").items()):
-            usable = self.segments[0].base_offset <= at <= end
-            if not loaded and usable and self.producers.try_load(path):
-                loaded, replay_from = True, at
-            elif not (loaded and at in bases):
-                files.remove(path)
-        for segment in self.segments_from(replay_from):
-            if segment.base_offset < end:
-                for _, header in segment.batches_from(replay_from):
-                    if header.base_offset >= replay_from:
-                        self.producers.apply(header)
+    def rebuild_producers(self, end: int, since: int | None = None) -> None:
+        """Know the producers as of `end`, and which transactions ended at `since` or later."""
+        self.producers = snapshots.restore(self.directory, self.segments, end, since)
+        snapshots.tidy(self.directory, self.segments, end)
 
     def close(self, now: int) -> None:
         """An orderly end: all on disk, indexes trimmed, producers saved for a quick start."""

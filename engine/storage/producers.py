@@ -9,6 +9,13 @@ five batches (a producer has at most five requests in flight), and compares:
     a gap                         OUT_OF_ORDER_SEQUENCE_NUMBER
     an epoch that was replaced    INVALID_PRODUCER_EPOCH
 
+A transaction is open in a partition from its producer's first transactional batch there to the
+marker that ends it. What is not part of it waits meanwhile (INVALID_TXN_STATE), and a coordinator
+that was replaced may not end it (TRANSACTION_COORDINATOR_FENCED). It counts for readers only when
+the marker is replicated, or they could be shown an end that a new leader knows nothing of:
+
+    open ── marker ──> unreplicated ── high watermark above the marker ──> of no interest here
+
 The state is a function of the log. So that a restart need not read all of it, it is written at
 every roll and at shutdown to a snapshot named by the offset that it stands for:
 
@@ -23,6 +30,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +38,9 @@ from crc32c import crc32c
 
 from engine.errors import ErrorCode, KafkaError
 from engine.storage import files
+from engine.storage.aborted import Aborted
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Header
+from engine.storage.control import ControlType, Marker
 
 REMEMBERED = 5  # batches a producer; also the most requests it may have in flight
 NO_TRANSACTION = -1
@@ -72,13 +82,20 @@ class Batch(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
+class Ended(NamedTuple):
+    """A transaction whose marker the log has."""
+
+    first_offset: int
+    last_offset: int  # of the marker
+
+
 @dataclass(slots=True)
 class Producer:
     """One producer id, in this partition."""
 
     epoch: int = NO_EPOCH
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    coordinator_epoch: int = -1
+    coordinator_epoch: int = -1  # of the coordinator that wrote its newest marker
     timestamp: int = -1  # of its newest batch: ids that are not used are forgotten
 
     @property
@@ -92,11 +109,12 @@ class Producers:
     def __init__(self) -> None:
         self.known: dict[int, Producer] = {}
         self.open: dict[int, int] = {}  # producer -> where its open transaction began; oldest first
+        self.unreplicated: deque[Ended] = deque()  # in the order of their markers
 
     # -- decide --------------------------------------------------------------------------
 
-    def check(self, header: Header) -> Batch | None:
-        """May this batch of a client be appended? If it is stored already: as which batch?"""
+    def check(self, header: Header, marker: Marker | None = None) -> Batch | None:
+        """May a leader append this batch, or marker? If it is stored already: as which batch?"""
         if header.producer_id == NO_PRODUCER_ID:
             return None
         producer = self.known.get(header.producer_id)
@@ -108,8 +126,24 @@ class Producers:
                 f"producer {header.producer_id} has epoch {header.producer_epoch}, "
                 f"but {producer.epoch} was seen",
             )
-        if header.base_sequence == NO_SEQUENCE:
-            return None  # from the broker itself: a marker, or a transaction's offset commits
+        if marker is not None:
+            _expect_coordinator(header, marker, producer)
+            return None
+        if header.base_sequence != NO_SEQUENCE:  # as of the broker's own: offset commits
+            stored = self._follow_on(header, producer)
+            if stored is not None:
+                return stored
+        if header.producer_id in self.open and not header.is_transactional:
+            raise KafkaError(
+                ErrorCode.invalid_txn_state,
+                f"producer {header.producer_id} has a transaction open since offset "
+                f"{self.open[header.producer_id]}, and this batch is not part of it",
+            )
+        return None
+
+    @staticmethod
+    def _follow_on(header: Header, producer: Producer) -> Batch | None:
+        """The batch that this one is again; if it is new, its sequence must follow on."""
         if header.producer_epoch > producer.epoch:
             _expect(header, 0)
             return None
@@ -117,29 +151,39 @@ class Producers:
             first, last = batch.first_sequence, batch.last_sequence
             if (first, last) == (header.base_sequence, header.last_sequence):
                 return batch
-        if producer.batches:
-            _expect(header, (producer.last_sequence + 1) % SEQUENCES)
+        _expect(header, (producer.last_sequence + 1) % SEQUENCES)
         return None
 
     # -- apply ---------------------------------------------------------------------------
 
-    def apply(self, header: Header) -> None:
-        """Remember a batch that the log now holds (a control batch ends a transaction)."""
-        if header.producer_id == NO_PRODUCER_ID:
-            return
+    def apply(self, header: Header, marker: Marker | None = None) -> Aborted | None:
+        """Remember a batch that the log now holds. If it aborts a transaction: which one?"""
+        if header.producer_id == NO_PRODUCER_ID or (header.is_control and marker is None):
+            return None
         producer = self.known.setdefault(header.producer_id, Producer())
         if header.producer_epoch != producer.epoch:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
         producer.timestamp = header.max_timestamp
-        if header.is_control:
-            self.open.pop(header.producer_id, None)
-            return
+        if marker is not None:
+            producer.coordinator_epoch = marker.coordinator_epoch
+            return self._end(header, marker)
         delta = header.last_offset_delta
         batch = Batch(header.last_sequence, header.last_offset, delta, header.max_timestamp)
         producer.batches.append(batch)
         if header.is_transactional:
             self.open.setdefault(header.producer_id, header.base_offset)
+        return None
+
+    def _end(self, header: Header, marker: Marker) -> Aborted | None:
+        """Of a transaction that wrote nothing here, nothing is to be told."""
+        first, last = self.open.pop(header.producer_id, NO_TRANSACTION), header.last_offset
+        if first == NO_TRANSACTION:
+            return None
+        self.unreplicated.append(Ended(first, last))
+        if marker.type is ControlType.COMMIT:
+            return None
+        return Aborted(header.producer_id, first, last, next(iter(self.open.values()), last + 1))
 
     def expire(self, older_than: int) -> None:
         """Forget producers that have been silent, but never one with an open transaction."""
@@ -147,9 +191,15 @@ class Producers:
             if producer.timestamp < older_than and producer_id not in self.open:
                 del self.known[producer_id]
 
-    def first_undecided(self) -> int | None:
-        """Where the oldest open transaction begins: nobody knows yet whether it counts."""
-        return next(iter(self.open.values()), None)
+    def first_unstable(self, high_watermark: int) -> int | None:
+        """Where the oldest transaction begins that is open, or whose end is not replicated yet.
+
+        The ends below the high watermark are forgotten: they stay below it.
+        """
+        while self.unreplicated and self.unreplicated[0].last_offset < high_watermark:
+            self.unreplicated.popleft()
+        begun = [*islice(self.open.values(), 1), *(it.first_offset for it in self.unreplicated)]
+        return min(begun, default=None)
 
     def last_batches(self) -> set[int]:
         """Last offsets that compaction must keep a batch for, or a sequence would be forgotten."""
@@ -163,6 +213,7 @@ class Producers:
         """What there is to tell of each producer."""
         for number, it in self.known.items():
             last = it.batches[-1] if it.batches else Batch(NO_SEQUENCE, -1, 0, it.timestamp)
+            last = last._replace(timestamp=it.timestamp)
             begun = self.open.get(number, NO_TRANSACTION)
             yield ProducerEntry(number, it.epoch, *last, it.coordinator_epoch, begun)
 
@@ -176,6 +227,7 @@ class Producers:
         entries = read_snapshot(path)
         begun = sorted((it.transaction_start, it.producer_id) for it in entries)
         self.open = {number: start for start, number in begun if start != NO_TRANSACTION}
+        self.unreplicated.clear()
         self.known.clear()
         for entry in entries:
             producer = Producer(entry.epoch, coordinator_epoch=entry.coordinator_epoch)
@@ -191,6 +243,16 @@ class Producers:
         except KafkaError:
             return False
         return True
+
+
+def _expect_coordinator(header: Header, marker: Marker, producer: Producer) -> None:
+    """A marker must come from the newest coordinator that was heard of, or a newer one."""
+    if marker.coordinator_epoch < producer.coordinator_epoch:
+        raise KafkaError(
+            ErrorCode.transaction_coordinator_fenced,
+            f"a coordinator of epoch {marker.coordinator_epoch} would end a transaction of "
+            f"producer {header.producer_id}, but {producer.coordinator_epoch} was seen",
+        )
 
 
 def _expect(header: Header, sequence: int) -> None:

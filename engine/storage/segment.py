@@ -1,8 +1,9 @@
-"""One segment: a stretch of the log in one append-only file, and the two indexes into it.
+"""One segment: a stretch of the log in one append-only file, and the indexes into it.
 
     00000000000000000000.log   | batch | batch | batch | batch | ...   (only ever appended to)
     00000000000000000000.index            ^ every 4 KB or so: offset -> position
     00000000000000000000.timeindex        ^ at the same moments: largest timestamp -> offset
+    00000000000000000000.txnindex         which transactions its markers aborted, if any
 
 A file is named by its base offset, the first offset that it can hold. A read never decodes
 records: it finds a position and hands out a `Slice` of the file, which the network layer
@@ -21,12 +22,13 @@ from typing import NamedTuple
 
 from engine.errors import ErrorCode, KafkaError
 from engine.storage import files
+from engine.storage.aborted import AbortedIndex
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.records import stream
 
 CHUNK = 4096  # how much of the log is read at once to look for a header
-SUFFIXES = (".log", ".index", ".timeindex")
+SUFFIXES = (".log", ".index", ".timeindex")  # the files that every segment has
 REACH = 2**31 - 1  # the largest position and relative offset: an index has four bytes for each
 
 
@@ -94,12 +96,27 @@ class Segment:
     def times(self) -> TimeIndex:
         return TimeIndex(self._beside(".timeindex"), self.base_offset, self.index_size)
 
+    @cached_property
+    def aborted(self) -> AbortedIndex:
+        return AbortedIndex(self._beside(".txnindex"))
+
+    def forget_aborted(self) -> None:
+        """Remove the index of aborted transactions, whatever is in it: it will be made anew."""
+        self.__dict__.pop("aborted", None)
+        files.remove(self._beside(".txnindex"))
+
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(self.path.name.replace(".log", suffix, 1))
 
     @property
     def paths(self) -> list[Path]:
         return [self._beside(suffix) for suffix in SUFFIXES]
+
+    @property
+    def _all_paths(self) -> list[Path]:
+        """The log goes last, or an index left alone, if that is how far a rename or a removal came,
+        would be taken for that of the next segment with this name."""
+        return [self._beside(".txnindex"), *reversed(self.paths)]
 
     @property
     def greatest(self) -> tuple[int, int]:
@@ -186,6 +203,7 @@ class Segment:
         files.truncate(self.file.fileno(), position)
         self.offsets.truncate(offset)
         self.times.truncate(offset)
+        self.aborted.truncate(offset)
         self._greatest, self.since_index = None, 0
         self.__dict__.pop("first_timestamp", None)
         return before - position
@@ -287,6 +305,18 @@ class Segment:
             max_bytes = first if at_least_one else 0
         return Slice(self.file, found.position, max(0, min(max_bytes, end - found.position)))
 
+    def following(self, position: int) -> int | None:
+        """The first offset of a batch at a position or behind it: by the index, so some may lie
+        between. None if no entry points there."""
+        entry = self.offsets.beyond(position)
+        if entry is None:
+            return None
+        batch = next(self.headers(entry[1]), None)
+        if batch is None or not self._begins(batch, entry[0]):
+            self.rebuild_indexes()  # the index was foreign or damaged
+            return self.following(position)
+        return batch[1].base_offset
+
     def _check_whole(self, offset: int) -> None:
         """Nothing here reaches an offset, which is fine at the file's end, and damage before it."""
         end = 0
@@ -324,17 +354,15 @@ class Segment:
         files.flush(self.file.fileno())
         self.offsets.flush()
         self.times.flush()
+        self.aborted.flush()
 
     def rename(self, old: str, new: str) -> None:
-        """Change the files' suffix, for instance to ".deleted"; open readers keep reading.
-
-        The log goes last, here and in `delete`: an index left alone, if that is how far it came,
-        would be taken for that of the next segment with this name.
-        """
-        for path in reversed(self.paths):
+        """Change the files' suffix, for instance to ".deleted"; open readers keep reading."""
+        for path in self._all_paths:
             if path.exists():
                 files.rename(path, path.with_name(path.name.removesuffix(old) + new))
         self.path = self.path.with_name(self.path.name.removesuffix(old) + new)
+        self.__dict__.pop("aborted", None)
 
     def close_indexes(self) -> None:
         """Unmap them; they come back when they are needed."""
@@ -349,5 +377,5 @@ class Segment:
     def delete(self) -> None:
         """Remove the files. The index files may never have been opened."""
         self.close()
-        for path in reversed(self.paths):
+        for path in self._all_paths:
             files.remove(path)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
-from kafka.net.inet import KafkaNetSocket
 
 from engine.chaos.reading import create
 from engine.chaos.run import CONFIG
@@ -20,6 +19,7 @@ from engine.chaos.workload import Workload
 from engine.cluster.cluster import Cluster
 from tests.cluster.probe import Probe
 from tests.cluster.truth import Truth
+from tests.interop.clients import tidied_up
 from tests.interop.watch import until
 
 PARTITIONS = 3
@@ -74,18 +74,9 @@ def topic(cluster: Cluster, truth: Truth) -> str:
 
 
 @pytest.fixture
-def careless(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """kafka-python leaves open what it tried to connect with in vain: that is closed here."""
-    opened, create = [], KafkaNetSocket.socket
-
-    def remembered(*words: Any) -> Any:
-        opened.append(create(*words))
-        return opened[-1]
-
-    monkeypatch.setattr(KafkaNetSocket, "socket", remembered)
-    yield
-    for each in opened:
-        each.close()
+def careless() -> Iterator[None]:
+    with tidied_up():
+        yield
 
 
 @pytest.fixture

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import aiokafka
 import confluent_kafka
+from pytest import MonkeyPatch
 
 from engine.storage.records import Record
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way
     import kafka
+    from kafka.net.inet import KafkaNetSocket
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PATIENCE = 10.0  # seconds; what takes longer will not come
@@ -165,6 +167,22 @@ def kafka_python_read(bootstrap: str, topic: str, count: int) -> list[Record]:
     with kafka_python_consumer(bootstrap) as consumer:
         consumer.assign([kafka.TopicPartition(topic, 0)])
         return [plain(record) for record in kafka_python_take(consumer, count)]
+
+
+@contextmanager
+def tidied_up() -> Iterator[None]:
+    """kafka-python leaves open what it tried to connect with in vain: that is closed here."""
+    opened, create = [], KafkaNetSocket.socket
+
+    def remembered(*words: Any) -> Any:
+        opened.append(create(*words))
+        return opened[-1]
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(KafkaNetSocket, "socket", remembered)
+        yield
+    for each in opened:
+        each.close()
 
 
 def plain(record: Any) -> Record:

@@ -135,13 +135,15 @@ class Raw:
             found += got
             offset = got[-1].offset + 1
 
-    def end_offset(self, topic: str, partition: int = 0) -> int:
-        return self.offset_of(topic, -1, partition)
+    def end_offset(self, topic: str, partition: int = 0, *, isolation: int = 0) -> int:
+        return self.offset_of(topic, -1, partition, isolation=isolation)
 
-    def offset_of(self, topic: str, timestamp: int, partition: int = 0) -> int:
+    def offset_of(
+        self, topic: str, timestamp: int, partition: int = 0, *, isolation: int = 0
+    ) -> int:
         each = Message(partition_index=partition, current_leader_epoch=-1, timestamp=timestamp)
         topics = (Message(name=topic, partitions=(each,)),)
-        request = Message(replica_id=-1, isolation_level=0, topics=topics)
+        request = Message(replica_id=-1, isolation_level=isolation, topics=topics)
         offset: int = self.ask(Api.LIST_OFFSETS, request).topics[0].partitions[0].offset
         return offset
 

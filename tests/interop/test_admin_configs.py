@@ -206,7 +206,6 @@ class TestLogs:
     @pytest.mark.parametrize(
         ("asked", "code"),
         [
-            ({"transactional_id": "t"}, ErrorCode.unsupported_version),
             ({"transactional_id": ""}, ErrorCode.invalid_request),
             ({"transactional_id": None, "producer_id": 7}, ErrorCode.invalid_request),
             ({"transactional_id": None, "producer_epoch": 7}, ErrorCode.invalid_request),

@@ -215,8 +215,9 @@ class TestOffsets:
             assert again.heartbeat() == ErrorCode.none  # the generation was stable, and still is
 
 
-def test_transactions_have_no_coordinator(client):
-    answer = client.ask(Api.FIND_COORDINATOR, Message(key="t", key_type=1))
-    assert answer.error_code == ErrorCode.unsupported_version
-    answer = client.ask(Api.FIND_COORDINATOR, Message(key="t", key_type=2))
+def test_there_are_coordinators_of_groups_and_of_transactions_and_no_others(client):
+    for kind in (0, 1):
+        asked = Message(key="k", key_type=kind)
+        until(lambda asked=asked: client.ask(Api.FIND_COORDINATOR, asked).node_id == 1)
+    answer = client.ask(Api.FIND_COORDINATOR, Message(key="k", key_type=2))
     assert answer.error_code == ErrorCode.invalid_request

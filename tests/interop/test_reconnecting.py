@@ -6,7 +6,6 @@ from contextlib import closing
 import kafka
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from kafka.net.inet import KafkaNetSocket
 
 from tests.interop.clients import (
     PATIENCE,
@@ -17,6 +16,7 @@ from tests.interop.clients import (
     confluent_take,
     kafka_python_consumer,
     kafka_python_take,
+    tidied_up,
 )
 
 CONFIG: dict[str, str] = {}  # a broker of its own, to be killed
@@ -33,18 +33,9 @@ def restart(cluster):
 
 
 @pytest.fixture
-def careless(monkeypatch):
-    """kafka-python leaves open what it tried to connect with in vain: that is closed here."""
-    opened, create = [], KafkaNetSocket.socket
-
-    def remembered(*words):
-        opened.append(create(*words))
-        return opened[-1]
-
-    monkeypatch.setattr(KafkaNetSocket, "socket", remembered)
-    yield
-    for each in opened:
-        each.close()
+def careless():
+    with tidied_up():
+        yield
 
 
 def test_confluent(cluster, topic, restart):

@@ -13,12 +13,15 @@ from engine.config import TopicConfig
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.sim.disk import Disk as Memory
+from engine.storage.aborted import Aborted
 from engine.storage.batch import Header
+from engine.storage.control import ControlType
 from tests.unit.storage.disk import (
     NOW,
     ORDERS,
     Disk,
     batch,
+    marker,
     place,
     remembered,
     sequenced,
@@ -61,9 +64,11 @@ class Both:
         assert real.epochs.entries == copy.epochs.entries
         assert remembered(real) == remembered(copy)
         assert [it.data for it in stored(real)] == [it.data for it in copy.batches]
+        assert real.producers.open == copy.producers.open
         for _ in range(4):
             offset, limit = (chance.randint(0, real.end_offset + 1) for _ in range(2))
             assert self.read(real, offset, limit) == self.read(copy, offset, limit)
+            assert real.aborted(offset, limit) == copy.aborted(offset, limit)
 
     @staticmethod
     def read(log, offset, limit):
@@ -84,9 +89,17 @@ def copied(chance, start, epoch):
     return data
 
 
+STEPS = ["append", "numbered", "copy", "cut", "start", "kill", "transact"]
+
+
 def step(both, chance, epoch):
     end = both.real.end_offset
-    match chance.choice(["append", "append", "numbered", "copy", "copy", "cut", "start", "kill"]):
+    match chance.choice([*STEPS, "append", "copy", "transact", "transact"]):
+        case "transact":
+            producer, kind = chance.choice([3, 4]), ControlType(chance.randrange(2))
+            written = batch(producer_id=producer, producer_epoch=0, transactional=True)
+            ended = marker(producer, kind, coordinator=chance.choice([0, 0, 0, 1]))
+            both.do("append", chance.choice([written, ended]), epoch, NOW, client=False)
         case "append":
             both.do("append", batch(chance.randint(1, 5)), epoch, NOW)
         case "numbered":
@@ -125,6 +138,26 @@ def test_what_is_cut_is_told_alike():
         both.do("truncate", 3, NOW)
         both.do("restart_at", 10, NOW)
         assert both.events == disk.events != []
+
+
+def test_a_read_reaches_as_far_as_its_last_batch():
+    log = Memory().create(ORDERS, TopicConfig(), NOW)
+    for count in (2, 1, 3):
+        log.append(batch(count), 0, NOW)
+    size = [len(it.data) for it in log.batches]
+    assert [log.reach(0, log.read(0, it)) for it in (1, sum(size[:2]), sum(size))] == [2, 3, 6]
+    assert log.reach(3, log.read(3, sum(size))) == 6
+
+
+def test_ends_that_are_not_replicated_are_known_after_a_kill():
+    memory = Memory()
+    log = memory.create(ORDERS, TopicConfig(), NOW)
+    written = batch(producer_id=3, producer_epoch=0, transactional=True)
+    log.append(written, 0, NOW, client=False)
+    log.append(marker(3, ControlType.ABORT), 0, NOW, client=False)
+    memory.load(lambda topic: TopicConfig(), NOW)
+    assert log.aborted(0, 2) == (Aborted(3, 0, 1, 2),)
+    assert (log.producers.first_unstable(1), log.producers.first_unstable(2)) == (0, None)
 
 
 def test_a_time_is_found_alike():

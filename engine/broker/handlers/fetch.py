@@ -6,14 +6,14 @@ is at the end waits: until `min_bytes` are there for it, or `max_wait` has passe
     max_bytes            of the whole answer; the first batch is sent even if it is larger,
     partition_max_bytes  of one partition;    or a reader would be stuck before it
     replica_id           a follower copies all there is; a consumer (-1) sees what is committed,
-    isolation_level      1 (read committed) up to the last stable offset
+    isolation_level      1 (read committed) up to the last stable offset, and with a list of the
+                         aborted transactions in what is sent: the reader passes over them
     rack_id              from version 11 on a follower, too, may be read: the one in this rack
 
 A high watermark that has moved does not end a follower's wait: it goes along with the next records,
 or when the wait is over, as in Kafka 2.8.
 
-Incremental fetch sessions: see sessions.py. Left out: the list of aborted transactions, which
-comes with transactions.
+Incremental fetch sessions: see sessions.py.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from engine.broker.sessions import NO_SESSION, Session
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.replication.reading import NO_REPLICA, READ_COMMITTED, Read, Wanted
-from engine.wire.fetch import EpochEndOffset, Partition, Response, Topic
+from engine.wire.fetch import AbortedTransaction, EpochEndOffset, Partition, Response, Topic
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
@@ -67,6 +67,12 @@ class Reading:
     def is_enough(self) -> bool:
         nothing_to_wait_for = not self._session.partitions
         return nothing_to_wait_for or self._urgent or self._size >= self._request.min_bytes
+
+    @property
+    def _is_committed(self) -> bool:
+        """A follower copies everything, whatever it says of isolation."""
+        request = self._request
+        return bool(request.replica_id < 0 and request.isolation_level == READ_COMMITTED)
 
     def look(self) -> None:
         """Read what is due, again if it was read before."""
@@ -113,7 +119,7 @@ class Reading:
             wanted,
             max_bytes,
             at_least_one=nothing_yet,
-            committed=request.isolation_level == READ_COMMITTED,
+            committed=self._is_committed,
             leads=self._call.version < FOLLOWERS_SINCE,
             rack=request.rack_id,
             racks={number: node.rack for number, node in racks.items()},
@@ -137,7 +143,8 @@ class Reading:
                     first.append(partition)
                 if not (outcome.records.size or news or _points_elsewhere(outcome)):
                     continue
-            topics.setdefault(partition.topic, []).append(_answer(partition.partition, outcome))
+            answer = _answer(partition.partition, outcome, committed=self._is_committed)
+            topics.setdefault(partition.topic, []).append(answer)
         session.due = dict.fromkeys(chain(first, session.due, last))
         rows = [Topic(topic, answers) for topic, answers in topics.items()]
         return Response(rows, session_id=session.id)
@@ -147,7 +154,7 @@ def _points_elsewhere(read: Read) -> bool:
     return read.preferred != NO_REPLICA or read.diverging is not None
 
 
-def _answer(number: int, outcome: Outcome) -> Partition:
+def _answer(number: int, outcome: Outcome, *, committed: bool) -> Partition:
     if isinstance(outcome, KafkaError):
         return Partition(number, outcome.code)
     answer = Partition(
@@ -158,6 +165,11 @@ def _answer(number: int, outcome: Outcome) -> Partition:
         preferred_read_replica=outcome.preferred,
         records=outcome.records,
     )
+    if committed:
+        answer.aborted_transactions = [
+            AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+            for each in outcome.aborted
+        ]
     if outcome.diverging is not None:
         epoch, end = outcome.diverging
         answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)

@@ -3,13 +3,13 @@
     JoinGroup 11    SyncGroup 14    Heartbeat 12    LeaveGroup 13          engine/coordinator/
     OffsetCommit 8    OffsetFetch 9    OffsetDelete 47                       membership, committing,
     ListGroups 16    DescribeGroups 15    DeleteGroups 42                    listing
+    TxnOffsetCommit 28
 
-Any broker knows who coordinates a group: the leader of its partition of __consumer_offsets. The
-first who asks has the topic created, and is told to ask again (COORDINATOR_NOT_AVAILABLE).
+Any broker knows who coordinates a group: the leader of its partition of __consumer_offsets; and
+who coordinates a transactional id: that of __transaction_state. The first who asks has the topic
+created, and is told to ask again (COORDINATOR_NOT_AVAILABLE).
 
-Left out: coordinators of transactions. As with InitProducerId the answer is UNSUPPORTED_VERSION,
-with which clients fail at once. Several groups in one FindCoordinator or OffsetFetch came with
-Kafka 3.0.
+Several groups in one FindCoordinator or OffsetFetch came with Kafka 3.0.
 """
 
 from typing import Any
@@ -20,7 +20,6 @@ from engine.broker import creation
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.outcome import NO_THROTTLE, attempt
 from engine.broker.metadata import NO_BROKER, Node
-from engine.broker.reigns import OFFSETS
 from engine.errors import ErrorCode, KafkaError
 
 GROUP, TRANSACTION = 0, 1  # what a key is the id of
@@ -51,24 +50,24 @@ async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoor
 
 
 async def _find(broker: Broker, key: str, kind: int) -> Node:
-    if kind == TRANSACTION:
-        raise KafkaError(ErrorCode.unsupported_version, "there is no transaction coordinator")
-    if kind != GROUP:
+    kinds = {GROUP: broker.groups, TRANSACTION: broker.transactions}
+    if kind not in kinds:
         raise KafkaError(ErrorCode.invalid_request, f"{kind} is no kind of coordinator")
-    if OFFSETS not in broker.metadata.topics:
-        await _create(broker)
-    node = broker.groups.coordinator_of(key)
+    topic = kinds[kind].partition_of(key).topic
+    if topic not in broker.metadata.topics:
+        await _create(broker, topic)
+    node = kinds[kind].coordinator_of(key)
     if node is None:
-        raise KafkaError(ErrorCode.coordinator_not_available, f"nobody leads the groups of {key!r}")
+        raise KafkaError(ErrorCode.coordinator_not_available, f"nobody coordinates {key!r} yet")
     return node
 
 
-async def _create(broker: Broker) -> None:
+async def _create(broker: Broker, topic: str) -> None:
     """Two who ask at once both mean the same topic."""
     try:
-        plan = creation.unasked(broker, OFFSETS)
+        plan = creation.unasked(broker, topic)
         await broker.admin.create_topic(plan.name, plan.assignment, plan.overrides)
     except KafkaError as error:
         if error.code != ErrorCode.topic_already_exists:
             code = ErrorCode.coordinator_not_available
-            raise KafkaError(code, f"{OFFSETS} can't be created: {error.message}") from error
+            raise KafkaError(code, f"{topic} can't be created: {error.message}") from error

@@ -21,6 +21,7 @@ from kio.schema.produce.v9.response import (
 )
 
 from engine.broker.broker import Broker, Call
+from engine.broker.handlers.replicated import replicated
 from engine.broker.handlers.times import to_time
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
@@ -86,11 +87,8 @@ def _append(
 async def _replicated(
     broker: Broker, partition: TopicPartition, stored: Appended, reign: int, until: float
 ) -> Outcome:
-    """Wait until the in-sync replicas have it; the leader may change meanwhile."""
     try:
-        while not broker.replicas.is_committed(partition, stored.last_offset, reign):
-            if not await broker.purgatory.wait([partition], until):
-                raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")
+        await replicated(broker, partition, stored.last_offset, reign, until)
     except KafkaError as error:
         return error
     return stored

@@ -1,12 +1,7 @@
-"""InitProducerId (API 22), versions 0 to 4, and DescribeProducers (API 61), version 0.
+"""DescribeProducers (API 61), version 0: what a log remembers of those that write to it.
 
-An idempotent producer asks for an id once, and numbers its batches under it, partition by
-partition; each log remembers the last of them (see storage/producers.py). DescribeProducers shows
-what a log remembers.
-
-A transactional id needs a transaction coordinator, which this broker does not have. It answers
-UNSUPPORTED_VERSION, as Kafka does where a cluster has no such thing: a client fails at once with
-that, where COORDINATOR_NOT_AVAILABLE would have it try again until its time is over.
+Each log remembers the last batches of every idempotent producer (see storage/producers.py), and
+where the transaction that it has open began.
 """
 
 from typing import Any
@@ -17,37 +12,11 @@ from kio.schema.describe_producers.v0.response import (
     ProducerState,
     TopicResponse,
 )
-from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of
+from engine.broker.handlers.outcome import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.storage.batch import NO_PRODUCER_ID
-
-NO_EPOCH = -1
-
-
-async def init_producer_id(broker: Broker, call: Call, request: Any) -> InitProducerIdResponse:
-    outcome = await attempt(_new_id(broker, request))
-    failed = isinstance(outcome, KafkaError)
-    return InitProducerIdResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=code_of(outcome),
-        producer_id=NO_PRODUCER_ID if failed else outcome,
-        producer_epoch=NO_EPOCH if failed else 0,
-    )
-
-
-async def _new_id(broker: Broker, request: Any) -> int:
-    """Without a transactional id, a producer that had an id gets another one."""
-    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        raise KafkaError(ErrorCode.invalid_request, "an id goes with an epoch")
-    if request.transactional_id == "":
-        raise KafkaError(ErrorCode.invalid_request, "a transactional id must not be empty")
-    if request.transactional_id is not None:
-        raise KafkaError(ErrorCode.unsupported_version, "there is no transaction coordinator")
-    return await broker.producer_ids.next()
 
 
 async def describe(broker: Broker, call: Call, request: Any) -> DescribeProducersResponse:

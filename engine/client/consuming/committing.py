@@ -25,10 +25,11 @@ from kio.schema.offset_commit.v8 import request as commit_v8
 from kio.schema.offset_fetch.v7 import request as fetch_v7
 
 from engine.client.asking import Ask
-from engine.client.consuming.coordinating import ELSEWHERE, Coordinating
+from engine.client.consuming.coordinating import Coordinating
 from engine.client.consuming.membership import Membership
 from engine.client.consuming.rounds import Identity
 from engine.client.consuming.states import State
+from engine.client.finding import ELSEWHERE
 from engine.client.view import View
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError

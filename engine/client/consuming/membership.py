@@ -27,10 +27,11 @@ from kio.schema.sync_group.v5.request import SyncGroupRequest
 
 from engine.client.asking import Ask
 from engine.client.assignors.protocol import decode_assignment
-from engine.client.consuming.coordinating import ELSEWHERE, LANE
+from engine.client.consuming.coordinating import LANE
 from engine.client.consuming.leading import Leading, Shares
 from engine.client.consuming.rounds import NO_GENERATION, NO_MEMBER, WHY, Identity, Rounds
 from engine.client.consuming.states import State
+from engine.client.finding import ELSEWHERE
 from engine.client.view import View
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api

@@ -57,12 +57,13 @@ class Batch:
     def numbered(self) -> bool:
         return self.sequence != NO_SEQUENCE
 
-    def sealed(self, codec: Codec) -> bytes:
+    def sealed(self, codec: Codec, transactional: bool = False) -> bytes:
         return self.builder.build(
             codec,
             producer_id=self.identity.id,
             producer_epoch=self.identity.epoch,
             base_sequence=self.sequence,
+            transactional=transactional,
         )
 
     def split(self, limit: int) -> list["Batch"]:

@@ -12,21 +12,26 @@ also if its answer is still to come.
 Invariant: with acks=all and numbers, a record is stored once and in order. Without numbers a batch
 whose answer was lost may be stored twice, and one that was refused at first may come behind others
 that were sent after it: that is the price, and Kafka's.
+Invariant: of a transaction (transactions.py), a batch goes only to a partition that was added to
+it. A failed batch spoils the transaction, and no epoch is raised before that is aborted. This
+holds for INVALID_PRODUCER_EPOCH, too: it may have been aborted already, by its coordinator
+(KIP-588).
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 
 from engine import errors
-from engine.client.asking import ANY, UNSENT, Ask
+from engine.client.asking import UNSENT, Ask
 from engine.client.metadata import NO_BROKER
 from engine.client.producing.accumulator import Accumulator, Queue
 from engine.client.producing.batch import Batch, Identity
+from engine.client.producing.identifying import Identifying
+from engine.client.producing.transactions import Transactions
 from engine.client.values import KafkaError, error_of
 from engine.client.view import View
 from engine.config.producer import ProducerConfig
@@ -35,7 +40,6 @@ from engine.storage.batch import Codec
 from engine.wire.apis import Api
 
 ACKS = {"all": -1, "0": 0, "1": 1}
-LAST_EPOCH = 2**15 - 1
 
 # What we know of leaders may be out of date.
 MOVED = frozenset(
@@ -54,6 +58,7 @@ FATAL = frozenset(  # to an idempotent producer
         ErrorCode.cluster_authorization_failed,
         ErrorCode.unsupported_version,
         ErrorCode.producer_fenced,
+        ErrorCode.transactional_id_authorization_failed,
     }
 )
 STORED = frozenset({ErrorCode.none, ErrorCode.duplicate_sequence_number})
@@ -70,11 +75,17 @@ class Report(NamedTuple):
 
 
 class Sender:
-    def __init__(self, settings: ProducerConfig, accumulator: Accumulator) -> None:
+    def __init__(
+        self,
+        settings: ProducerConfig,
+        accumulator: Accumulator,
+        transactions: Transactions | None = None,
+    ) -> None:
         self.fatal: KafkaError | None = None  # why nothing can be sent any more
         self.reports: deque[Report] = deque()
         self._settings = settings
         self._accumulator = accumulator
+        self._transactions = transactions
         self._codec = Codec[settings.compression_type.upper()]
         self._most = settings.max_in_flight_requests_per_connection
         self._patience = settings.delivery_timeout_ms / 1000
@@ -83,15 +94,16 @@ class Sender:
         self._moved = False
         self._turn = 0
         self._due: float | None = None
-        self._identity: Identity | None = None
-        self._asks_identity_at: float | None = float("-inf")  # None: it is asked for
+        self._identifying = Identifying(self._backoff)
 
     # -- as a core -----------------------------------------------------------------------
 
     def step(self, now: float, view: View) -> Iterable[Ask]:
         self._due = None
         self._expire(now)
-        if self._settings.enable_idempotence:
+        if self._transactions is not None:
+            self._follow(self._transactions, now)
+        elif self._settings.enable_idempotence:
             self._renumber()
             if self._identity is None:
                 yield from self._ask_identity(now)
@@ -106,7 +118,8 @@ class Sender:
 
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         if ask.api is Api.INIT_PRODUCER_ID:
-            self._identified(response, now)
+            self._identifying.answered(response, now)
+            self._end_if_nobody(now)
             return
         self._on_the_way[ask.to] -= 1
         if response is None:  # acks=0: who knows
@@ -127,7 +140,8 @@ class Sender:
     def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
         self._moved = True
         if ask.api is Api.INIT_PRODUCER_ID:
-            self._not_identified(error, now)
+            self._identifying.failed(error, now)
+            self._end_if_nobody(now)
             return
         self._on_the_way[ask.to] -= 1
         for queue, batch in ask.about.values():
@@ -195,17 +209,19 @@ class Sender:
             return False
         if self._most == 1 and queue.on_wire:
             return False  # perhaps to another broker, if the leader moved
+        if self._transactions is not None and not self._transactions.has(queue.partition):
+            return False
         return queue.numbers is None or queue.numbers.may_go(batch)
 
     def _produce(self, leader: int, batches: list[tuple[Queue, Batch]]) -> Ask:
         topics: dict[str, list[PartitionProduceData]] = {}
+        transactional = self._transactions is not None
         for queue, batch in batches:
-            data = PartitionProduceData(
-                index=queue.partition.partition, records=batch.sealed(self._codec)
-            )
+            sealed = batch.sealed(self._codec, transactional)
+            data = PartitionProduceData(index=queue.partition.partition, records=sealed)
             topics.setdefault(queue.partition.topic, []).append(data)
         request = ProduceRequest(
-            transactional_id=None,
+            transactional_id=self._settings.transactional_id,
             acks=ACKS[self._settings.acks],
             timeout=timedelta(milliseconds=self._settings.request_timeout_ms),
             topic_data=tuple(
@@ -250,10 +266,10 @@ class Sender:
         if queue.numbers is not None:
             if code == ErrorCode.out_of_order_sequence_number:
                 queue.numbers.out_of_order(batch)
-                return True
+                return self._transactions is None or not queue.numbers.gap
             if code == ErrorCode.unknown_producer_id:
                 queue.numbers.gap = True
-                return True
+                return self._transactions is None
         return code == UNSENT or bool(code.retriable)
 
     def _expire(self, now: float) -> None:
@@ -292,6 +308,8 @@ class Sender:
         append_time: int = -1,
     ) -> None:
         if not batch.done:
+            if error is not None and self._transactions is not None:
+                self._transactions.spoiled(error)
             self._accumulator.release(batch)
             if batch.notes:
                 batch.notes.reverse()  # they are taken from the end, the first one first
@@ -302,31 +320,23 @@ class Sender:
 
     # -- who we are ----------------------------------------------------------------------
 
-    def _ask_identity(self, now: float) -> Iterator[Ask]:
+    @property
+    def _identity(self) -> Identity | None:
+        return (self._transactions or self._identifying).identity
+
+    def _ask_identity(self, now: float) -> Iterable[Ask]:
         """Once something is to be sent."""
-        at = self._asks_identity_at
-        if at is None or self.fatal or not self._accumulator.records:
-            return
-        if at > now:
+        if self.fatal or not self._accumulator.records:
+            return ()
+        if (ask := self._identifying.ask(now)) is not None:
+            return (ask,)
+        if (at := self._identifying.due()) is not None:
             self._remember(at)
-            return
-        self._asks_identity_at = None
-        forever = timedelta(milliseconds=2**31 - 1)
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout=forever)
-        yield Ask(ANY, Api.INIT_PRODUCER_ID, request)
+        return ()
 
-    def _identified(self, response: Any, now: float) -> None:
-        if response.error_code:
-            error = errors.KafkaError(response.error_code, "no producer id was given")
-            self._not_identified(error, now)
-        else:
-            self._identity = Identity(response.producer_id, response.producer_epoch)
-
-    def _not_identified(self, error: errors.KafkaError, now: float) -> None:
-        if error.code == UNSENT or error.code.retriable:
-            self._asks_identity_at = now + self._backoff
-        else:
-            self._end(error, now)
+    def _end_if_nobody(self, now: float) -> None:
+        if self._identifying.error is not None:
+            self._end(self._identifying.error, now)
 
     def _renumber(self) -> None:
         """Raise the epoch for partitions whose logs lack something; see numbering.py."""
@@ -337,17 +347,37 @@ class Sender:
                 queue.numbers.settle()
                 if queue.numbers.gap:
                     behind.append(queue.numbers)
-        if not behind or self._identity is None:
+        if behind and self._identity is not None:
+            self._identifying.raise_epoch()
+            if self._identity is not None:
+                for numbers in behind:
+                    numbers.begin(self._identity)
+
+    def _follow(self, transactions: Transactions, now: float) -> None:
+        """A transaction says who we are, and that what was never sent need not be sent any more.
+
+        What was sent and has a number is sent on until we know what became of it, unless a number
+        before it is missing.
+        """
+        if transactions.is_fatal and self.fatal is None:
+            assert transactions.error is not None
+            self._give_up_all(transactions.error.str(), now)
+        if not transactions.is_lost:
             return
-        if self._identity.epoch == LAST_EPOCH:
-            self._identity, self._asks_identity_at = None, float("-inf")
-            return
-        self._identity = self._identity._replace(epoch=self._identity.epoch + 1)
-        for numbers in behind:
-            numbers.begin(self._identity)
+        error = transactions.error or KafkaError(KafkaError._PURGE_QUEUE)
+        for queue in self._accumulator.queues.values():
+            assert queue.numbers is not None
+            for batch in list(queue.batches):
+                if queue.numbers.gap or not batch.numbered:
+                    self._give_up(queue, batch, error, now)
 
     def _end(self, error: errors.KafkaError, now: float) -> None:
+        if self._transactions is not None:
+            self._transactions.end(error)
+        self._give_up_all(error.message, now)
+
+    def _give_up_all(self, why: str, now: float) -> None:
         """Nothing more can be sent; all that waits is given up."""
-        self.fatal = error_of(error, KafkaError._FATAL, fatal=True)
+        self.fatal = KafkaError(KafkaError._FATAL, why, fatal=True)
         for queue, batch in list(self._accumulator.waiting()):
             self._give_up(queue, batch, self.fatal, now)

@@ -79,6 +79,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **setting
             controller=SimpleNamespace(is_deleting=lambda topic: False), is_connected=True
         ),
         groups=None,
+        transactions=None,
         links=Links(),
     )
 

@@ -49,6 +49,8 @@ class Lab:
         self.broker = SimpleNamespace(id=1, now=lambda: 1000, metadata=metadata, replicas=replicas)
         self.groups = []
         self.broker.groups = SimpleNamespace(snapshot=lambda: list(self.groups))
+        self.transactions = []
+        self.broker.transactions = SimpleNamespace(snapshot=lambda: list(self.transactions))
         self.control = Control(
             home,
             self.broker,
@@ -198,7 +200,9 @@ async def test_the_state_is_told_once_and_then_what_changed(lab):
     assert (again["rows"], again["gone"], again["groups"]) == ([], [], None)
     lab.groups.append({"group": "g"})
     assert (await ask("state"))["groups"] == [{"group": "g"}]
-    assert (await ask("state"))["groups"] is None
+    lab.transactions.append({"transactional_id": "t"})
+    later = await ask("state")
+    assert (later["groups"], later["transactions"]) == (None, [{"transactional_id": "t"}])
 
     lab.logs[ORDERS[1]] = Logs.log(11)
     del lab.logs[ORDERS[0]]

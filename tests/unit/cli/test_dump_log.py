@@ -1,4 +1,4 @@
-"""dump-log, on .log and .snapshot files that are built by hand."""
+"""dump-log, on .log, .snapshot and .txnindex files that are built by hand."""
 
 import struct
 import tracemalloc
@@ -224,6 +224,28 @@ def test_a_corrupt_snapshot(data: bytes, tmp_path: Path, dump: Dump) -> None:
     assert error.startswith(f"corrupt snapshot {path}: ")
 
 
+# -- .txnindex ---------------------------------------------------------------------------------
+
+
+def test_an_index_of_aborted_transactions(tmp_path: Path, dump: Dump) -> None:
+    entries = (0, 1, 100, 102, 103), (0, 7, 101, 104, 105)
+    data = b"".join(struct.pack(">hqqqq", *entry) for entry in entries)
+    assert dump(write(tmp_path, data, ".txnindex")) == (
+        0,
+        [
+            "version: 0 producerId: 1 firstOffset: 100 lastOffset: 102 lastStableOffset: 103",
+            "version: 0 producerId: 7 firstOffset: 101 lastOffset: 104 lastStableOffset: 105",
+        ],
+        [],
+    )
+    path = write(tmp_path, data[:-1], ".txnindex")
+    assert dump(path) == (
+        1,
+        [],
+        [f"corrupt index {path}: 67 bytes are no whole number of entries"],
+    )
+
+
 # -- files -------------------------------------------------------------------------------------
 
 
@@ -240,8 +262,8 @@ def test_one_bad_name_does_not_keep_the_others_from_being_printed(
     assert out.splitlines()[-2:] == ["Starting offset: 100", ONE_LINE]
     assert err.splitlines() == [
         f"{missing}: No such file or directory",
-        f"{foreign}: ignored, the name of a log's file is an offset and .log, .index, .timeindex "
-        f"or .snapshot, such as {'0' * 20}.log",
+        f"{foreign}: ignored, the name of a log's file is an offset and .log, .index, .timeindex, "
+        f".txnindex or .snapshot, such as {'0' * 20}.log",
         f"{folder}: Is a directory",
     ]
 

@@ -16,6 +16,7 @@ from engine.client.metadata import Metadata, Partition, Topic
 from engine.client.producing.accumulator import Accumulator
 from engine.client.producing.batch import size_bound
 from engine.client.producing.sender import Sender
+from engine.client.producing.transactions import Transactions
 from engine.client.view import View
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
@@ -42,7 +43,10 @@ class Desk:
         self.settings, _ = ProducerConfig.take(defaults | (given or {}))
         self.view = Noting(self.settings)
         self.accumulator = Accumulator(self.settings)
-        self.sender = Sender(self.settings, self.accumulator)
+        self.transactions: Transactions | None = None
+        if self.settings.transactional_id is not None:
+            self.transactions = Transactions(self.settings, self.accumulator)
+        self.sender = Sender(self.settings, self.accumulator, self.transactions)
         self.now = 0.0
         self.lead(*leaders)
 

@@ -3,7 +3,9 @@
 import pytest
 
 from engine.client.consumer import Consumer
-from engine.client.values import KafkaError, KafkaException
+from engine.client.consuming.orders import Assign
+from engine.client.consuming.rounds import Identity
+from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
 from engine.config.consumer import ConsumerConfig
 from engine.errors import KafkaError as Failure
 
@@ -79,3 +81,30 @@ def test_a_consumer_that_finds_nobody_still_closes_at_once():
     with Consumer(BASIC | {"group.id": "g"}) as consumer:
         assert consumer.poll(0) is None
         assert consumer.assignment() == []
+
+
+def test_without_a_group_nobody_speaks_for_one():
+    with Consumer(BASIC) as consumer:
+        assert consumer.consumer_group_metadata() is None
+
+
+def test_who_is_no_member_yet_only_knows_the_group():
+    with Consumer(BASIC | {"group.id": "g", "group.instance.id": "left"}) as consumer:
+        assert consumer.consumer_group_metadata() == ConsumerGroupMetadata("g", -1, "", "left")
+
+
+def test_a_member_speaks_as_who_it_was_when_it_was_assigned_what_it_reads():
+    """What was lost meanwhile is committed under an identity that does not count any more."""
+    with Consumer(BASIC | {"group.id": "g"}) as consumer:
+        membership = consumer._in_group.membership
+        membership.done = lambda order, now: None
+        membership.identity = Identity("g", 3, "m-1")
+        consumer._carry_out(Assign(()))
+        membership.identity = Identity("g")
+        consumer._carry_out(Assign(()))
+        assert consumer.consumer_group_metadata() == ConsumerGroupMetadata("g", 3, "m-1")
+        membership.identity = Identity("g", 5, "m-2")
+        assert consumer.consumer_group_metadata().generation_id == 3
+        consumer._carry_out(Assign(()))
+        assert consumer.consumer_group_metadata().generation_id == 5
+        membership.identity = Identity("g")

@@ -45,6 +45,8 @@ def test_the_defaults_are_kafkas() -> None:
         "retries": "2147483647",
         "delivery.timeout.ms": "120000",
         "max.in.flight.requests.per.connection": "5",
+        "transactional.id": None,
+        "transaction.timeout.ms": "60000",
         "batch.size": "16384",
         "linger.ms": "0",
         "compression.type": "none",
@@ -105,6 +107,13 @@ def test_librdkafkas_names_are_understood(given: Any, field: str, value: Any) ->
             "Must set max.in.flight.requests.per.connection to at most 5",
         ),
         (
+            AT | {"transactional.id": "a", "enable.idempotence": False},
+            "Cannot set a transactional.id without also enabling idempotence.",
+        ),
+        (AT | {"transactional.id": "a", "acks": 1}, "Must set acks to all in order to use"),
+        (AT | {"transactional.id": "a", "max.in.flight": 6}, "Must set max.in.flight.requests"),
+        (AT | {"transactional.id": ""}, "transactional.id: String must be non-empty"),
+        (
             AT | {"delivery.timeout.ms": 100, "request.timeout.ms": 99, "linger.ms": 2},
             "delivery.timeout.ms: should be equal to or larger than linger.ms + request.timeout.ms",
         ),
@@ -124,6 +133,8 @@ def test_a_configuration_is_a_dict() -> None:
 def test_what_was_not_given_gives_way() -> None:
     careful, _ = ProducerConfig.take(AT | {"enable.idempotence": "true"})
     assert careful.acks == "all"
+    bound, _ = ProducerConfig.take(AT | {"transactional.id": "till-1"})
+    assert (bound.enable_idempotence, bound.acks) == (True, "all")
     hasty, _ = ProducerConfig.take(AT | {"delivery.timeout.ms": 500, "linger.ms": 100})
     assert hasty.request_timeout_ms == 400
     patient, _ = ProducerConfig.take(AT | {"request.timeout.ms": 200_000, "linger.ms": 100})

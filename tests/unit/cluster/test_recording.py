@@ -11,7 +11,7 @@ from engine.cluster.state import LinkState, Status
 from engine.cluster.stream import Happened
 from engine.cluster.view import Member, View
 from engine.model import TopicPartition
-from tests.unit.cluster.told import group, row, state
+from tests.unit.cluster.told import group, row, state, transaction
 
 
 class Story:
@@ -37,8 +37,10 @@ class Story:
             if step in (5, 12):  # somebody comes into the group
                 members = [(each, ["orders-0"]) for each in ("a", "b")[: step // 5]]
                 view.told(1, 1, state(groups=[group("g", *members, offsets={"orders-0": step})]))
+                tills = [transaction(each, "orders-0") for each in ("a", "b")[: step // 5]]
+                view.told(1, 1, state(transactions=tills))
             elif step == 19:
-                view.told(1, 1, state(groups=[]))
+                view.told(1, 1, state(groups=[], transactions=[]))
             links = [LinkState("1", "zookeeper", True)] if step > 25 else []
             self.states.append(view.snapshot(100 + step, {1: up}, links))
         self._next = iter(self.states)
@@ -64,7 +66,8 @@ def record(path, monkeypatch):
 
 def without_clocks(seen):
     brokers = {n: (b.status, b.answers, b.active, b.epoch) for n, b in seen.brokers.items()}
-    return seen.controller, brokers, dict(seen.partitions), seen.links, dict(seen.groups)
+    led = dict(seen.groups), dict(seen.transactions)
+    return seen.controller, brokers, dict(seen.partitions), seen.links, led
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
@@ -87,6 +90,7 @@ def test_every_state_is_as_it_was(tmp_path, monkeypatch, name):
         19: [],
     }
     assert groups[12]["g"].members["b"].share == ("orders-0",)
+    assert [len(recording.at(100 + step).transactions) for step in (4, 5, 12, 19)] == [0, 1, 2, 0]
 
 
 def test_events_are_there_once(tmp_path, monkeypatch):

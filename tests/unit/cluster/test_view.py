@@ -3,7 +3,7 @@
 from engine.cluster.state import FollowerState, LinkState, Status
 from engine.cluster.view import Member, View
 from engine.model import TopicPartition
-from tests.unit.cluster.told import group, row, state
+from tests.unit.cluster.told import group, row, state, transaction
 
 ORDERS = TopicPartition("orders", 0)
 UP = {number: Member(Status.UP, 100 + number, 9000 + number) for number in (1, 2, 3)}
@@ -156,3 +156,17 @@ def test_of_two_coordinators_the_one_that_answers_is_right():
     assert snapshot(view).groups["g"].coordinator == 1
     view.told(1, 1, state(groups=[]))
     assert snapshot(view).groups == {}
+
+
+def test_a_transaction_is_as_its_coordinator_has_it():
+    view = View()
+    view.told(1, 1, state())
+    view.told(2, 1, state(transactions=[transaction("till", "orders-0", "orders-2")]))
+    seen = snapshot(view).transactions
+    till = seen["till"]
+    assert (till.coordinator, till.state, till.producer_id, till.epoch) == (2, "Ongoing", 4000, 2)
+    assert till.partitions == ("orders-0", "orders-2")
+    view.told(2, 1, state())
+    assert snapshot(view).transactions is seen
+    view.told(2, 1, state(transactions=[transaction("till", state="CompleteCommit")]))
+    assert snapshot(view).transactions["till"].state == "CompleteCommit"

@@ -18,6 +18,7 @@ def state(*rows, at=0, gone=(), headless=(), **facts):
         "brokers": [1, 2],
         "connections": 0,
         "groups": None,
+        "transactions": None,
     }
     return answer | facts | {"rows": rows, "gone": list(gone), "headless": list(headless)}
 
@@ -39,3 +40,18 @@ def group(name, *members, **facts):
         for each, share in members
     ]
     return {"group": name, "members": told} | known | facts
+
+
+def transaction(name, *partitions, **facts):
+    known = {
+        "partition": 7,
+        "state": "Ongoing",
+        "producer_id": 4000,
+        "epoch": 2,
+        "updated": 900,
+        "started": 800,
+        "timeout": 60_000,
+        "partitions": list(partitions),
+        "unmarked": [],
+    }
+    return {"transactional_id": name} | known | facts

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from datetime import timedelta
 from itertools import count
+from typing import NamedTuple
 
 from kio.schema.heartbeat.v4.request import HeartbeatRequest
 from kio.schema.join_group.v7.request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -14,15 +15,22 @@ from kio.schema.offset_commit.v8.request import (
 )
 from kio.schema.offset_fetch.v7.request import OffsetFetchRequest, OffsetFetchRequestTopic
 from kio.schema.sync_group.v5.request import SyncGroupRequest, SyncGroupRequestAssignment
+from kio.schema.txn_offset_commit.v3.request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 from engine.client.assignors.protocol import Subscription, encode_subscription
 from engine.config import BrokerConfig
 from engine.coordinator.coordinator import Coordinator
-from engine.coordinator.effects import Append, Caller
+from engine.coordinator.effects import Append, Caller, Writer
 from engine.coordinator.groups import partition_of
 from engine.coordinator.records import decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
+from engine.storage.records import Record
 
 NONE = ErrorCode.none
 GROUP = "g"
@@ -37,11 +45,20 @@ def config(**values):
     return BrokerConfig(broker_id=1, log_dirs=("logs",), zookeeper_connect="zk", **values)
 
 
+class Batch(NamedTuple):
+    """What stands in the log: records, or the marker that ends a transaction."""
+
+    partition: int
+    records: tuple[Record, ...]
+    writer: Writer | None = None
+    committed: bool | None = None  # of a marker
+
+
 class Shell:
     """The broker around a coordinator, in small.
 
     `held` writes wait in `waiting`, until `finish` says what came of them; others are replicated
-    at once. `log` has what was appended, `accepted` what is in it for good.
+    at once. `batches` are in it for good, `accepted` are their records.
     """
 
     def __init__(self, held=False, partitions=range(50), ids=None, **values):
@@ -52,7 +69,7 @@ class Shell:
         self.replies = defaultdict(list)  # by request, all that it was answered
         self.asked = 0
         self.waiting = []  # Appends with a token
-        self.accepted = []  # (partition, record)
+        self.batches = []
         self.missing = set()  # partitions of topics that do not exist
         self.ids = ids or count(1)  # of members: never one twice, whoever coordinates
         self.coordinator = Coordinator(
@@ -76,9 +93,13 @@ class Shell:
 
     def _accept(self, write, error=NONE):
         if error == NONE:
-            self.accepted += [(write.partition, record) for record in write.records]
+            self.batches.append(Batch(write.partition, write.records, write.writer))
         if write.token is not None:
             self.do(self.coordinator.written(write.token, error, self.now))
+
+    @property
+    def accepted(self):
+        return [(each.partition, record) for each in self.batches for record in each.records]
 
     def finish(self, error=NONE, which=0):
         self._accept(self.waiting.pop(which), error)
@@ -153,6 +174,18 @@ class Shell:
         """The number of the request."""
         return self.ask(commit_request(offsets, member, generation, group, instance, metadata))
 
+    def commit_in(self, writer, offsets, member="", generation=-1, version=NEWEST, **more):
+        """Within the producer's transaction; the number of the request."""
+        fields = {"group": GROUP, "instance": None, "metadata": ""} | more
+        like = commit_request(offsets, member, generation, **fields)
+        return self.ask(transactional(writer, like), version)
+
+    def end(self, writer, committed=True, partition=None):
+        """The marker of a transaction has come into the log, and is replicated."""
+        partition = PARTITION if partition is None else partition
+        self.batches.append(Batch(partition, (), writer, committed))
+        self.do(self.coordinator.ended(partition, writer.producer_id, committed, self.now))
+
     def committed(self, number):
         """The code of each partition, if it was answered."""
         answer = self.answer(number)
@@ -177,6 +210,14 @@ class Shell:
             for topic in self.fetch(*partitions, **more).topics
             for each in topic.partitions
         }
+
+    def stability(self, *partitions):
+        """What is told who insists on stable offsets: of each partition the offset, or a code."""
+        return [
+            each.committed_offset if each.error_code == NONE else each.error_code
+            for topic in self.fetch(*partitions, stable=True).topics
+            for each in topic.partitions
+        ]
 
     # -- whole stories ---------------------------------------------------------------------
 
@@ -217,13 +258,23 @@ class Shell:
     def successor(self, **values):
         """The broker that leads all partitions next, and has the same log."""
         other = Shell(partitions=(), ids=self.ids, **values)
-        other.now, other.accepted = self.now, list(self.accepted)
+        other.now, other.batches = self.now, list(self.batches)
         for partition in range(50):
-            records = [record for where, record in self.accepted if where == partition]
-            other.coordinator.load(partition)
-            other.coordinator.replay(partition, records, other.now)
-            other.do(other.coordinator.loaded(partition, other.now))
+            other.load(partition)
         return other
+
+    def load(self, partition):
+        """As the log has it."""
+        self.coordinator.load(partition)
+        for _, records, writer, committed in [
+            it for it in self.batches if it.partition == partition
+        ]:
+            producer_id = NO_PRODUCER_ID if writer is None else writer.producer_id
+            if committed is None:
+                self.coordinator.replay(partition, records, self.now, producer_id)
+            else:
+                self.do(self.coordinator.ended(partition, producer_id, committed, self.now))
+        self.do(self.coordinator.loaded(partition, self.now))
 
 
 def commit_request(offsets, member="", generation=-1, group=GROUP, instance=None, metadata=""):
@@ -246,6 +297,35 @@ def commit_request(offsets, member="", generation=-1, group=GROUP, instance=None
         generation_id_or_member_epoch=generation,
         member_id=member,
         group_instance_id=instance,
+        topics=topics,
+    )
+
+
+def transactional(writer, like):
+    """The same commit, but in the transaction of a producer."""
+    topics = tuple(
+        TxnOffsetCommitRequestTopic(
+            name=topic.name,
+            partitions=tuple(
+                TxnOffsetCommitRequestPartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    committed_metadata=each.committed_metadata,
+                )
+                for each in topic.partitions
+            ),
+        )
+        for topic in like.topics
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id="tx",
+        group_id=like.group_id,
+        producer_id=writer.producer_id,
+        producer_epoch=writer.epoch,
+        generation_id=like.generation_id_or_member_epoch,
+        member_id=like.member_id,
+        group_instance_id=like.group_instance_id,
         topics=topics,
     )
 

@@ -25,11 +25,11 @@ FOREVER = 2**63 - 1
 class Store:
     """A log directory with one log in it, and what was told about it."""
 
-    def __init__(self, path: Path, **config: object) -> None:
+    def __init__(self, path: Path, *, clean: bool = False, **config: object) -> None:
         self.path = path
         self.events: list[Event] = []
         self.config = TopicConfig(**{"cleanup_policy": ("compact",), **config})
-        self.log = self.open()
+        self.log = self.open(clean=clean)
         self.cleaner = Cleaner(path, MEMORY, NOW, self.events.append)
 
     def open(self, *, clean: bool = False) -> Log:

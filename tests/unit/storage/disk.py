@@ -14,8 +14,9 @@ from unittest.mock import patch
 
 from engine.config import TopicConfig
 from engine.model import Event, TopicPartition
-from engine.storage import loading, records
+from engine.storage import control, loading, records
 from engine.storage.batch import Header
+from engine.storage.control import ControlType, Marker
 from engine.storage.log import Log
 from engine.storage.producers import ProducerEntry
 from engine.storage.records import Record
@@ -34,6 +35,20 @@ def batch(count: int = 1, size: int = 10, at: int = NOW, **fields: Any) -> bytes
 def sequenced(producer: int, sequence: int, count: int = 1, epoch: int = 0, **more: Any) -> bytes:
     """A batch of an idempotent producer."""
     return batch(count, producer_id=producer, producer_epoch=epoch, base_sequence=sequence, **more)
+
+
+def marker(
+    producer: int, kind: ControlType, epoch: int = 0, coordinator: int = 0, at: int = NOW
+) -> bytes:
+    """The end of a transaction, as a broker writes it."""
+    key, value = control.encode(Marker(kind, coordinator))
+    return records.encode(
+        [Record(0, at, key, value)],
+        producer_id=producer,
+        producer_epoch=epoch,
+        transactional=True,
+        control=True,
+    )
 
 
 def place(data: bytes, offset: int, epoch: int = 0) -> bytes:
@@ -125,7 +140,7 @@ class Disk:
         return [event.data for event in self.events if event.kind == kind]
 
 
-_LOAD = ("clean", "recovery_point", "start_offset")
+_LOAD = ("clean", "recovery_point", "start_offset", "high_watermark")
 
 
 @contextmanager

@@ -8,8 +8,9 @@ import pytest
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.storage import checkpoints, records
+from engine.storage.aborted import Aborted, read_aborted
 from engine.storage.batch import Codec, Header
-from engine.storage.compaction import ENTRY_COST
+from engine.storage.compaction import ENTRY_COST, Compaction
 from engine.storage.control import ControlType
 from engine.storage.log import Log
 from engine.storage.records import Record
@@ -300,3 +301,74 @@ def test_a_lonely_marker_keeps_the_epoch_of_its_producer(store: Store) -> None:
         path.unlink()
     store.reopen()
     assert store.log.producers.known[7].epoch == 3
+
+
+def test_the_list_of_the_aborted_goes_along_with_their_markers(tmp_path: Path) -> None:
+    store = Store(tmp_path, min_cleanable_dirty_ratio=0.0, delete_retention_ms=100)
+    commit(store.log, ControlType.ABORT, "a=1")  # 0, marker 1
+    fill(store.log, "b=1 |")
+    commit(store.log, ControlType.ABORT, "c=1", first=1)  # 3, marker 4
+    commit(store.log, ControlType.COMMIT, "d=1", first=2)  # 5, marker 6
+    fill(store.log, "| z=1")
+    age(store.log, {0: NOW, 3: NOW})
+    store.clean()
+    assert bases(store.log) == [0, 7]
+    assert content(store.log) == {2: "b=1", 5: "d=1", 7: "z=1"}
+    both = Aborted(7, 0, 1, 2), Aborted(7, 3, 4, 5)
+    assert store.log.aborted(0, 8) == both
+    assert read_aborted(store.log.segments[0].path.with_suffix(".txnindex")) == [*both]
+    store.log.close(NOW)
+    store.log = store.open(clean=True)
+    assert store.log.aborted(0, 8) == both
+    fill(store.log, "y=1 | z=2")
+    age(store.log, {0: NOW, 7: NOW + 100})
+    store.cleaner.first_dirty[ORDERS] = 8
+    store.clean()
+    assert control_offsets(store.log) == [6]
+    assert store.log.aborted(0, 9) == ()
+    assert not list(store.log.directory.glob("*.txnindex"))
+    store.log.abandon()
+
+
+def test_no_marker_goes_in_the_round_that_took_its_records(tmp_path: Path) -> None:
+    """However old it is: a follower may have the records, and not the marker yet."""
+    store = Store(tmp_path, min_cleanable_dirty_ratio=0.0, delete_retention_ms=0)
+    commit(store.log, ControlType.COMMIT, "a=1")  # 0, marker 1
+    commit(store.log, ControlType.COMMIT, "b=1", first=1)  # 2, marker 3
+    fill(store.log, "| a=2 b=2 | z=1")
+    for left in ([1, 3], [3]):  # of 2 an empty batch stays, as it is its producer's last
+        store.cleaner.first_dirty[ORDERS] = 4
+        age(store.log, {0: NOW, 4: NOW})
+        store.clean()
+        assert content(store.log) == {4: "a=2", 5: "b=2", 6: "z=1"}
+        assert control_offsets(store.log) == left
+    store.log.abandon()
+
+
+def test_what_is_beyond_the_map_keeps_its_entry(tmp_path: Path) -> None:
+    """The map has room for one key: the round ends inside of a segment, whose rest stays."""
+    store = Store(tmp_path, min_cleanable_dirty_ratio=0.0)
+    fill(store.log, "a=1 b=1 |")
+    commit(store.log, ControlType.ABORT, "c=1", "c=2")  # 2, 3, marker 4
+    fill(store.log, "| z=1")
+    work = store.choose()
+    assert work is not None
+    small = Compaction(store.log, work.start, work.end, 1, NOW)
+    assert list(small.run())
+    assert small.end == 1
+    assert (content(store.log)[2], store.log.aborted(0, 5)) == ("c=1", (Aborted(7, 2, 4, 5),))
+    store.log.abandon()
+
+
+def test_nothing_is_cleaned_that_a_transaction_may_still_undo(store: Store) -> None:
+    fill(store.log, "a=1 |")
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    store.log.append(batch("a=2", transactional=True, **fields), 0, NOW)
+    fill(store.log, "| z=1")
+    unstable = store.log.producers.first_unstable(store.log.end_offset)
+    assert unstable == 1
+    store.clean(up_to=unstable)
+    assert content(store.log) == {0: "a=1", 1: "a=2", 2: "z=1"}
+    store.log.append(marker(7, ControlType.ABORT), 0, NOW, client=False)
+    assert store.log.producers.first_unstable(3) == 1  # the end is not replicated yet
+    assert store.log.producers.first_unstable(4) is None

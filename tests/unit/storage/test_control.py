@@ -4,9 +4,10 @@ import pytest
 
 from engine.errors import ErrorCode, KafkaError
 from engine.storage import control
-from engine.storage.batch import check
+from engine.storage.batch import check, scan
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, decode, encode
+from tests.unit.storage.disk import marker, sequenced
 
 GOLDEN = [
     (Marker(ControlType.ABORT, 7), "0000 0000", "0000 00000007"),
@@ -34,6 +35,27 @@ def test_a_marker_stands_alone_in_a_control_batch() -> None:
     assert header.is_control
     assert header.is_transactional
     assert [control.decode(record) for record in decode(batch)] == [Marker(ControlType.COMMIT, 3)]
+
+
+def test_a_marker_is_found_among_batches() -> None:
+    end = marker(7, ControlType.ABORT, coordinator=3)
+    plain = sequenced(7, 0, transactional=True)
+    data = plain + end + plain
+    headers = [header for _, header in scan(data)]
+    assert control.find_all(data, headers) == [None, Marker(ControlType.ABORT, 3), None]
+    assert control.find(memoryview(data), headers[1], len(plain)) == Marker(ControlType.ABORT, 3)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        encode([Record(0, 0, bytes.fromhex("0000 0005"), b"")], producer_id=7, control=True),
+        encode([], last_offset=0, producer_id=7, control=True),
+        encode([Record(0, 0, b"of nobody", b"")], control=True),
+    ],
+)
+def test_not_every_control_batch_ends_a_transaction(made: bytes) -> None:
+    assert control.find(made, check(made)) is None
 
 
 def test_later_versions_may_say_more() -> None:

@@ -156,7 +156,7 @@ def test_a_swap_takes_the_place_of_what_it_replaces(disk: Disk) -> None:
 
 def test_foreign_files_are_left_alone(disk: Disk) -> None:
     three_segments(disk)
-    names = ["notes.log", "7.log", "x.snapshot", f"{0:020d}.txnindex", "lost.index"]
+    names = ["notes.log", "7.log", "x.snapshot", "x.txnindex", "lost.index"]
     for name in names:
         (disk.directory / name).write_bytes(b"not ours")
     log = disk.kill()

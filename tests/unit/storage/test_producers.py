@@ -7,14 +7,16 @@ import pytest
 from crc32c import crc32c
 
 from engine.errors import ErrorCode, KafkaError
+from engine.storage.aborted import Aborted
 from engine.storage.batch import Header
+from engine.storage.control import ControlType, Marker
 from engine.storage.producers import (
     NO_TRANSACTION,
     ProducerEntry,
     Producers,
     read_snapshot,
 )
-from tests.unit.storage.disk import NOW, sequenced
+from tests.unit.storage.disk import NOW, marker, sequenced
 
 LAST = 2**31 - 1
 
@@ -33,19 +35,28 @@ class Story:
         if stored is not None:
             return stored.first_offset
         first, self.end = self.end, self.end + count
-        self.producers.apply(header._replace(base_offset=first))
+        assert self.producers.apply(header._replace(base_offset=first)) is None
         return first
 
-    def refused(self, sequence: int, count: int = 1, epoch: int = 0) -> ErrorCode:
+    def refused(self, sequence: int, count: int = 1, epoch: int = 0, **more: bool) -> ErrorCode:
         with pytest.raises(KafkaError) as raised:
-            self.send(sequence, count, epoch)
+            self.send(sequence, count, epoch, **more)
         return raised.value.code
 
-    def end_transaction(self, epoch: int = 0) -> None:
-        header = Header.parse(sequenced(7, -1, 1, epoch, control=True, transactional=True))
-        assert self.producers.check(header) is None
-        self.producers.apply(header._replace(base_offset=self.end))
+    def end_transaction(
+        self, epoch: int = 0, coordinator: int = 0, kind: ControlType = ControlType.COMMIT
+    ) -> Aborted | None:
+        """A marker on its way into the log. The transaction that it aborts, if it does."""
+        header = Header.parse(marker(7, kind, epoch))
+        said = Marker(kind, coordinator)
+        assert self.producers.check(header, said) is None
         self.end += 1
+        return self.producers.apply(header._replace(base_offset=self.end - 1), said)
+
+    def end_refused(self, epoch: int = 0, coordinator: int = 0) -> ErrorCode:
+        with pytest.raises(KafkaError) as raised:
+            self.end_transaction(epoch, coordinator)
+        return raised.value.code
 
 
 @pytest.fixture
@@ -117,7 +128,89 @@ def test_a_marker_ends_a_transaction_and_may_raise_the_epoch(story: Story) -> No
     story.end_transaction(epoch=1)
     assert story.producers.open == {}
     assert story.refused(4) is ErrorCode.invalid_producer_epoch
+    assert story.refused(4, epoch=1) is ErrorCode.out_of_order_sequence_number
     assert story.send(0, epoch=1) == 5
+
+
+def test_a_marker_of_the_same_epoch_leaves_the_sequence_as_it_was(story: Story) -> None:
+    story.send(0, 2, transactional=True)
+    story.end_transaction()
+    assert story.send(0, 2, transactional=True) == 0  # again
+    assert story.refused(0) is ErrorCode.duplicate_sequence_number
+    assert story.send(2, transactional=True) == 3
+    assert story.producers.open == {7: 3}
+
+
+def test_a_marker_of_a_replaced_producer_or_coordinator_is_refused(story: Story) -> None:
+    story.send(0, epoch=2, transactional=True)
+    assert story.end_refused(epoch=1) is ErrorCode.invalid_producer_epoch
+    story.end_transaction(epoch=2, coordinator=5)
+    assert story.producers.known[7].coordinator_epoch == 5
+    assert story.end_refused(2, coordinator=4) is ErrorCode.transaction_coordinator_fenced
+    story.end_transaction(epoch=2, coordinator=5)
+    story.end_transaction(epoch=2, coordinator=6)
+    assert story.producers.known[7].coordinator_epoch == 6
+
+
+def test_followers_apply_what_a_leader_would_refuse(story: Story) -> None:
+    story.end_transaction(epoch=2, coordinator=5)
+    header = Header.parse(marker(7, ControlType.COMMIT, epoch=1))
+    story.producers.apply(header._replace(base_offset=story.end), Marker(ControlType.COMMIT, 4))
+    assert (story.producers.known[7].epoch, story.producers.known[7].coordinator_epoch) == (1, 4)
+
+
+def test_what_is_outside_of_an_open_transaction_has_to_wait(story: Story) -> None:
+    story.send(0, transactional=True)
+    assert story.refused(1) is ErrorCode.invalid_txn_state
+    assert story.refused(-1) is ErrorCode.invalid_txn_state
+    assert story.refused(5) is ErrorCode.out_of_order_sequence_number  # this is asked first
+    story.end_transaction()
+    assert story.send(1) == 2
+
+
+def test_offset_commits_open_a_transaction_as_anything_does(story: Story) -> None:
+    assert story.send(-1, 3, transactional=True) == 0
+    assert story.producers.open == {7: 0}
+    assert story.send(0, transactional=True) == 3  # the producer's own begin at zero all the same
+
+
+def test_an_abort_says_what_it_aborts_and_how_far_all_was_decided(story: Story) -> None:
+    def other(producer: int) -> None:
+        header = Header.parse(sequenced(producer, 0, transactional=True))
+        story.producers.apply(header._replace(base_offset=story.end))
+        story.end += 1
+
+    assert story.end_transaction(kind=ControlType.ABORT) is None  # it had written nothing here
+    story.send(0, 2, transactional=True)  # 1, 2
+    assert story.end_transaction(kind=ControlType.ABORT) == Aborted(7, 1, 3, 4)
+    other(8)  # 4
+    story.send(2, transactional=True)  # 5
+    other(9)  # 6
+    assert story.end_transaction(kind=ControlType.ABORT) == Aborted(7, 5, 7, 4)
+    story.send(3, transactional=True)
+    assert story.end_transaction(kind=ControlType.COMMIT) is None
+
+
+def test_an_end_counts_when_it_is_replicated(story: Story) -> None:
+    story.send(0, 3, transactional=True)
+    assert story.producers.first_unstable(3) == 0
+    story.end_transaction()  # 3
+    assert story.producers.first_unstable(3) == 0
+    assert story.producers.first_unstable(4) is None
+    story.send(3, transactional=True)  # 4
+    story.end_transaction()  # 5
+    story.send(4, transactional=True)  # 6
+    assert story.producers.first_unstable(5) == 4
+    assert story.producers.first_unstable(6) == 6
+
+
+def test_a_control_batch_that_says_nothing_changes_nothing(story: Story) -> None:
+    """Compaction left no record in it, or it is of a type of some later release."""
+    story.send(0, transactional=True)
+    before = list(story.producers.entries())
+    header = Header.parse(marker(7, ControlType.COMMIT, epoch=9))
+    assert story.producers.apply(header._replace(base_offset=1)) is None
+    assert list(story.producers.entries()) == before
 
 
 def test_the_broker_writes_for_a_producer_without_sequence_numbers(story: Story) -> None:
@@ -184,6 +277,19 @@ def test_a_snapshot_remembers_one_batch_of_each_producer(story: Story, path: Pat
     assert story.send(2) == 2
     assert story.refused(1) is ErrorCode.duplicate_sequence_number
     assert story.send(3) == 3
+
+
+def test_a_snapshot_remembers_the_coordinator_and_when_its_marker_was_written(
+    story: Story, path: Path
+) -> None:
+    story.send(0, transactional=True)
+    header = Header.parse(marker(7, ControlType.COMMIT, at=NOW + 9))
+    story.producers.apply(header._replace(base_offset=1), Marker(ControlType.COMMIT, 3))
+    story.producers.save(path)
+    [entry] = read_snapshot(path)
+    assert entry == ProducerEntry(7, 0, 0, 0, 0, NOW + 9, 3, NO_TRANSACTION)
+    story.producers.load(path)
+    assert story.end_refused(coordinator=2) is ErrorCode.transaction_coordinator_fenced
 
 
 def test_open_transactions_come_back_oldest_first(path: Path) -> None:

@@ -1,0 +1,137 @@
+"""The aborted transactions of a segment: Kafka's transaction index, a small file beside the log.
+
+    offset      3     4     5     6          7     8
+              | p1  | p2  | p1  | abort p1 | p2  | abort p2 |
+    entries   p1: 3 to 6, stable up to 4     p2: 4 to 8, stable up to 9
+
+    00000000000000368769.txnindex   | entry | entry | ...
+    entry  | version i16 = 0 | producer id i64 | first offset i64 | last offset i64 |
+           | last stable offset i64 |                                                    34 bytes
+
+A broker sends aborted records like any others; with them goes this list, and readers that want
+only what was committed pass over them. An entry stands in the segment that has the marker. With
+it stands how far all was decided at that moment: whatever ended later begins there or behind. So
+a search may stop at the first entry that was stable up to where the search ends.
+
+Most segments have no aborted transaction, and then there is no file either.
+
+Invariant: last offsets strictly grow, last stable offsets never fall.
+Invariant: an entry that the disk did not take is in memory, and goes with the next one or with a
+flush: the recovery point never moves past a marker whose entry is not in the file.
+"""
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+from engine.errors import ErrorCode, KafkaError
+from engine.storage import files
+
+VERSION = 0
+
+_ENTRY = Struct(">hqqqq")
+
+
+class Aborted(NamedTuple):
+    """One aborted transaction, in one partition."""
+
+    producer_id: int
+    first_offset: int  # of its first record
+    last_offset: int  # of its marker
+    last_stable: int  # before it, all had ended when this one did
+
+
+class AbortedIndex:
+    """The entries of one segment, all in memory: there are few."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries = read_aborted(path) if path.exists() else []
+        self._stored = len(self.entries)  # so many are in the file
+
+    def append(self, entry: Aborted) -> None:
+        assert not self.entries or entry.last_offset > self.entries[-1].last_offset
+        self.entries.append(entry)
+        self._store()
+
+    def _store(self) -> None:
+        data = b"".join(_ENTRY.pack(VERSION, *entry) for entry in self.entries[self._stored :])
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            written = files.append(fd, [data])
+            if written != len(data):
+                files.truncate(fd, self._stored * _ENTRY.size)
+                raise OSError(f"the disk took {written} of {len(data)} bytes")
+        except OSError as error:
+            reason = f"cannot append to {self.path}: {error.strerror or error}"
+            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
+        finally:
+            os.close(fd)
+        self._stored = len(self.entries)
+
+    def truncate(self, offset: int) -> None:
+        """Forget the transactions whose marker stands at an offset or beyond."""
+        kept = bisect_left(self.entries, offset, key=_last_offset)
+        del self.entries[kept:]
+        if kept < self._stored:
+            self._stored = kept
+            fd = os.open(self.path, os.O_WRONLY)
+            try:
+                files.truncate(fd, kept * _ENTRY.size)
+            finally:
+                os.close(fd)
+            if not kept:
+                files.remove(self.path)
+
+    def flush(self) -> None:
+        if self._stored < len(self.entries):
+            self._store()
+        if self.entries:
+            files.flush_path(self.path)
+
+    def ending_from(self, offset: int) -> Iterator[Aborted]:
+        """Those whose marker stands at an offset or beyond."""
+        return islice(self.entries, bisect_left(self.entries, offset, key=_last_offset), None)
+
+
+def _last_offset(entry: Aborted) -> int:
+    return entry.last_offset
+
+
+def search(ending: Iterable[Aborted], start: int, limit: int) -> tuple[Aborted, ...]:
+    """Of those that end at `start` or later, what has a record below `limit`, oldest first."""
+    found = []
+    if start < limit:
+        for entry in ending:
+            if entry.first_offset < limit:
+                found.append(entry)
+            if entry.last_stable >= limit:
+                break
+    return tuple(sorted(found, key=lambda entry: entry.first_offset))
+
+
+def read_aborted(path: Path) -> list[Aborted]:
+    """The entries of a .txnindex file, if they make sense."""
+    data = path.read_bytes()
+    if len(data) % _ENTRY.size:
+        raise _corrupt(path, f"{len(data)} bytes are no whole number of entries")
+    entries = []
+    for version, *fields in _ENTRY.iter_unpack(data):
+        if version != VERSION:
+            raise _corrupt(path, f"version {version} is not known")
+        entries.append(Aborted(*fields))
+    for entry in entries:
+        if not 0 <= entry.first_offset < entry.last_offset:
+            raise _corrupt(path, f"{entry} ends before it begins")
+    for before, after in pairwise(entries):
+        if after.last_offset <= before.last_offset:
+            raise _corrupt(path, f"{after} comes after {before}")
+    return entries
+
+
+def _corrupt(path: Path, what: str) -> KafkaError:
+    return KafkaError(ErrorCode.corrupt_message, f"corrupt index {path}: {what}")

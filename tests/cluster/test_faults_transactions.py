@@ -1,0 +1,157 @@
+"""Exactly once under faults: one topic is copied into another, whoever dies meanwhile.
+
+A processor reads, writes, and says how far it has read, all in one transaction. It is killed, and
+so are those who lead, those who coordinate it and its group; its successor goes on. In the end the
+copy has each record of the original once, in order, for those who read what is committed.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from engine.cluster.child import Child, end_all
+from engine.cluster.cluster import Cluster
+from tests.cluster.conftest import PARTITIONS, heal, new_topic
+from tests.cluster.truth import Truth
+from tests.interop.crew import ENDING, ROOT, Writer
+from tests.interop.watch import until
+
+CONFIG = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "log.segment.bytes": "1073741824",
+    "transaction.state.log.num.partitions": "1",
+}
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+PATIENCE = 60.0
+
+
+class Copying:
+    """The processor of the moment, and all that came before it."""
+
+    def __init__(self, client: str, cluster: Cluster, source: str, sink: str, logs: Path) -> None:
+        self.source, self.sink = source, sink
+        self.client, self._cluster, self._logs = client, cluster, logs
+        self._children: list[Child] = []
+        self.start()
+
+    @property
+    def now(self) -> Child:
+        return self._children[-1]
+
+    def start(self) -> None:
+        what = [self.client, self._cluster.bootstrap, f"copy-{self.sink}", self.source, self.sink]
+        log = self._logs / f"{self.sink}-{len(self._children)}.log"
+        command = [sys.executable, "-m", "tests.cluster.processor", *what]
+        self._children.append(Child(command, log, cwd=ROOT))
+
+    def lines(self, kind: str) -> list[str]:
+        said = self.now.output().rpartition("\n")[0].splitlines()
+        return [each for each in said if each.partition(" ")[0] == kind]
+
+    def goes_on(self, transactions: int = 3) -> None:
+        """Some more of them are committed."""
+        wanted = len(self.lines("done")) + transactions
+        until(lambda: self._has_done(wanted), PATIENCE)
+
+    def _has_done(self, wanted: int) -> bool:
+        assert self.now.alive, self.now.output()[-2000:]
+        return len(self.lines("done")) >= wanted
+
+    def end(self) -> None:
+        end_all(self._children, ENDING)
+
+
+@pytest.fixture(params=["confluent", "ours"])
+def copying(
+    request: pytest.FixtureRequest, cluster: Cluster, truth: Truth, topic: str, tmp_path: Path
+) -> Iterator[Copying]:
+    sink = new_topic(cluster, truth)
+    with ExitStack() as stack:
+        writer = stack.enter_context(Writer(cluster.bootstrap, topic, PARTITIONS))
+        copying = Copying(request.param, cluster, topic, sink, tmp_path)
+        stack.callback(copying.end)
+        copying.goes_on()
+        yield copying
+        heal(cluster)
+        writer.stop()
+        judge(cluster, copying)
+
+
+def judge(cluster: Cluster, copying: Copying) -> None:
+    for number in range(PARTITIONS):
+        original = read(cluster, copying.source, number)
+        assert original
+        until(partial(is_copied, cluster, copying.sink, number, original), PATIENCE)
+
+
+def is_copied(cluster: Cluster, sink: str, number: int, original: list[bytes]) -> bool:
+    """The copy grows until it is the original, and is never anything but its beginning."""
+    copy = read(cluster, sink, number)
+    assert copy == original[: len(copy)]
+    return len(copy) == len(original)
+
+
+def read(cluster: Cluster, topic: str, number: int) -> list[bytes]:
+    """What is committed of a partition by now."""
+    settings = {
+        "bootstrap.servers": cluster.bootstrap,
+        "group.id": "judge",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+    }
+    values: list[bytes] = []
+    with closing(confluent_kafka.Consumer(settings)) as consumer:
+        consumer.assign([confluent_kafka.TopicPartition(topic, number, 0)])
+        while True:
+            message = consumer.poll(PATIENCE)
+            assert message is not None
+            error = message.error()
+            if error is None:
+                values.append(message.value() or b"")
+            elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                return values
+
+
+def test_the_processor_is_killed_in_the_middle_of_a_transaction(copying):
+    for _ in range(3):
+        copying.now.kill()
+        copying.start()
+        copying.goes_on()
+
+
+@pytest.mark.parametrize("coordinated", [TRANSACTIONS, OFFSETS])
+def test_a_coordinator_is_killed(cluster, truth, copying, coordinated):
+    victim = truth.state(coordinated, 0).leader
+    cluster.kill(victim)
+    truth.await_leader(coordinated, 0, other_than=victim)
+    if copying.client == "ours" or coordinated == TRANSACTIONS:
+        copying.goes_on()
+    # else librdkafka may wait for the one that it knows, though metadata name it no more.
+    cluster.restart(victim)
+    truth.await_whole(coordinated)
+    copying.goes_on()
+
+
+def test_a_leader_stands_still_and_wakes_up(cluster, truth, copying):
+    victim = truth.state(copying.sink, 0).leader
+    cluster.pause(victim)
+    truth.await_leader(copying.sink, 0, other_than=victim)
+    copying.goes_on()
+    cluster.resume(victim)
+    copying.goes_on()
+
+
+def test_everybody_dies_one_after_the_other(cluster, truth, copying):
+    for broker in cluster.brokers:
+        cluster.kill(broker)
+        copying.now.kill()
+        copying.start()
+        cluster.restart(broker)
+        truth.await_whole(copying.sink)
+        copying.goes_on()
