@@ -24,6 +24,4 @@ class Groups(Coordinating):
         """A transaction with offsets, in a partition that we lead. While that is still being read,
         the marker is come by in its place."""
         if partition not in self._coordinator.groups.loading:
-            self._carry_out(
-                self._coordinator.ended(partition, producer_id, committed, self._now())
-            )
+            self._carry_out(self._coordinator.ended(partition, producer_id, committed, self._now()))

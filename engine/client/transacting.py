@@ -19,6 +19,7 @@ transaction.timeout.ms or when the next producer of that transactional id starts
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -38,17 +39,19 @@ from engine.model import TopicPartition as Partition
 NO_EPOCH = -1  # of a leader, where it is not known
 
 
-class Transacting:
+class Transacting(ABC):
     _settings: ProducerConfig
     _network: Network
     _lock: Lock
     _transactions: Transactions | None  # if there is a transactional.id
 
+    @abstractmethod
     def flush(self, timeout: float | None = -1) -> int:
-        raise NotImplementedError
+        """Deliver what was produced; returns how much is left."""
 
+    @abstractmethod
     def _check(self) -> None:
-        raise NotImplementedError
+        """Whether the producer can be used at all."""
 
     def init_transactions(self, timeout: float | None = -1) -> None:
         """Learn who we are, once, before all else. What our predecessor left open is ended."""

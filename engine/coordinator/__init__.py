@@ -1,4 +1,6 @@
-"""The group coordinator: who is in a consumer group, who reads what, and how far everyone is.
+"""The coordinators: of consumer groups, and of transactions.
+
+That of groups knows who is in a group, who reads what, and how far everyone is:
 
     coordinator   all of it, as a broker uses it: requests in, answers and records out
     membership, committing, listing    one function for each API
@@ -7,8 +9,10 @@
     rebalance     from one generation to the next                    timers    deadlines
     roster        who is in, and what they can agree on              member    one of them
     offsets       the committed offsets of a group                   states    a table
-    records       the bytes in __consumer_offsets
+    records       the bytes in __consumer_offsets                    fields   how they are written
 
-It decides from events, and returns answers and records (sans-IO). A record counts when it is
+Its sibling, in transactions/, knows who may write under a transactional id, and how it ended.
+
+Both decide from events, and return answers and records (sans-IO). A record counts when it is
 replicated, and a successor that replays the records goes on from there.
 """

@@ -1,4 +1,4 @@
-"""What a coordinator wants done elsewhere, as values, and what its groups share to say so.
+"""What a coordinator wants done elsewhere, as values, and what all in it share to say so.
 
     Reply     the answer to a request that was handed in, now or long ago
     Append    records for a partition of the coordinator's topic; with a token, `written` is awaited
@@ -76,7 +76,7 @@ Effect = Reply | Append | Mark
 
 
 class Host:
-    """What groups need beside themselves."""
+    """What a group, or a transaction, needs beside itself."""
 
     def __init__(
         self, config: BrokerConfig, new_id: Callable[[], str], emit: Callable[[Event], None]

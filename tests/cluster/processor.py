@@ -49,6 +49,7 @@ class Processor:
                 "bootstrap.servers": bootstrap,
                 "transactional.id": f"{group}-processor",
                 "transaction.timeout.ms": 10_000,
+                "request.timeout.ms": 3000,  # less, or a broker that hangs costs the transaction
                 "linger.ms": 5,
             }
         )

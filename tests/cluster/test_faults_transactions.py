@@ -67,7 +67,13 @@ class Copying:
         end_all(self._children, ENDING)
 
 
-@pytest.fixture(params=["confluent", "ours"])
+def by(client: str, more: str) -> pytest.MarkDecorator:
+    """Who copies; and who besides, if there is more time."""
+    others = pytest.param(more, marks=pytest.mark.long)
+    return pytest.mark.parametrize("copying", [client, others], indirect=True)
+
+
+@pytest.fixture
 def copying(
     request: pytest.FixtureRequest, cluster: Cluster, truth: Truth, topic: str, tmp_path: Path
 ) -> Iterator[Copying]:
@@ -118,6 +124,7 @@ def read(cluster: Cluster, topic: str, number: int) -> list[bytes]:
                 return values
 
 
+@by("confluent", more="ours")
 def test_the_processor_is_killed_in_the_middle_of_a_transaction(copying):
     for _ in range(3):
         copying.now.kill()
@@ -125,19 +132,28 @@ def test_the_processor_is_killed_in_the_middle_of_a_transaction(copying):
         copying.goes_on()
 
 
-@pytest.mark.parametrize("coordinated", [TRANSACTIONS, OFFSETS])
+@pytest.mark.parametrize(
+    ("copying", "coordinated"),
+    [
+        ("confluent", TRANSACTIONS),
+        ("ours", OFFSETS),
+        pytest.param("confluent", OFFSETS, marks=pytest.mark.long),
+        pytest.param("ours", TRANSACTIONS, marks=pytest.mark.long),
+    ],
+    indirect=["copying"],
+)
 def test_a_coordinator_is_killed(cluster, truth, copying, coordinated):
     victim = truth.state(coordinated, 0).leader
     cluster.kill(victim)
     truth.await_leader(coordinated, 0, other_than=victim)
-    if copying.client == "ours" or coordinated == TRANSACTIONS:
-        copying.goes_on()
-    # else librdkafka may wait for the one that it knows, though metadata name it no more.
+    if copying.client == "ours":
+        copying.goes_on()  # librdkafka may wait for who was coordinator of the group to come back
     cluster.restart(victim)
     truth.await_whole(coordinated)
     copying.goes_on()
 
 
+@by("ours", more="confluent")
 def test_a_leader_stands_still_and_wakes_up(cluster, truth, copying):
     victim = truth.state(copying.sink, 0).leader
     cluster.pause(victim)
@@ -147,6 +163,7 @@ def test_a_leader_stands_still_and_wakes_up(cluster, truth, copying):
     copying.goes_on()
 
 
+@by("confluent", more="ours")
 def test_everybody_dies_one_after_the_other(cluster, truth, copying):
     for broker in cluster.brokers:
         cluster.kill(broker)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import aiokafka
 import confluent_kafka
-from pytest import MonkeyPatch
+import pytest
 
 from engine.storage.records import Record
 
@@ -178,7 +178,7 @@ def tidied_up() -> Iterator[None]:
         opened.append(create(*words))
         return opened[-1]
 
-    with MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KafkaNetSocket, "socket", remembered)
         yield
     for each in opened:

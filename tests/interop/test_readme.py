@@ -7,6 +7,7 @@ from textwrap import dedent
 import pytest
 
 from engine.cluster.cluster import Cluster
+from tests.interop.transacting import READERS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 HOME = {"AdminClient": "confluent_kafka.admin"}  # the others are at confluent_kafka's top
@@ -15,12 +16,15 @@ FIRST = r"^( +)from engine import (Producer|Consumer|AdminClient)\n"
 SNIPPET = re.compile(FIRST + r"(?:\1.*\n|\n)+", re.MULTILINE)
 
 
+NAMES = ["Producer", "Consumer", "AdminClient", "Producer"]
+
+
 def snippets():
-    return {found[2]: dedent(found[0]) for found in SNIPPET.finditer(README.read_text())}
+    return [(found[2], dedent(found[0])) for found in SNIPPET.finditer(README.read_text())]
 
 
-def run(name, client, address):
-    text = snippets()[name].replace(ADDRESS, address)
+def run(name, text, client, address):
+    text = text.replace(ADDRESS, address)
     if client == "confluent":
         home = HOME.get(name, "confluent_kafka")
         text = text.replace("from engine import", f"from {home} import")
@@ -29,10 +33,12 @@ def run(name, client, address):
 
 @pytest.mark.parametrize("client", ["ours", "confluent"])
 def test_each_snippet_runs_with_both(client, capsys):
-    assert snippets().keys() == {"Producer", "Consumer", "AdminClient"}
+    assert [name for name, _ in snippets()] == NAMES
     with Cluster() as cluster:
-        for name in ("Producer", "Consumer", "AdminClient"):
-            run(name, client, cluster.bootstrap)
+        for name, text in snippets():
+            run(name, text, client, cluster.bootstrap)
+        for topic, value in {"dishes": b"two teas", "bills": b"table 4: 6.40"}.items():
+            assert READERS[client](cluster.bootstrap, topic, 1, "read_committed") == [value]
     told = capsys.readouterr().out.splitlines()
     assert told == [
         "b'table 4' b'two teas' 0",

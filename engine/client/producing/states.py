@@ -17,7 +17,7 @@
     COMMITTING       nothing new; what was sent is delivered first, then EndTxn
     ABORTING         likewise, but what was never sent is given up
     ABORTABLE_ERROR  this transaction can't be committed; after an abort all is well again
-    FATAL_ERROR      from anywhere, and for good: somebody newer has our transactional id, ...
+    FATAL_ERROR      from anywhere, and for good: somebody newer has our transactional id, say
 
 Invariant: a producer changes its state by `check`ed steps only.
 """
@@ -27,7 +27,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """The values are Kafka's names, as an application reads them in an error."""
+    """The states of a producer with a transactional id, under Kafka's names."""
 
     UNINITIALIZED = "Uninitialized"
     INITIALIZING = "Initializing"
