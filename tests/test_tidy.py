@@ -13,7 +13,7 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,9 +55,9 @@ class Offence(NamedTuple):
 class Module:
     """One Python file: its place, its text and its syntax tree."""
 
-    def __init__(self, root: Path, path: Path) -> None:
-        self.path = path.relative_to(root).as_posix()
-        self.text = path.read_text(encoding="utf-8")
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -70,7 +70,17 @@ class Module:
 
 def modules(root: Path, *tops: str) -> list[Module]:
     paths = [path for top in tops for path in sorted((root / top).rglob("*.py"))]
-    return [Module(root, path) for path in paths if "__pycache__" not in path.parts]
+    return [
+        known(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+        for path in paths
+        if "__pycache__" not in path.parts
+    ]
+
+
+@cache
+def known(path: str, text: str) -> Module:
+    """The same module for every check, so that it is parsed once."""
+    return Module(path, text)
 
 
 def texts(root: Path) -> Iterator[tuple[str, str]]:
@@ -286,8 +296,7 @@ def test_every_private_path_is_known(text: str) -> None:
     assert THIS_MACHINE.search(text)
 
 
-def test_code_lines_are_lines_of_code(tree: Path) -> None:
+def test_code_lines_are_lines_of_code() -> None:
     source = '"""A\nB."""\n\n# why\nx = (\n    1,  # one\n)\n\n\ndef f():\n    """F."""\n'
     source += '    return """\n"""\n'
-    (tree / "engine/log.py").write_text(source)
-    assert sorted(code_lines(Module(tree, tree / "engine/log.py"))) == [5, 6, 7, 10, 12, 13]
+    assert sorted(code_lines(Module("engine/log.py", source))) == [5, 6, 7, 10, 12, 13]

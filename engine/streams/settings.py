@@ -30,6 +30,7 @@ class WriteOptions(Options):
         "enable.idempotence": "it is always on: else a row might be stored twice",
         "key.serializer": "keys are stored as they are; encode them in the DataFrame",
         "value.serializer": "values are stored as they are; encode them in the DataFrame",
+        "transactional.id": "Spark may run a task twice; exactlyOnce=true counts it once",
         "interceptor.classes": "there are none here; transform the DataFrame",
     }
 

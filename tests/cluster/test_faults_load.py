@@ -21,6 +21,7 @@ def test_a_slow_follower_stays(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_a_follower_that_is_too_slow_leaves_once_and_returns_once(cluster, truth, work):
     before = truth.state(work.topic, 0)
     leader, follower = two(before)

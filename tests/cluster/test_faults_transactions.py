@@ -6,6 +6,7 @@ copy has each record of the original once, in order, for those who read what is 
 """
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
+from engine.chaos.storm import Storm
 from engine.cluster.child import Child, end_all
 from engine.cluster.cluster import Cluster
 from tests.cluster.conftest import PARTITIONS, heal, new_topic
@@ -29,6 +31,7 @@ CONFIG = {
 }
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 PATIENCE = 60.0
+TURNS = 12
 
 
 class Copying:
@@ -62,6 +65,21 @@ class Copying:
     def _has_done(self, wanted: int) -> bool:
         assert self.now.alive, self.now.output()[-2000:]
         return len(self.lines("done")) >= wanted
+
+    def survives(self, transactions: int = 3) -> None:
+        """Likewise, but one that gives up has somebody who starts it again."""
+
+        child, before = self.now, len(self.lines("done"))
+
+        def has_done() -> bool:
+            nonlocal child, before
+            if not self.now.alive:
+                self.start()
+            if self.now is not child:
+                child, before = self.now, 0
+            return len(self.lines("done")) >= before + transactions
+
+        until(has_done, PATIENCE)
 
     def end(self) -> None:
         end_all(self._children, ENDING)
@@ -153,7 +171,8 @@ def test_a_coordinator_is_killed(cluster, truth, copying, coordinated):
     copying.goes_on()
 
 
-@by("ours", more="confluent")
+@pytest.mark.long
+@pytest.mark.parametrize("copying", ["ours", "confluent"], indirect=True)
 def test_a_leader_stands_still_and_wakes_up(cluster, truth, copying):
     victim = truth.state(copying.sink, 0).leader
     cluster.pause(victim)
@@ -172,3 +191,20 @@ def test_everybody_dies_one_after_the_other(cluster, truth, copying):
         cluster.restart(broker)
         truth.await_whole(copying.sink)
         copying.goes_on()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("copying", ["confluent", "ours"], indirect=True)
+def test_whatever_happens(cluster, copying, seed):
+    """Two faults at a time, then all is well for a moment; and now and then another processor."""
+    storm = Storm(cluster, seed)
+    for turn in range(TURNS):
+        storm.harm()
+        storm.harm()
+        time.sleep(storm.pick(0.2, 4))  # that it comes in the middle of something is what is tried
+        if turn % 3 == 2:
+            copying.now.kill()
+            copying.start()
+        storm.heal()
+        copying.survives()

@@ -185,6 +185,7 @@ class OurWriter(Writer):
         self._producer.close(patience)
 
 
+@pytest.mark.long
 def test_it_rides_through_the_death_of_every_leader(cluster, truth, start):
     work = start(writers=(OurWriter,))
     work.advance()

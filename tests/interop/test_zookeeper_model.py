@@ -315,7 +315,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(STEPS, min_size=4, max_size=20))
 def test_any_script_goes_as_on_the_real_one(roots, script):
     compare(script, roots)

@@ -29,7 +29,6 @@ from tests.interop.clients import (
     kafka,
     kafka_python_consumer,
     kafka_python_take,
-    named,
     tidied_up,
 )
 
@@ -51,8 +50,8 @@ class Confluent:
 
     def __init__(self, module: Any, bootstrap: str, transactional_id: str, **settings: Any) -> None:
         self._module = module
-        mine = {"bootstrap_servers": bootstrap, "transactional_id": transactional_id}
-        self._producer = module.Producer(named(mine | settings))
+        mine = {"bootstrap.servers": bootstrap, "transactional.id": transactional_id}
+        self._producer = module.Producer(mine | settings)
         self._producer.init_transactions(ALL)
 
     def begin(self) -> None:
@@ -165,8 +164,11 @@ class Aiokafka:
 
 @contextmanager
 def confluent(bootstrap: str, transactional_id: str, **settings: Any) -> Iterator[Writer]:
-    with closing(Confluent(confluent_kafka, bootstrap, transactional_id, **settings)) as writer:
-        yield writer
+    quiet = {"log_level": 2}  # it would go on to tell of a broker that has ended
+    with closing(
+        Confluent(confluent_kafka, bootstrap, transactional_id, **quiet, **settings)
+    ) as it:
+        yield it
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from engine.cluster.state import Status
 from tests.interop.watch import until
 from tests.labs.reader import LABS, Reader
@@ -14,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAB = LABS / "00_start.ipynb"
 
 
+@pytest.mark.long  # test_order.py asks the same of every cell
 def test_cells_may_run_again_and_out_of_order(reader: Reader) -> None:
     for cell in reader.cells:
         reader.run(cell)

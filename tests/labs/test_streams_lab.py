@@ -93,6 +93,7 @@ def with_spark(reader: Reader) -> Iterator[Reader]:
         import_module("engine.streams.session").stop(reader.names["spark"])
 
 
+@pytest.mark.long  # `make order` goes through them, too
 @pytest.mark.timeout(600)
 def test_sections_with_spark_stand_alone_in_any_order(with_spark: Reader) -> None:
     reader = with_spark

@@ -214,3 +214,25 @@ def test_all_partitions_of_a_leader_are_asked_for_at_once(
 
     served = [it.data for it in cluster.events() if it.kind == "request"]
     assert [it["api"] for it in served].count("LIST_OFFSETS") == 2
+
+
+def test_what_a_transaction_did_not_commit_is_not_read_by_who_wants_only_that(
+    cluster: Cluster, topic: str, start: Start
+) -> None:
+    till = cluster.producer({"transactional.id": topic})
+    till.init_transactions()
+    for value, end in (("gone", till.abort_transaction), ("kept", till.commit_transaction)):
+        till.begin_transaction()
+        till.produce(topic, value, partition=0)
+        till.flush()
+        end()
+    till.begin_transaction()
+    till.produce(topic, "perhaps", partition=0)
+    till.flush()
+
+    committed = start(kafka__isolation__level="read_committed")
+    assert until(committed.trigger) == [(0, 2, "kept")]
+    assert committed.trigger() == NONE
+    assert start().trigger() == [(0, 0, "gone"), (0, 2, "kept"), (0, 4, "perhaps")]
+    till.commit_transaction()
+    assert until(committed.trigger) == [(0, 4, "perhaps")]

@@ -20,6 +20,7 @@ NAMED = 2  # partitions, before the rest is counted
 TOPICS = ("topic", "topic_name", "name")
 SPECIAL = {-1: "latest", -2: "earliest"}  # instead of a timestamp
 PARTITIONS = ("partition", "partition_index", "index")
+NUMBERS = ("partition_indexes", "partitions")  # lists of them, of one topic
 
 
 def told(arrow: Arrow) -> tuple[str, bool]:
@@ -82,8 +83,8 @@ class Fields:
                 place, values = f"{topic}-{leaf.raw}", []
             elif leaf.name in names and place:
                 values.append(leaf.raw)
-            elif leaf.name == "partition_indexes":
-                yield from ((f"{topic}-{number}", []) for number in leaf.raw or ())
+            elif leaf.name in NUMBERS and isinstance(leaf.raw, tuple):
+                yield from ((f"{topic}-{number}", []) for number in leaf.raw)
         if place:
             yield place, values
 
@@ -156,6 +157,25 @@ def _commit(it: Exchange, fields: Fields) -> str:
     return " · ".join([fields.first("group_id"), *_listed(found)])
 
 
+def _transaction(it: Exchange, fields: Fields) -> str:
+    name = fields.first("transactional_id") or fields.first("v3_and_below_transactional_id")
+    group = [f"offsets of {fields.first('group_id')}"] if fields.leaf("group_id") else []
+    return " · ".join([name, *group, *_listed([place for place, _ in fields.partitions()])])
+
+
+def _end(it: Exchange, fields: Fields) -> str:
+    return f"{fields.first('transactional_id')} · {_decided(fields.first('committed'))}"
+
+
+def _markers(it: Exchange, fields: Fields) -> str:
+    places = _listed([place for place, _ in fields.partitions()])
+    return " · ".join([_decided(fields.first("transaction_result")), *places])
+
+
+def _decided(committed: bool) -> str:
+    return "commit" if committed else "abort"
+
+
 def _looked_up(it: Exchange, fields: Fields) -> str:
     found = [
         f"{place} {SPECIAL.get(values[0], 'at a time')}"
@@ -202,6 +222,11 @@ ASKS: dict[Api, Callable[[Exchange, Fields], str]] = {
     Api.SYNC_GROUP: _generation,
     Api.API_VERSIONS: _versions,
     Api.INIT_PRODUCER_ID: _identity,
+    Api.ADD_PARTITIONS_TO_TXN: _transaction,
+    Api.ADD_OFFSETS_TO_TXN: _transaction,
+    Api.TXN_OFFSET_COMMIT: _commit,
+    Api.END_TXN: _end,
+    Api.WRITE_TXN_MARKERS: _markers,
 }
 FROM_FACTS = frozenset(
     {Api.PRODUCE, Api.FETCH, Api.LEADER_AND_ISR, Api.STOP_REPLICA, Api.UPDATE_METADATA}

@@ -147,7 +147,7 @@ def test_defaults() -> None:
         ({"kafka.acks": "1"}, "acks=all"),
         ({"kafka.enable.idempotence": "false"}, "it is always on"),
         ({"kafka.lingr.ms": "5"}, r"kafka\.\*: .*lingr\.ms"),
-        ({"kafka.transactional.id": "t"}, r"transactional\.id"),
+        ({"kafka.transactional.id": "t"}, r"transactional\.id: Spark may run a task twice"),
         ({"kafka.security.protocol": "SSL"}, "only PLAINTEXT"),
         ({"kafka.value.serializer": "x"}, "encode them in the DataFrame"),
         ({"topic": ""}, "it must not be empty"),

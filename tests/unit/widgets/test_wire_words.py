@@ -124,6 +124,38 @@ def test_offsets_are_committed_fetched_and_looked_up():
     assert words(asked(Api.OFFSET_FETCH, 1, response=none))[1][0] == "orders-0: none"
 
 
+def test_a_transaction_is_told_from_its_first_partition_to_its_markers():
+    adds = of(
+        Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
+    )
+    asks = {
+        Api.ADD_PARTITIONS_TO_TXN: adds | {"v3_and_below_transactional_id": "till"},
+        Api.ADD_OFFSETS_TO_TXN: {"transactional_id": "till", "group_id": "kitchen"},
+        Api.END_TXN: {"transactional_id": "till", "committed": True},
+        Api.WRITE_TXN_MARKERS: marks(("orders", (0, 2)), ("bills", (1,))),
+        Api.TXN_OFFSET_COMMIT: of(
+            Api.TXN_OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7
+        )
+        | {"group_id": "kitchen"},
+    }
+    said = {api: words(asked(api, 1, request=request))[0][0] for api, request in asks.items()}
+    assert said == {
+        Api.ADD_PARTITIONS_TO_TXN: "till · orders-0, orders-2",
+        Api.ADD_OFFSETS_TO_TXN: "till · offsets of kitchen",
+        Api.END_TXN: "till · commit",
+        Api.WRITE_TXN_MARKERS: "abort · orders-0, orders-2 +1",
+        Api.TXN_OFFSET_COMMIT: "kitchen · orders-0 → 7",
+    }
+
+
+def marks(*topics):
+    """The request for markers in these partitions, of a transaction that was aborted."""
+    (marker,) = sample(message(Api.WRITE_TXN_MARKERS, 1, ASK)).markers
+    (topic,) = marker.topics
+    rows = tuple(replace(topic, name=name, partition_indexes=numbers) for name, numbers in topics)
+    return {"markers": (replace(marker, transaction_result=False, topics=rows),)}
+
+
 def test_the_rest_is_told_by_what_matters_in_it():
     found = {"node_id": 2, "throttle_time": timedelta()}
     ask, answer = words(asked(Api.FIND_COORDINATOR, 1, request={"key": "g"}, response=found))
