@@ -32,6 +32,8 @@ CONFIG = {
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 PATIENCE = 60.0
 TURNS = 12
+LIVES, HANGS = 4, 20.0  # processors; seconds after which one that does nothing is given up
+LOOK = 0.05  # seconds between two looks
 
 
 class Copying:
@@ -67,19 +69,17 @@ class Copying:
         return len(self.lines("done")) >= wanted
 
     def survives(self, transactions: int = 3) -> None:
-        """Likewise, but one that gives up has somebody who starts it again."""
-
-        child, before = self.now, len(self.lines("done"))
-
-        def has_done() -> bool:
-            nonlocal child, before
+        """Likewise, but somebody looks after it: who has ended, or hangs, is replaced."""
+        for _ in range(LIVES):
             if not self.now.alive:
                 self.start()
-            if self.now is not child:
-                child, before = self.now, 0
-            return len(self.lines("done")) >= before + transactions
-
-        until(has_done, PATIENCE)
+            wanted, patience = len(self.lines("done")) + transactions, time.monotonic() + HANGS
+            while self.now.alive and time.monotonic() < patience:
+                if len(self.lines("done")) >= wanted:
+                    return
+                time.sleep(LOOK)
+            self.now.kill()
+        raise AssertionError(f"{LIVES} processors got nowhere: {self.now.output()[-2000:]}")
 
     def end(self) -> None:
         end_all(self._children, ENDING)
