@@ -285,6 +285,7 @@ def test_answers_on_a_cluster_earn_their_points(handed_out: Path, stem: str) -> 
         reader.close()
 
 
+@pytest.mark.long  # the lab as it is shipped runs in `make test`, and in a browser
 @pytest.mark.timeout(300)
 def test_a_student_runs_00_start_to_its_end_solves_it_and_hands_it_in(
     handed_out: Path, tmp_path: Path

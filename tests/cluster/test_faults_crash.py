@@ -102,6 +102,7 @@ def test_all_at_once(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_one_after_another_until_none_is_left(cluster, truth, work):
     """The last one to die is the first that may lead again; who comes back earlier has to wait."""
     work.advance()

@@ -74,7 +74,11 @@ def test_a_replica_heals(cluster, truth, work, damage: Damage):
     assert verdict.good, verdict
 
 
-@pytest.mark.parametrize("damage", [torn_tail, flipped_bit], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "damage",
+    [flipped_bit, pytest.param(torn_tail, marks=pytest.mark.long)],
+    ids=lambda each: each.__name__,
+)
 def test_a_leader_that_comes_back_with_less_before_it_is_missed(
     cluster, truth, work, damage: Damage
 ):

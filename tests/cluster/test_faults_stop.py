@@ -54,6 +54,7 @@ def flip(log: Path) -> None:
         file.write(bytes([byte ^ 0x10]))
 
 
+@pytest.mark.long
 def test_one_after_another(cluster, truth, work):
     """As an upgrade does it: each is stopped, and is in sync again before the next."""
     for broker in cluster.brokers:

@@ -46,7 +46,11 @@ def paused(zookeeper: Zookeeper) -> Callable[[], object]:
     return zookeeper.child.resume
 
 
-@pytest.mark.parametrize("take_away", [killed, paused], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "take_away",
+    [killed, pytest.param(paused, marks=pytest.mark.long)],
+    ids=lambda each: each.__name__,
+)
 def test_it_is_gone(cluster, zookeeper, truth, work, take_away):
     leaders = {number: state.leader for number, state in truth.states(work.topic).items()}
 

@@ -11,6 +11,7 @@ from widgets.ledger.ledger import Contradiction
 LAB = LABS / "03_rebalance.ipynb"
 
 
+@pytest.mark.long  # `make order` begins anywhere, and goes back
 @pytest.mark.timeout(300)
 def test_one_may_begin_in_the_middle_go_back_and_do_it_again(reader: Reader) -> None:
     reader.through("rounds-cluster", "rounds-predict")

@@ -308,6 +308,7 @@ def committed(state) -> int:
     return state.groups["billing"].offsets.get("orders-0", 0) if "billing" in state.groups else 0
 
 
+@pytest.mark.long
 def test_a_stand_makes_one(recorded, tmp_path):
     stand = importlib.import_module("recorded.stand")
     until = importlib.import_module("lab").until

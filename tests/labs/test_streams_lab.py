@@ -20,6 +20,7 @@ def saved(reader: Reader, name: str) -> str:
     return str(reader.cell(name).outputs[0].data["text/plain"])
 
 
+@pytest.mark.long  # `make order` begins anywhere, and goes back
 @pytest.mark.timeout(300)
 def test_one_may_begin_in_the_middle_go_back_and_do_it_again(reader: Reader) -> None:
     reader.through("middle-cluster", "middle-predict")

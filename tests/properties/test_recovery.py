@@ -266,7 +266,7 @@ def damages(chance: random.Random, data: bytes, others: list[bytes]) -> Iterator
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-@pytest.mark.parametrize("file", range(3))
+@pytest.mark.parametrize("file", [0, pytest.param(1, marks=pytest.mark.long), 2])
 def test_no_damage_to_an_index_is_seen_by_a_reader(
     written: Written, file: int, suffix: str, clean: bool
 ) -> None:
