@@ -48,6 +48,11 @@ class Call(NamedTuple):
     def version(self) -> int:
         return self.header.api_version
 
+    @property
+    def host(self) -> str:
+        """Where it comes from, as Java writes an address."""
+        return f"/{self.peer.rpartition(':')[0]}"
+
     def refused(self, what: object, error: KafkaError) -> KafkaError:
         """Leaves a line in the log: not every client shows its user what it was told."""
         log.info(

@@ -91,7 +91,7 @@ class Dispatcher:
                 raise
             return encode_pieces(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
-        connection.peer_id = broker_of(request)
+        connection.peer_id = broker_of(request, header.client_id)
         broker, began = self._broker, time_ns()
         call = Call(header, connection.peer)
         response = await HANDLERS[APIS[header.api_key]](broker, call, request)

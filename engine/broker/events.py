@@ -9,6 +9,7 @@ them: each is then an event of its own, with the partitions that it was about; o
 thousand partitions only the first are told. On demand the bytes come with it, too (frames.py).
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -23,6 +24,7 @@ from engine.wire.frame import Frame
 KEPT = 10_000
 TOLD = 20  # partitions of one request
 MILLISECOND = 1_000_000  # nanoseconds
+SENDER = re.compile(r"broker-(\d+)-txn-marker-sender")  # the client.id of who sends markers
 
 
 class Span(NamedTuple):
@@ -80,7 +82,7 @@ class Ring(deque[Event]):
             value = getattr(request, name, None)
             if value is not None and value != -1:
                 facts[name] = int(value)
-        asker = broker_of(request)
+        asker = broker_of(request, header.client_id)
         if asker is not None:
             facts["asker"] = asker
         if response is not None and header.api_key in _ABOUT:
@@ -109,8 +111,14 @@ class Ring(deque[Event]):
             self._frames.keep(facts)
 
 
-def broker_of(request: Any) -> int | None:
-    """Which broker must be asking, if it is one: only brokers know how to say these things."""
+def broker_of(request: Any, client_id: str | None = None) -> int | None:
+    """Which broker must be asking, if it is one: only brokers know how to say these things.
+
+    With markers it does not say which it is; then its client.id does.
+    """
+    if hasattr(request, "markers"):
+        sender = SENDER.fullmatch(client_id or "")
+        return int(sender[1]) if sender else None
     for name in ("replica_id", "controller_id", "broker_id"):
         number = getattr(request, name, None)
         if number is not None and number >= 0:

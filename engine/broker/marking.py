@@ -50,7 +50,7 @@ class Marking:
         lasts: Callable[[Mark], bool],  # whether we are still the coordinator that decided it
         marked: Callable[[Mark, tuple[TopicPartition, ...]], None],
     ) -> None:
-        self._me = str(broker_id)
+        self._me = f"broker-{broker_id}-txn-marker-sender"  # by which others know who it is
         self._metadata = metadata
         self._links = links
         self._lasts = lasts

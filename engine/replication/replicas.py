@@ -118,8 +118,8 @@ class Replicas(Roles):
         """What a consumer may see from an offset on: nothing beyond the high watermark.
 
         With `committed`, nothing beyond the last stable offset either, and with a list of what was
-        aborted before. Only of a leader, if
-        `leads`; a leader may send a consumer on to a replica in its rack.
+        aborted before. Only of a leader, if `leads`; a leader may send a consumer on to a replica
+        in its rack.
         """
         role, log = self.find(partition, wanted.leader_epoch, leads=leads)
         nearer = NO_REPLICA

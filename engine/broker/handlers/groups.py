@@ -26,13 +26,8 @@ GROUP, TRANSACTION = 0, 1  # what a key is the id of
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> Any:
-    host = call.peer.rpartition(":")[0]
-    return await broker.groups.ask(
-        request,
-        call.version,
-        call.header.client_id or "",
-        f"/{host}",  # as Java writes an address
-    )
+    client_id = call.header.client_id or ""
+    return await broker.groups.ask(request, call.version, client_id, call.host)
 
 
 async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:

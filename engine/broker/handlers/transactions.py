@@ -41,10 +41,8 @@ PATIENCE = 30.0  # seconds for a marker to be replicated, Kafka's request.timeou
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> Any:
-    host = call.peer.rpartition(":")[0]
-    return await broker.transactions.ask(
-        request, call.version, call.header.client_id or "", f"/{host}"
-    )
+    client_id = call.header.client_id or ""
+    return await broker.transactions.ask(request, call.version, client_id, call.host)
 
 
 # -- producer ids ------------------------------------------------------------------------------

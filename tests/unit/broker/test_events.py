@@ -127,3 +127,11 @@ def test_a_controller_s_word_is_told_with_who_it_was():
 )
 def test_only_a_broker_says_who_it_is(request_, broker):
     assert broker_of(request_) == broker
+
+
+@pytest.mark.parametrize(
+    ("client_id", "broker"), [("broker-3-txn-marker-sender", 3), ("broker-3", None), (None, None)]
+)
+def test_who_sends_markers_is_known_by_its_name(client_id, broker):
+    assert broker_of(Message(markers=()), client_id) == broker
+    assert broker_of(Message(topics=()), client_id) is None

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.broker import marking
+from engine.broker.events import broker_of
 from engine.broker.marking import Marking
 from engine.broker.metadata import Metadata, Node, PartitionInfo, TopicInfo
 from engine.coordinator.effects import Mark, Writer
@@ -68,6 +69,7 @@ def carry_out(monkeypatch):
     def carry_out(cluster):
         class Peer:
             def __init__(self, host, port, number, links, me, timeout):
+                assert broker_of(SimpleNamespace(markers=()), me) == 1
                 self.number = number
 
             async def ask(self, api, request):
