@@ -9,6 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(wildcard labs/*.ipynb)
+NBVAL  := -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
 
 # The first Python on PATH that suits; `make setup PYTHON=...` takes the one you name.
@@ -32,16 +33,18 @@ lab: $(READY) ## open JupyterLab on labs/
 
 test: $(READY) ## run the tests that need no browser, and every lab
 	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser tests \
-	    $(if $(LABS),-p nbval.plugin --nbval --nbval-cell-timeout 120 $(LABS)) $(ARGS)
+	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 
-long: $(READY) ## the longer tests: crashes in a row, every strategy, slow followers
-	$(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/browser tests $(ARGS)
+long: $(READY) ## the longer tests: crashes in a row, every strategy, all examples
+	$(BIN)/pytest -n 2 --dist loadscope -m 'long or hypothesis' --hypothesis-profile long \
+	    --ignore tests/browser tests $(ARGS)
 
 order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
 
-streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers
+streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers, lab 04
 	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
+	$(BIN)/pytest $(NBVAL) labs/04_streams.ipynb
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check

@@ -1,1 +1,1 @@
-"""Measurements, side by side in one run: ratios, since this machine is not yours."""
+"""Measurements, side by side in one run: ratios, since absolute numbers depend on the machine."""

@@ -1,6 +1,6 @@
-"""The engine by itself: its start, its need when nothing happens, and how it finds an offset.
+"""The engine alone: its start, its memory and CPU time when idle, and the search for an offset.
 
-These have goals instead of peers, so each is a share of its goal: below 1 is better than asked.
+These have goals instead of peers, so each is a share of its goal: below 1 is better than the goal.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bench.seek import seek
 from engine.cluster.cluster import Cluster
-from engine.cluster.zookeeper import Zookeeper
+from engine.cluster.zookeeper import ZookeeperServer
 
 STARTS = 3
 READY, MEMORY, CPU, SEEK = 4.0, 60e6, 0.01, 1.2  # the goals: seconds, bytes, cores, a ratio
@@ -64,12 +64,12 @@ def start() -> float:
 def zookeeper_start() -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        with Zookeeper(Path(folder)):
+        with ZookeeperServer(Path(folder)):
             return time.perf_counter() - began
 
 
 def rest(pid: int) -> Usage:
-    """Memory, and CPU time per second, of a process that has nothing to do."""
+    """Memory, and CPU time per second, of an idle process."""
     time.sleep(SETTLE)
     before, began = usage(pid), time.perf_counter()
     time.sleep(WATCH)

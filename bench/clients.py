@@ -3,11 +3,11 @@
     our broker  <--  kafka-python | ours | confluent-kafka        200-byte records, one partition
 
 The same records to and from the same broker, each client in turn, round after round; a record
-counts when it is acknowledged by all replicas, or handed to the application. Each client has the
-settings that it comes with. The ratios are medians over the rounds, each taken within one round.
+counts when it is acknowledged by all replicas, or delivered to the application. Each client has its
+default settings. The ratios are medians over the rounds, each taken within one round.
 
 kafka-python is Python like ours, and Python is what is compared. confluent-kafka is C (librdkafka)
-with a thin skin, and shows how far off that is.
+with a thin Python layer, and shows the distance to that.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def one_round(bootstrap: str, records: int) -> dict[tuple[str, str], float]:
-    """Seconds, by what was done and by whom."""
+    """Seconds, by load and by client."""
     seconds: dict[tuple[str, str], float] = {}
     for client, produce in PRODUCE.items():
         topic = create(bootstrap)

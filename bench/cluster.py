@@ -6,8 +6,8 @@
     1,000           partitions with three replicas: to create them; a broker's death handled, less
                     the session; Cluster.state()
 
-Shares of the goals, so below 1 is better than asked; but for `replicated`, the rate beside the
-goal of a third, where above 1 is better.
+Shares of the goals, so below 1 is better; except `replicated`, the rate beside the goal of a third,
+where above 1 is better.
 """
 
 import argparse

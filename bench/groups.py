@@ -1,13 +1,15 @@
 """Consumer groups: python -m bench.groups
 
-    assignors    1,000 members share 10,000 partitions, and one of them goes: how long the leader
-                 thinks, and how many partitions move, beside kafka-python's sticky assignor
-    rebalances   a group of three, to which a fourth comes, and from which it goes: how long until
-                 every partition is read again, and the longest silence of one that did not move
+    assignors    1,000 members share 10,000 partitions, and one of them leaves: the time of the
+                 leader, and the number of partitions that move, beside kafka-python's sticky
+                 assignor
+    rebalances   a group of three, which a fourth member joins and leaves: the time until every
+                 partition is read again, and the longest pause of one that did not move
 
-Without a rebalance delay. The fewest moves that an even sharing allows are those of the one who
-left. A silence is measured from one record of a partition to the next, while a producer writes to
-all of them without a pause; so it contains the pace of that producer, which is shown beside it.
+Without a rebalance delay. The fewest possible moves of an even assignment are the partitions of the
+member that left. A pause is measured from one record of a partition to the next, while a producer
+writes to all of them all the time; so it contains the pace of that producer, which is shown beside
+it.
 """
 
 import argparse
@@ -27,7 +29,7 @@ from kafka.structs import TopicPartition as KafkaPythonPartition
 
 import engine
 from bench.table import number, table
-from engine.client.assignors import ASSIGNORS, Member
+from engine.assignors import ASSIGNORS, Subscriber
 from engine.cluster.cluster import Cluster
 from engine.model import TopicPartition
 
@@ -58,7 +60,10 @@ def main() -> None:
 def assignors(members: int, partitions: int) -> list[list[str]]:
     ours = {
         name: lambda held, assign=each.assign: assign(
-            [Member(name, (TOPIC,), tuple(owned), generation=1) for name, owned in held.items()],
+            [
+                Subscriber(name, (TOPIC,), tuple(owned), generation=1)
+                for name, owned in held.items()
+            ],
             {TOPIC: partitions},
         )
         for name, each in ASSIGNORS.items()
@@ -77,14 +82,14 @@ def assignors(members: int, partitions: int) -> list[list[str]]:
 
 
 def moves(before: Shares, after: Shares) -> list[TopicPartition]:
-    """Those that have another owner, the ones of whoever left included."""
+    """The partitions that have another owner, with those of the member that left."""
     old = {each: name for name, share in before.items() for each in share}
     return [each for name, share in after.items() for each in share if old.get(each) != name]
 
 
 def _kafka_python(partitions: int) -> Callable[[Shares], Shares]:
     class Metadata:
-        """As much of its cluster metadata as it looks at."""
+        """The part of kafka-python's cluster metadata that it reads."""
 
         def topics(self) -> set[str]:
             return {TOPIC}
@@ -128,7 +133,7 @@ class Reading(NamedTuple):
 
 
 class Reader(threading.Thread):
-    """A member, from its start until it is told to go; it notes what it reads."""
+    """A member, from its start until it is stopped; it records what it reads."""
 
     def __init__(self, name: str, kind: Any, settings: dict[str, Any], seen: list[Reading]) -> None:
         super().__init__(name=name, daemon=True)
@@ -217,7 +222,7 @@ class Writing:
 
 
 def _await_all(seen: list[Reading], since: float, members: set[str]) -> float:
-    """When every partition was read again after a moment, by a group of just these members."""
+    """The time at which every partition was read again, by a group of exactly these members."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         owners: dict[int, str] = {}
@@ -235,7 +240,7 @@ def _await_all(seen: list[Reading], since: float, members: set[str]) -> float:
 
 
 def _stayed(seen: list[Reading], since: float, until: float) -> set[int]:
-    """The partitions that were read by one and the same member before and after."""
+    """The partitions that the same member read before and after."""
     owners: dict[int, set[str]] = {}
     for at, member, partition in seen:
         if since - 1 < at <= until:

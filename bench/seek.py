@@ -1,4 +1,4 @@
-"""Fetch at random offsets: does a log of 1 GB answer as quickly as one of 1 MB?
+"""Fetch at random offsets: is a log of 1 GB as fast as one of 1 MB?
 
 A broker finds the place in the sparse index of a segment, so the length of a log should not
 matter. Both logs are asked in turn, by requests encoded beforehand on a plain socket.
@@ -8,16 +8,19 @@ import random
 import socket
 import statistics
 import time
+from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic
+from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 
 from bench.peers.limits import drain
 from bench.peers.peer import VALUE
-from engine.client.cluster import ClusterView
-from engine.client.connection import Address
-from engine.client.writer import Writer
+from engine.client.address import Address
+from engine.client.cluster import ClusterClient, check
+from engine.client.network import Submitted
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.records import Record
@@ -30,11 +33,12 @@ MB = 1024 * 1024
 PER_BATCH = 80  # records, which make 16 KB
 MAX_BYTES = 4096  # so the answer is one batch
 FETCHES = 1000
+IN_FLIGHT = 5  # requests
 
 
 def seek(bootstrap: str, megabytes: int) -> tuple[float, float]:
     """The median seconds of a fetch from the large log, and from one of 1 MB."""
-    with ClusterView([Address.parse(bootstrap)]) as cluster:
+    with ClusterClient([Address.parse(bootstrap)]) as cluster:
         large = _requests("bench-large", fill(cluster, "bench-large", megabytes * MB))
         small = _requests("bench-small", fill(cluster, "bench-small", MB))
     with socket.create_connection(Address.parse(bootstrap)) as connection:
@@ -47,21 +51,36 @@ def seek(bootstrap: str, megabytes: int) -> tuple[float, float]:
     return statistics.median(in_large), statistics.median(in_small)
 
 
-def fill(cluster: ClusterView, topic: str, size: int) -> int:
+def fill(cluster: ClusterClient, topic: str, size: int) -> int:
     """Write a log of so many bytes; returns how many records it has."""
     batch = records.encode([Record(i, 0, None, VALUE) for i in range(PER_BATCH)])
     cluster.topic(topic, create=True)
+    place = TopicPartition(topic, 0)
     batches = max(size // len(batch), 1)
 
-    def done(_: object, error: Exception | None) -> None:
-        if error is not None:
-            raise error
-
-    with Writer(cluster, done) as writer:
-        for _ in range(batches):
-            writer.send(TopicPartition(topic, 0), batch)
-        writer.flush()
+    under_way: deque[Submitted] = deque()
+    for _ in range(batches):
+        request = produce_request(topic, batch)
+        under_way.append(cluster.submit(cluster.leader(place), Api.PRODUCE, request))
+        if len(under_way) == IN_FLIGHT:
+            _check(cluster.result(under_way.popleft()))
+    while under_way:
+        _check(cluster.result(under_way.popleft()))
     return batches * PER_BATCH
+
+
+def produce_request(topic: str, batch: bytes) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=batch)
+    return ProduceRequest(
+        transactional_id=None,
+        acks=-1,
+        timeout=timedelta(seconds=30),
+        topic_data=(TopicProduceData(name=topic, partition_data=(data,)),),
+    )
+
+
+def _check(response: Any) -> None:
+    check(response.responses[0].partition_responses[0].error_code)
 
 
 def _requests(topic: str, count: int) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
-"""The log against the plainest thing that does the same: a file, and a CRC.
+"""The log against the simplest code with the same effect: a file, and a CRC.
 
     python -m bench.storage [--rounds N] [--size GB]
 
-    append      batches that nobody looks into, against os.write and CRC-32C of the same bytes
+    append      batches that are not decoded, against os.write and CRC-32C of the same bytes
     lookup      Log.read at random offsets of a large log, against those of a 1 MB log
     recovery    of a large segment after an unclean stop, against reading the file once: from
                 memory, as after the crash of a process, and where that can be had from the disk,
@@ -64,7 +64,7 @@ def ratio(
     before_ours: Work = lambda: None,
     before_theirs: Work = lambda: None,
 ) -> float:
-    """How many times longer ours takes. What is to be done before each turn is not timed."""
+    """How many times longer ours takes. The preparation of each turn is not timed."""
     ours(), theirs()
     return statistics.median(
         seconds(ours, before_ours) / seconds(theirs, before_theirs) for _ in range(rounds)

@@ -1,6 +1,6 @@
 """Spark's source and sink in Python, from topic to table and back: python -m bench.streams.
 
-    topic  ->  source  ->  count           beside confluent-kafka, which only hands records out
+    topic  ->  source  ->  count           beside confluent-kafka, which only delivers records
     topic  ->  source  ->  sink  ->  topic
     record ->  source  ->  table           how long until it is there
 

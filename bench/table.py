@@ -30,5 +30,5 @@ def ratio_table(ratios: Ratios) -> str:
 
 
 def number(value: float) -> str:
-    """Two digits that mean something: 0.031, 0.94, 1.3, 27."""
+    """Two significant digits: 0.031, 0.94, 1.3, 27."""
     return f"{value:.0f}" if value >= 9.95 else f"{value:#.2g}"

@@ -1,4 +1,4 @@
-"""What a transaction costs: python -m bench.transactions
+"""The cost of a transaction: python -m bench.transactions
 
 The same records, by confluent-kafka's producer to one partition, with idempotence alone and in
 transactions of so many records each. Shown is the rate as a part of that without transactions, in

@@ -1,13 +1,17 @@
 """A Kafka-compatible broker engine, small enough to read in a weekend.
 
-Read it bottom up: `errors` and `model`, then `wire` and `storage` (bytes on the network and on
-the disk), then what decides (`replication`, `controller`, `coordinator`), then the shells that
-carry the decisions out (`broker`, `client`, `cluster`, `cli`). Imports point down only.
+docs/weekend.md names the files that carry all of Kafka's ideas, in reading order. The packages,
+from the bottom up: `wire` and `storage` (bytes on the network and on the disk), `replication`,
+`controller` and `coordinator` (what decides, without a socket or a clock), `broker` and `client`
+(what does it), `cluster`, `cli`, `streams` and `sim`. Imports point down only.
 
-    from engine import Cluster
+    from engine import Cluster, Simulation
 
-    with Cluster(brokers=3) as cluster:
+    with Cluster(brokers=3) as cluster:         real processes and a real ZooKeeper
         cluster.kill(1)
+
+    sim = Simulation(brokers=3)                 the same code, in simulated time
+    sim.kill(1)
 """
 
 from importlib import import_module
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from engine.client.producer import Producer
     from engine.client.values import KafkaError, KafkaException, TopicPartition
     from engine.cluster.cluster import Cluster
+    from engine.sim.simulation import Simulation
+    from engine.table import Table
 
 __all__ = [
     "AdminClient",
@@ -27,6 +33,8 @@ __all__ = [
     "KafkaError",
     "KafkaException",
     "Producer",
+    "Simulation",
+    "Table",
     "TopicPartition",
     "__version__",
 ]
@@ -40,6 +48,8 @@ _HOME = {
     "KafkaError": "engine.client.values",
     "KafkaException": "engine.client.values",
     "Producer": "engine.client.producer",
+    "Simulation": "engine.sim.simulation",
+    "Table": "engine.table",
     "TopicPartition": "engine.client.values",
 }
 

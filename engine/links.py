@@ -1,16 +1,16 @@
-"""The broker's own firewall: links that a lab cuts, slows and heals, without being root.
+"""Links between brokers that a lab cuts, slows and heals, without being root.
 
     broker 1 ──── out ────> broker 3        whatever 1 sends to 3 passes 1's link "3" first
     broker 1 <──── out ──── broker 3        and what 3 sends to 1 passes 3's link "1"
     broker 1 <── in, out ── ZooKeeper       both directions are kept here, ZooKeeper has no firewall
 
-A cut link behaves as a cable that was pulled: no connection breaks, nothing is lost and nothing
-arrives; when it is healed the bytes come through, if both ends still have the patience. So a
-link of two brokers is cut in one direction at its sender, and in both at both.
+A cut link behaves like a pulled cable: no connection breaks, nothing is lost and nothing arrives.
+When it is healed, the bytes arrive, if neither side has timed out. A link between two brokers is
+cut in one direction at the sender, and in both directions at both brokers.
 
-A broker that is started with faults has them from its first word on: they are in its environment.
+A broker can be started with faults: they are in its environment.
 
-Invariant: with no fault set nothing waits here, and nothing is copied.
+Invariant: without a fault nothing waits here, and nothing is copied.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ VARIABLE = "BROKERLAB_LINKS"  # {"3": {"out_cut": true}, "zookeeper": {"delay": 
 @dataclass(slots=True)
 class Link:
     out_cut: bool = False
-    in_cut: bool = False  # heeded on the way from ZooKeeper only: brokers cut at the sender
+    in_cut: bool = False  # only from ZooKeeper: between brokers the sender cuts
     delay: float = 0.0  # seconds that each message waits before it is sent
 
 
@@ -35,7 +35,7 @@ class Links:
 
     def __init__(self) -> None:
         self.zookeeper = Link()  # kazoo's thread looks at it before it reads or writes
-        self.answers_to_drop = 0  # to clients: done, but the connection breaks before they hear
+        self.answers_to_drop = 0  # to clients: the request is done, then the connection is closed
         self.dropped_api: int | None = None  # only answers of this kind; None: of any
         self._links: dict[str, Link] = {ZOOKEEPER: self.zookeeper}
         self._changed = asyncio.Event()
@@ -65,7 +65,7 @@ class Links:
         self._wake()
 
     def heal(self) -> None:
-        """Every link is whole and quick again."""
+        """Remove all faults."""
         for link in self._links.values():
             link.out_cut = link.in_cut = False
             link.delay = 0.0
@@ -73,18 +73,18 @@ class Links:
         self._wake()
 
     def drops(self, api: int) -> bool:
-        """Whether the answer to a client that is ready now is one of those to be dropped."""
+        """Whether the answer that is now ready for a client is to be dropped."""
         if not self.answers_to_drop or self.dropped_api not in (None, api):
             return False
         self.answers_to_drop -= 1
         return True
 
     def faults(self) -> dict[str, Link]:
-        """The links that are not as they should be."""
+        """The links that have a fault."""
         return {name: link for name, link in self._links.items() if link != Link()}
 
     async def passes(self, name: str) -> None:
-        """Wait until a message to that end may leave; at once, unless a fault is set."""
+        """Wait until a message to that node may leave; at once, unless there is a fault."""
         link = self._links.get(name)
         if link is None:
             return

@@ -1,8 +1,11 @@
 """The few words that every part of the engine shares."""
 
 import base64
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, ParamSpec
 from uuid import UUID
+
+Facts = ParamSpec("Facts")
 
 
 class TopicPartition(NamedTuple):
@@ -21,6 +24,14 @@ class Event(NamedTuple):
     kind: str  # a dotted noun and verb: "segment.rolled", "log.truncated"
     at: int  # the broker's own clock, milliseconds since 1970
     data: dict[str, Any]  # JSON-ready facts: topic, partition, offsets, bytes
+
+
+class Callbacks(list[Callable[Facts, None]], Generic[Facts]):
+    """Functions to call when something has happened."""
+
+    def __call__(self, *args: Facts.args, **kwargs: Facts.kwargs) -> None:
+        for listener in self:
+            listener(*args, **kwargs)
 
 
 def id_text(value: UUID) -> str:

@@ -23,7 +23,7 @@ PATIENCE = 60.0  # seconds; a busy machine takes its time, but not forever
 LOOK = 0.03  # seconds between two looks
 
 
-class Keeper:
+class LabCluster:
     def __init__(self, config: Mapping[str, str], mend: Callable[[Cluster], None] | None = None):
         """`mend`: what a lab wants besides, before it goes on with a cluster used before."""
         self.config = config

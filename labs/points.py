@@ -9,7 +9,7 @@ written into the notebooks that `make student` makes, and nbgrader takes their n
 import time
 
 from widgets import Check
-from widgets.task import Task
+from widgets.exercise import Task
 
 PATIENCE = 8.0  # seconds for a cluster to come to what was done to it
 LOOK = 0.2  # seconds between two looks

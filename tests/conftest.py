@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A shared machine is slow by fits, so no deadline. In CI ("ci" is hypothesis' own profile) the
-# search is the same every time; at home it is a new one, and remembers what failed.
-settings.register_profile("home", deadline=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "home")
+# A shared machine is slow by fits, so no deadline. In CI the search is the same every time, as in
+# hypothesis' own profile "ci"; at home it is a new one, and remembers what failed. Both try a part
+# of the examples, and `make long` all of them.
+PART = 30  # percent
+settings.register_profile("long", deadline=None, print_blob=True)
+settings.register_profile("home", settings.get_profile("long"), max_examples=PART)
+settings.register_profile("github", settings.get_profile("ci"), max_examples=PART)
+settings.load_profile("github" if os.environ.get("CI") else "home")
+
+# In a test a verdict other than expected is an error: see widgets/ledger.
+os.environ["BROKERLAB_STRICT"] = "1"
 
 # A shell starts what it runs in the background deaf to Ctrl-C, and so would be all that we start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -21,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # takes milliseconds fills up the rest.
 FIRST = ["tests/streams", "labs", "tests/cluster", "tests/labs", "tests/interop"]
 FIRST += ["tests/simulation", "tests/properties"]
+SHARING = {"tests/cluster", "tests/interop"}
+SECTIONS = "counting-predict"  # the cell of lab 04 from which on `make test` leaves them out
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,10 +37,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_sections(items)
     items.sort(key=turn)
 
 
-def turn(item: pytest.Item) -> int:
+def mark_sections(items: list[pytest.Item]) -> None:
+    """`make streams` runs all of lab 04; `make test` leaves its last sections on Spark out."""
+    marked = False
+    for item in items:
+        if item.path.name == "04_streams.ipynb":
+            marked = marked or item.cell.id == SECTIONS  # type: ignore[attr-defined]  # of nbval
+            if marked:  # with the table, which shows what every section has found
+                item.add_marker("spark")
+
+
+def turn(item: pytest.Item) -> tuple[int, str]:
+    """By its folder; in some, then by the cluster that its module wants, so that they can share."""
     folders = [folder.as_posix() for folder in item.path.relative_to(ROOT).parents]
-    return min((n for n, first in enumerate(FIRST) if first in folders), default=len(FIRST))
+    place = min((n for n, first in enumerate(FIRST) if first in folders), default=len(FIRST))
+    module = getattr(item, "module", None) if SHARING.intersection(folders) else None
+    return place, f"{getattr(module, 'BROKERS', '')} {getattr(module, 'CONFIG', '')}"

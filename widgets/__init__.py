@@ -1,11 +1,10 @@
-"""What a cluster looks like: engine state, to a plain snapshot, to a picture.
+"""Views of a cluster: from engine state to a plain snapshot to a picture.
 
-    engine state ──> a view, a pure function ──> Scene ──> Stage: drawn and moved in the browser
-                                                  └──────> scene.svg(): the same, standing alone
+    engine state ──> a view, a pure function ──> Scene ──> SceneWidget: drawn in the browser
+                                                  └──────> scene.svg(): the same as a file
 
-Every picture is drawn from what brokers publish (their state and their events), never from a
-guess about it: what cannot be seen is not done. The browser draws and reports what was clicked;
-it decides nothing.
+Every picture is drawn from the state and the events that brokers publish. The browser draws, and
+reports clicks; it decides nothing.
 
     from widgets import ClusterView
 
@@ -16,18 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from widgets.check import Check
     from widgets.cluster_view import ClusterView
+    from widgets.exercise import Check, Trial
     from widgets.group.chart import compare
     from widgets.group.view import GroupView
     from widgets.ledger.ledger import Ledger
     from widgets.log.hex_view import HexView
     from widgets.log.view import SegmentView
-    from widgets.predict import Predict
-    from widgets.quiz import Question, Quiz
+    from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
-    from widgets.trial import Trial
     from widgets.wire.view import WireView
     from widgets.znodes.view import ZooKeeperTree
 
@@ -50,18 +47,18 @@ __all__ = [
 ]
 
 _HOME = {
-    "Check": "widgets.check",
+    "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "GroupView": "widgets.group.view",
     "HexView": "widgets.log.hex_view",
     "Ledger": "widgets.ledger.ledger",
-    "Predict": "widgets.predict",
+    "Predict": "widgets.quiz",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
     "StreamView": "widgets.stream.view",
-    "Trial": "widgets.trial",
+    "Trial": "widgets.exercise",
     "WireView": "widgets.wire.view",
     "ZooKeeperTree": "widgets.znodes.view",
     "compare": "widgets.group.chart",
@@ -69,7 +66,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """A view is fetched when it is asked for: a picture alone needs no ipywidgets."""
+    """A view is imported when it is used first: a picture alone needs no ipywidgets."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

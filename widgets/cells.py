@@ -1,4 +1,4 @@
-"""The cells of a notebook: which of them makes a name, and for whom.
+"""The cells of a notebook, and the names that each of them makes and needs.
 
     ## A record
     [3]  producer = ...           makes producer
@@ -6,10 +6,10 @@
     [7]  guess = ask()            makes guess     <── the nearest one above [9] that makes guess
     [9]  guess.outcome(leader)    needs guess and leader
 
-A name may be made many times in a lab (`cluster`, `guess`, `log`). Whoever reads from top to bottom
-uses what the nearest cell above has made, so that one is meant.
+Several cells of a lab may make the same name (`cluster`, `guess`, `log`). When cells run from top
+to bottom, a cell uses the value of the nearest cell above, so that cell counts.
 
-Invariant: nothing is run here; a notebook is read as text.
+Invariant: no code is run here; a notebook is read as text.
 """
 
 import ast
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 
     @property
     def begins(self) -> str:
-        """What a reader looks for: its first line of code, imports set aside if there is more."""
+        """Its first line of code, without imports if there is other code."""
         lines = [line for line in self.source.splitlines() if line.strip()]
         told = [line for line in lines if not line.startswith(("from ", "import "))]
         line = (told or lines)[0]
@@ -38,15 +38,15 @@ class Cell(NamedTuple):
 
 
 class Code:
-    """What a piece of code makes, and what it needs to be there before."""
+    """The names that a piece of code makes, and those that it needs."""
 
     def __init__(self, source: str) -> None:
         self.makes: set[str] = set()
         self.needs: set[str] = set()
-        self.how: dict[str, str] = {}  # what it makes, and by which statement
+        self.how: dict[str, str] = {}  # the names, and the statements that make them
         try:
             tree = ast.parse(source)
-        except SyntaxError:  # a magic of IPython's, or a mistake that Python tells of by itself
+        except SyntaxError:  # a magic of IPython's, or an error that Python reports
             return
         for statement in tree.body:
             made, used = _names(statement)
@@ -60,19 +60,24 @@ class Code:
 class Notebook:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = 0  # when the file was changed that we know, ns
+        self._read = 0  # the modification time of the file that was read, ns
         self._cells: list[Cell] = []
 
     @property
     def cells(self) -> list[Cell]:
-        """As they are saved now: it is read anew only when it has changed."""
+        """The cells of the saved file, which is read again only when it has changed."""
         try:
             changed = self.path.stat().st_mtime_ns
             if changed != self._read:
                 self._read, self._cells = changed, []
                 self.__dict__.pop("_makers", None)
                 self._cells = list(_cells(json.loads(self.path.read_text("utf-8"))))
-        except (OSError, ValueError, LookupError, TypeError):  # gone, or no notebook that we know
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            TypeError,
+        ):  # deleted, or not a notebook in a known format
             self._cells = []
         return self._cells
 
@@ -90,7 +95,7 @@ class Notebook:
         return next((cell for cell in self.cells if cell.source == wanted), None)
 
     def maker(self, name: str, above: Cell | None) -> Cell | None:
-        """Who makes it for this cell; without one, or if there is none above, who does it first."""
+        """The cell that makes a name for this one: the nearest above, or the first of all."""
         makers = self._makers.get(name, []) if self.cells else []
         if above is not None:
             nearest = [cell for cell in makers if cell.place < above.place]
@@ -112,7 +117,7 @@ def _cells(document: dict[str, list[dict[str, object]]]) -> Iterator[Cell]:
 
 
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """What a statement binds in the notebook, and what it reads there."""
+    """The notebook's names that a statement binds, and those that it reads."""
     inner = _inner(statement)
     made, used = set(), set()
     for node in ast.walk(statement):
@@ -124,18 +129,20 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
             case ast.Import() | ast.ImportFrom():
                 made |= {each.asname or each.name.partition(".")[0] for each in node.names}
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}, set()  # what is inside waits until it is called
-    if isinstance(statement, ast.For | ast.With):  # what its head makes is there in its body
-        used -= made
+        return {statement.name}, set()  # the body runs when it is called
+    if isinstance(statement, ast.For | ast.While | ast.With | ast.Try):
+        used -= made  # what a block makes it can use
     return made, used
 
 
 def _inner(statement: ast.stmt) -> set[str]:
-    """Names of comprehensions and lambdas: they are not the notebook's."""
+    """Names of comprehensions, lambdas and errors that are caught: not the notebook's."""
     found: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.comprehension):
             found |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
         elif isinstance(node, ast.Lambda):
             found |= {each.arg for each in node.args.args}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
     return found

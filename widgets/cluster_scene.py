@@ -1,4 +1,4 @@
-"""A whole cluster at one moment, as a picture: brokers, links, clients, time and words.
+"""A whole cluster at one moment, as a picture: brokers, links, clients, timeline and texts.
 
     ┌──────────────────────────────┬───────────────┐
     │          ZooKeeper           │ What happened │
@@ -8,18 +8,22 @@
     │ ━━━━━▲▒▒▒▒★━━━━○                             │
     └──────────────────────────────────────────────┘
 
+On a page of less than 800 px the texts stand below the cluster.
+
 A pure function: the same moment makes the same picture, with a kernel or without.
 """
 
+from dataclasses import replace
+
 from engine.model import TopicPartition
-from widgets import chronicle, links, replicas, timeline
-from widgets.moment import Moment
-from widgets.plan import HEADING, INDENT, KEEPER, WIDTH, Box, Plan, card_width
+from widgets import event_list, links, replicas, timeline
+from widgets.cluster_layout import HEADING, Box, ClusterLayout
+from widgets.moment import ViewMoment
 from widgets.scene import (
     UP_TO,
     Act,
     Scene,
-    Shape,
+    SceneShape,
     chip,
     circle,
     fit,
@@ -28,37 +32,45 @@ from widgets.scene import (
     path,
     rect,
     text,
+    width_of,
+    wrap,
 )
 from widgets.story import internal
 
-WHOLE = 1000
-PANEL = WHOLE - WIDTH - 26  # width of the words
+BESIDE = 800  # px: on a narrower page the texts are below
+PANEL, SLIM = 226, 190  # width of the texts beside; on a page that is not wide
+WIDE = 960
 INTERNAL = 18  # height of the line for Kafka's own topics
-LEAST = 380  # so that there is room for what happened
+LEAST = 380  # so that there is room for what happened beside
 ROOMY = 190  # a broker's card with room for more than its name
 
 
-def picture(moment: Moment) -> Scene:
-    plan = plan_of(moment)
-    height = max(plan.height, LEAST)
+def picture(moment: ViewMoment) -> Scene:
+    plan, whole = plan_of(moment), moment.width
     says = moment.lines[-1].words if moment.live and moment.lines else ""
+    if whole >= BESIDE:
+        height = max(plan.height, LEAST)
+        x = plan.width + 18
+        edge = line("edge", plan.width + 6, 0, plan.width + 6, height, look="rule")
+        words = [edge, *event_list.drawn(moment, x, whole - x - 8, height)]
+    else:
+        words, height = event_list.below(moment, plan.height, whole)
     shapes = [
         *links.drawn(moment, plan),
-        _zookeeper(moment),
+        _zookeeper(moment, plan.keeper),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *_clients(moment, plan),
         *_legend(plan),
-        line("edge", WIDTH + 6, 0, WIDTH + 6, height, look="rule"),
-        *chronicle.drawn(moment, WIDTH + 18, PANEL, height),
-        line("floor", 0, height, WHOLE, height, look="rule"),
-        *timeline.drawn(moment, 24, height, WHOLE - 48),
+        *words,
+        line("floor", 0, height, whole, height, look="rule"),
+        *timeline.drawn(moment, 24, height, whole - 48),
     ]
     title = f"A cluster of {len(plan.brokers)} brokers, {about(moment)}"
-    return Scene(WHOLE, height + timeline.HEIGHT, shapes, title=title, says=says)
+    return Scene(whole, height + timeline.HEIGHT, shapes, title=title, says=says)
 
 
-def about(moment: Moment) -> str:
+def about(moment: ViewMoment) -> str:
     """The header's few words."""
     count = len(moment.partitions)
     topics = {partition.topic for partition in moment.partitions}
@@ -71,21 +83,24 @@ def about(moment: Moment) -> str:
     return words + (f" · {headless} without a leader" if headless else "")
 
 
-def _served(moment: Moment, partition: TopicPartition) -> bool:
-    """It has a leader, and that one is at work."""
+def _served(moment: ViewMoment, partition: TopicPartition) -> bool:
+    """It has a leader, and that broker serves."""
     leader = moment.partitions[partition].leader
     return leader in moment.state.brokers and moment.status(leader) == "up"
 
 
-def plan_of(moment: Moment) -> Plan:
+def plan_of(moment: ViewMoment) -> ClusterLayout:
     brokers = tuple(sorted(moment.state.brokers))
-    inside = replicas.height(moment.partitions, card_width(len(brokers)) - 2 * INDENT)
+    panel = PANEL if moment.width >= WIDE else SLIM
+    width = moment.width - panel - 26 if moment.width >= BESIDE else moment.width
+    plan = ClusterLayout(brokers, 0, width)
+    inside = replicas.height(moment.partitions, plan.card_width - 2 * plan.indent)
     own = any(internal(partition.topic) for partition in moment.state.partitions)
-    return Plan(brokers, inside + (INTERNAL if own and not moment.topic else 0))
+    return replace(plan, inside=inside + (INTERNAL if own and not moment.topic else 0))
 
 
-def _zookeeper(moment: Moment) -> Shape:
-    state, box = moment.state, KEEPER
+def _zookeeper(moment: ViewMoment, box: Box) -> SceneShape:
+    state = moment.state
     alive = sum(it.session is not None and it.answers for it in state.brokers.values())
     epoch = max((it.controller_epoch for it in state.brokers.values()), default=0)
     controller = f"broker {state.controller}" if state.controller >= 0 else "nobody"
@@ -112,63 +127,74 @@ HINTS = {"up": "click: kill · pause · restart", "paused": "click: resume · ki
 STARTS_AGAIN = "click to start it again"
 
 
-def offers(moment: Moment, number: int) -> tuple[Act, ...]:
+def offers(moment: ViewMoment, number: int) -> tuple[Act, ...]:
     found = OFFERS.get(moment.status(number), DOWN)
     return tuple(Act(name, str(number), words) for name, words in found if name in moment.acts)
 
 
-def _broker(moment: Moment, plan: Plan, number: int) -> Shape:
+def _broker(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     box, status = plan.box(number), moment.status(number)
     away = status not in ("up", "starting")
     crowned = moment.state.controller == number
     shapes = [rect("card", 0, 0, box.width, box.height, 10, look="card away" if away else "card")]
-    shapes += _heading(moment, number, status, box, crowned)
-    inside = box.width - 2 * INDENT
+    shapes += _heading(moment, number, status, plan, crowned)
+    inside = box.width - 2 * plan.indent
     held = replicas.drawn(number, moment.partitions, inside)
     own = _internal(moment, number, plan.inside - INTERNAL + 11, inside)
     dim = "dim" if away else ""
-    shapes.append(group("replicas", INDENT, HEADING, held + own, look=dim))
+    shapes.append(group("replicas", plan.indent, HEADING, held + own, look=dim))
     acts = offers(moment, number)
     hint = HINTS.get(status, "" if status == "starting" else STARTS_AGAIN) if acts else ""
     if box.width < ROOMY:
         known = [status] if away else []
         hint = " · ".join([*known, "click"] if hint else known)
-    shapes.append(text("hint", INDENT, box.height - 11, hint, look="soft"))
+    shapes.append(text("hint", plan.indent, box.height - 11, hint, look="soft"))
     led = replicas.tally(number, moment.partitions)["leader"]
     label = f"broker {number}: {status}, leads {led}" + (", controller" if crowned else "")
     return group(f"broker {number}", box.x, box.y, shapes, label=label, acts=acts)
 
 
-def _heading(moment: Moment, number: int, status: str, box: Box, crowned: bool) -> list[Shape]:
-    shapes = [*_light(status), text("name", 32, 27, f"broker {number}", look="head")]
-    end = 108 + 8 * (number > 9)
+def _heading(
+    moment: ViewMoment, number: int, status: str, plan: ClusterLayout, crowned: bool
+) -> list[SceneShape]:
+    width, indent = plan.card_width, plan.indent
+    name, x, size = f"broker {number}", indent + (20 if not plan.narrow else 17), 12
+    if not plan.narrow:
+        size = 14
+    shapes = [
+        *_light(status, indent + 6),
+        text("name", x, 27, name, look="bold" if plan.narrow else "head"),
+    ]
+    end = x + width_of(name, size, bold=True) + 4
     if crowned:
-        shapes.append(text("crown", end - 4, 27, "♛", look="crown head"))
-        if box.width >= ROOMY and status == "up":
-            shapes.append(text("controller", end + 13, 26, "controller", look="soft"))
+        shapes.append(
+            text("crown", end, 27, "♛", look="crown bold" if plan.narrow else "crown head")
+        )
+        if width >= ROOMY and status == "up":
+            shapes.append(text("controller", end + 17, 26, "controller", look="soft"))
     pid = moment.broker(number).pid
     words = (f"pid {pid}" if pid else "simulated") if status == "up" else status
-    if box.width >= ROOMY and not (crowned and status == "up"):  # the crown matters more
+    if width >= ROOMY and not (crowned and status == "up"):  # the crown is more important
         look = "soft" if status in ("up", "starting") else "soft bad"
-        shapes.append(text("status", box.width - INDENT, 26, words, UP_TO, look=look))
+        shapes.append(text("status", width - indent, 26, words, UP_TO, look=look))
     return shapes
 
 
-def _light(status: str) -> list[Shape]:
+def _light(status: str, x: float) -> list[SceneShape]:
     """Alive: filled. Paused: two bars. Down: a cross."""
     match status:
         case "up":
-            return [circle("light", 18, 22, 6, look="alive")]
+            return [circle("light", x, 22, 6, look="alive")]
         case "starting":
-            return [circle("light", 18, 22, 6, look="paused away")]
+            return [circle("light", x, 22, 6, look="paused away")]
         case "paused":
-            return [path("light", "M15 16v12M21 16v12", look="paused thick")]
+            return [path("light", f"M{x - 3:g} 16v12M{x + 3:g} 16v12", look="paused thick")]
         case _:
-            bars = path("cross", "M14 18l8 8m0 -8l-8 8", look="down")
-            return [circle("light", 18, 22, 7, look="down"), bars]
+            bars = path("cross", f"M{x - 4:g} 18l8 8m0 -8l-8 8", look="down")
+            return [circle("light", x, 22, 7, look="down"), bars]
 
 
-def _internal(moment: Moment, number: int, y: float, width: float) -> list[Shape]:
+def _internal(moment: ViewMoment, number: int, y: float, width: float) -> list[SceneShape]:
     """Kafka's own topics, on one line."""
     own = {it: state for it, state in moment.state.partitions.items() if internal(it.topic)}
     if not own or moment.topic:
@@ -176,14 +202,17 @@ def _internal(moment: Moment, number: int, y: float, width: float) -> list[Shape
     counts = replicas.tally(number, own)
     here = sum(counts.values())
     names = sorted({partition.topic for partition in own})
-    words = fit(f"{' '.join(names)}: leads {counts['leader']} of {here}", width, 10)
-    return [text("internal", 0, y, words, look="tiny")]
+    words = f"{' '.join(names)}: leads {counts['leader']} of {here}"
+    if width_of(words, 11) > width:
+        words = f"internal {counts['leader']}/{here}"
+    label = f"Kafka's own topics: leads {counts['leader']} of {here} partitions"
+    return [group("own", 0, 0, [text("internal", 0, y, words, look="tiny")], label=label)]
 
 
 # -- clients and legend -------------------------------------------------------------------------
 
 
-def _clients(moment: Moment, plan: Plan) -> list[Shape]:
+def _clients(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
     ends = {
         it: max((replica.log_end for replica in state.replicas.values()), default=0)
         for it, state in moment.partitions.items()
@@ -208,17 +237,22 @@ def _clients(moment: Moment, plan: Plan) -> list[Shape]:
     ]
 
 
-def _client(key: str, box: Box, name: str, words: str, label: str) -> Shape:
+def _client(key: str, box: Box, name: str, words: str, label: str) -> SceneShape:
+    x = 14 if box.width >= ROOMY else 10
+    lines = wrap(words, box.width - 2 * x, 11)
+    most = int((box.height - 26) // 15)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], fit(" ".join(lines[most - 1 :]), box.width - 2 * x, 11)]
     shapes = [
         rect("card", 0, 0, box.width, box.height, 10, look="card"),
-        text("name", 14, 22, name, look="bold"),
-        text("words", 14, 42, fit(words, box.width - 24, 11), look="soft"),
+        text("name", x, 22, name, look="bold"),
+        *(text(f"words {at}", x, 41 + 15 * at, it, look="soft") for at, it in enumerate(lines)),
     ]
     return group(key, box.x, box.y, shapes, label=f"{name}: {label}")
 
 
-def _lag(moment: Moment, offsets: object) -> int:
-    """Records under the high watermark that the group has not committed as read."""
+def _lag(moment: ViewMoment, offsets: object) -> int:
+    """Records below the high watermark that the group has not committed."""
     lag = 0
     for name, offset in dict(offsets).items():  # type: ignore[call-overload]
         topic, _, number = name.rpartition("-")
@@ -228,9 +262,9 @@ def _lag(moment: Moment, offsets: object) -> int:
     return lag
 
 
-def _rate(moment: Moment) -> int:
+def _rate(moment: ViewMoment) -> int:
     """Records that leaders gained in the last second."""
-    before, gained = moment.reel.at(moment.at - 1000), 0
+    before, gained = moment.run_source.at(moment.at - 1000), 0
     for partition, state in moment.partitions.items():
         was = before.partitions.get(partition)
         if was and state.leader == was.leader and state.leader in was.replicas:
@@ -239,16 +273,29 @@ def _rate(moment: Moment) -> int:
     return gained
 
 
-def _legend(plan: Plan) -> list[Shape]:
-    shapes: list[Shape] = []
-    letters = (("leader", "L", "leader", 0), ("follower", "F", "in sync", 76))
-    for role, letter, words, x in (*letters, ("out", "F", "out of sync", 154)):
-        shapes.append(chip(role, (x, 0), (20, 15), letter, look=role))
-        shapes.append(text(f"{role} words", x + 26, 11.5, words, look="soft"))
-    shapes += [
-        path("mark", "M0 26v19M-3.5 25h7l-3.5 5z", 8, 0, look="watermark"),
-        text("mark words", 18, 40, "high watermark", look="soft"),
-        path("pale", "M120 36h9", look="cells lead written"),
-        text("pale words", 136, 40, "not committed yet", look="soft"),
+def _legend(plan: ClusterLayout) -> list[SceneShape]:
+    """The signs, and as many lines of them as there is need for."""
+    signs: list[tuple[str, list[SceneShape], float, str]] = [
+        (role, [chip(role, (0, 0), (20, 15), letter, look=role)], 26, words)
+        for role, letter, words in (
+            ("leader", "L", "leader"),
+            ("follower", "F", "in sync"),
+            ("out", "F", "out of sync"),
+        )
     ]
-    return [group("legend", WIDTH / 2 - 118, plan.clients + 4, shapes, label="what the signs mean")]
+    mark = path("mark", "M0 -2v19M-3.5 -3h7l-3.5 5z", 5, 0, look="watermark")
+    pale = path("pale", "M0 7.5h9", look="cells lead written")
+    signs += [
+        ("mark", [mark], 14, "high watermark"),
+        ("pale", [pale], 15, "not committed yet"),
+    ]
+    shapes, x, y = list[SceneShape](), 0.0, 0.0
+    for key, sign, wide, words in signs:
+        needs = wide + width_of(words, 11)
+        if x and x + needs > plan.legend.width:
+            x, y = 0, y + 25
+        inside = [*sign, text("words", wide, 11.5, words, look="soft")]
+        shapes.append(group(f"sign {key}", x, y, inside))
+        x += needs + 10
+    place = plan.legend
+    return [group("legend", place.x, place.y, shapes, label="what the signs mean")]

@@ -1,14 +1,14 @@
-"""ClusterView: a cluster to look at, to break, and to go back in time with.
+"""ClusterView: shows a cluster, breaks it on request, and goes back in its time.
 
     ClusterView(cluster)                          live: click a broker, a link, the timeline
-    ClusterView(Recording.load("run.jsonl.gz"))   the same, of a run that is over
-    ClusterView(Trace.of(seed=7))                 of one that was only simulated, message by message
+    ClusterView(Recording.load("run.jsonl.gz"))   the same, for a finished run
+    ClusterView(Trace.of(seed=7))                 a simulated run, message by message
 
-Everything is where it happens: a broker is the button that kills it, a link is what is cut. Below
-runs the time; drag its head back and the whole picture is as it was. Faults are offered only now,
-on a live cluster, for the past can't be changed; a simulator's trace can be forked instead.
+A click on a broker kills it, a click on a link cuts it. The timeline is at the bottom; drag its
+head back, and the whole picture shows that moment. Faults are possible only at the present of a
+live cluster, since the past can't be changed; a simulator's trace can be forked instead.
 
-Its time is playback.py's, as that of every view with a timeline.
+playback.py moves the head, as in every view with a timeline.
 """
 
 import threading
@@ -21,15 +21,15 @@ from widgets import controls
 from widgets.cluster_scene import about, picture
 from widgets.controls import Control
 from widgets.links import SLOW_MS
-from widgets.moment import Moment
+from widgets.moment import ViewMoment
 from widgets.playback import TIME, Playback
-from widgets.replay import letters
-from widgets.replay.rehearsal import Rehearsal
+from widgets.replay import messages
+from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene
 
 BROKERS = frozenset({"kill", "pause", "resume", "restart"})
 FAULTS = BROKERS | {"cut", "slow", "heal", "add_broker"}
-PATIENCE = 0.5  # seconds in which a fork is made, or we say that it is being made
+PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is being made
 
 
 class ClusterView(Playback):
@@ -38,26 +38,26 @@ class ClusterView(Playback):
     def __init__(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         super().__init__(name="Cluster")
-        self._forking: float | None = None  # since when, in seconds
-        self._failure: Exception | None = None  # of what was made aside
+        self._forking: float | None = None  # when a fork was begun, in seconds
+        self._failure: Exception | None = None  # of the thread that makes a fork
         self._open(source)
 
-    def painted(self, moment: Moment) -> Scene:
-        return letters.added(picture(moment), moment)
+    def painted(self, moment: ViewMoment) -> Scene:
+        return messages.added(picture(moment), moment)
 
-    def headline(self, moment: Moment) -> str:
+    def headline(self, moment: ViewMoment) -> str:
         return self._progress or about(moment)
 
-    def gist(self, moment: Moment, waits: bool) -> tuple[object, ...]:
-        """Of messages each millisecond counts."""
-        exact = moment.at if isinstance(self.reel.film, Rehearsal) else 0
+    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+        """With messages, each millisecond has its own picture."""
+        exact = moment.at if isinstance(self.run_source.film, SimulatedRun) else 0
         return *super().gist(moment, waits), exact, self._progress, self._forking is None
 
     def able(self, now: bool) -> frozenset[str]:
         faults = {name for name in FAULTS if now and hasattr(self.source, name)}
         return TIME | {"only"} | faults
 
-    def offers(self, moment: Moment) -> list[Control]:
+    def offers(self, moment: ViewMoment) -> list[Control]:
         found = []
         if len(moment.topics) > 1:
             options = [("", "all topics"), *((it, it) for it in moment.topics)]
@@ -91,13 +91,13 @@ class ClusterView(Playback):
     def slow(self, ends: str) -> None:
         self.source.slow(*_ends(ends), SLOW_MS)
 
-    def heal(self) -> None:
-        self.source.heal()
+    def heal(self, ends: str) -> None:
+        self.source.heal(*_ends(ends))
 
     # -- the rest ------------------------------------------------------------------------
 
     def only(self, topic: str) -> None:
-        """One topic, or with "" all of them."""
+        """Show one topic, or with "" all of them."""
         with self.lock:
             self.topic = str(topic)
             self.draw()
@@ -107,8 +107,8 @@ class ClusterView(Playback):
     def fork(self, run: str = "") -> None:
         """A simulator's run, with another future from this moment on; or with the number of one
         that was made already, that one."""
-        at, done = self.reel.end if self.head is None else self.head, threading.Event()
-        film: Any = self.reel.film
+        at, done = self.run_source.end if self.head is None else self.head, threading.Event()
+        film: Any = self.run_source.film
         if run:
             return self._turn_to(film.runs[int(run)], at)
         with self.lock:
@@ -125,7 +125,7 @@ class ClusterView(Playback):
     def _fork(self, film: Any, at: int, done: threading.Event) -> None:
         try:
             self._turn_to(film.fork(at), at)
-        except Exception as error:  # who waits is told, and who has gone on sees it on the stage
+        except Exception as error:  # shown in the widget, or raised if the caller still waits
             self._failure = error
             raise
         finally:
@@ -140,8 +140,8 @@ class ClusterView(Playback):
             self.topic, self._slow = topic, slow
             self._stop_at(at)
 
-    def look(self) -> bool:
-        return super().look() or self._forking is not None
+    def poll(self) -> bool:
+        return super().poll() or self._forking is not None
 
     @property
     def _progress(self) -> str:
@@ -150,9 +150,9 @@ class ClusterView(Playback):
         return f"another future is being simulated: {time.monotonic() - self._forking:.1f} s so far"
 
     def _futures(self) -> list[Control]:
-        """The runs that there are, and one more."""
-        film, found = self.reel.film, []
-        if isinstance(film, Rehearsal) and len(film.runs) > 1:
+        """The runs made so far, and one more."""
+        film, found = self.run_source.film, []
+        if isinstance(film, SimulatedRun) and len(film.runs) > 1:
             options = [(str(place), run.name) for place, run in enumerate(film.runs)]
             found.append(controls.choice("fork", "run", options, str(film.runs.index(film))))
         words, off = "another future, from here on", self._forking is not None

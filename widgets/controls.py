@@ -1,7 +1,7 @@
 """Buttons and fields above a picture, as data; static/stage.js makes them HTML.
 
-Each has a label, which is read aloud and shown as a tooltip, and an act: a method of the widget,
-told the new value, or for a button what it is given as `on` (nothing: the act takes no argument).
+Each has a label, for screen readers and as a tooltip, and an act: a method of the widget that gets
+the new value, or for a button its `on` (None: the act takes no argument).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def button(
     pressed: bool | None = None,
     off: bool = False,
 ) -> Control:
-    """`pressed` makes it a switch; `off`: it is there, but there is nothing to do now."""
+    """`pressed` makes it a switch; `off`: it is shown, but disabled."""
     return _control("button", act, label, words=words, on=on, pressed=pressed, off=off)
 
 
@@ -44,7 +44,7 @@ def number(
 
 
 def text(act: str, label: str, value: str = "", hint: str = "", *, typed: bool = False) -> Control:
-    """`typed`: told with each letter, and not only when the reader is done."""
+    """`typed`: called with each letter, and not only at the end of the input."""
     return _control("text", act, label, value=value, hint=hint, typed=typed)
 
 
@@ -53,7 +53,7 @@ def slider(act: str, label: str, value: float, least: float, most: float, step: 
 
 
 def _control(kind: str, act: str, label: str, **facts: Any) -> Control:
-    assert label, f"the {kind} for {act} needs a label: not everybody sees it"
+    assert label, f"the {kind} for {act} needs a label, for screen readers"
     told = {name: it for name, it in facts.items() if it is not None and it is not False}
     if facts.get("pressed") is False:  # a switch that is off is still a switch
         told["pressed"] = False

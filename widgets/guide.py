@@ -1,20 +1,20 @@
-"""What a learner reads when a cell goes wrong: a sentence, instead of forty lines of our insides.
+"""Explains the error of a cell in one sentence, instead of a long traceback of our own code.
 
     a name is missing       `orders` is made by an earlier cell. Run that one first: ...
-    a name is another's     `log` is another section's by now. Run this cell again first: ...
-    it failed in our code   what that says, in its own words
-    it failed in the cell   Python's traceback, as ever
+    a wrong value           `log` is another section's by now. Run this cell again first: ...
+    it failed in our code   the message of the error
+    it failed in the cell   Python's traceback, unchanged
 
-Cells are run out of order, kernels are restarted in mid-lab, and every section has its `guess`. So
-the shell is asked to tell us of each cell: what it makes is then known to be its own, and the saved
-notebook says whose it should be (cells.py). A cell that comes to its end with what is another
-section's gets a line below its result: it may be right, but not for the reason that stands there.
-And when a name is given another cluster, the one that it had ends: nobody wants two of them.
+Learners run cells out of order and restart kernels, and every section has its `guess`. So a hook of
+IPython notes the names that each cell makes, and the saved notebook shows which cell should make
+them (cells.py). If a cell has used a value of another section, a line below its result says so: the
+result may be right, but for another reason. And when a name gets another cluster, its old cluster
+is stopped.
 
-`%tb` shows the whole traceback of what went wrong last. It is an extension of IPython, which every
+`%tb` shows the whole traceback of the last error. This is an extension of IPython, which every
 kernel of the lab's environment loads when it starts (labs/.ipython).
 
-Invariant: whoever runs a lab from top to bottom never hears of us.
+Invariant: when a lab runs from top to bottom, nothing of this is shown.
 """
 
 import builtins
@@ -36,7 +36,7 @@ INSIDE = {"engine", "widgets", "kazoo", "pyspark", "py4j"}  # and the modules be
 
 
 class Shell(Protocol):
-    """What we want of IPython."""
+    """The part of IPython that is used here."""
 
     user_ns: dict[str, Any]
     events: Any
@@ -47,12 +47,12 @@ class Shell(Protocol):
 
 
 class Made(NamedTuple):
-    """Where a name got its value."""
+    """The origin of a name's value."""
 
     source: str  # the text of the cell
-    turn: int  # it was the how many-th that was run
-    value: int  # its identity: a cell that runs again may well make the same
-    mixed: bool  # from what was of another section
+    turn: int  # the number of the run
+    value: int  # its identity: a cell that runs again may make the same
+    mixed: bool  # it was made from a value of another section
 
 
 class Guide:
@@ -62,7 +62,7 @@ class Guide:
         self._books: dict[Path, Notebook] = {}
         self._book: Notebook | None = None  # the one whose cells were run last
         self._made: dict[str, Made] = {}
-        self._given: dict[tuple[str, str], int] = {}  # by name and cell: what came of it last
+        self._given: dict[tuple[str, str], int] = {}  # by name and cell: the last value
         self._turn = 0
         self._clusters: dict[str, Any] = {}  # by name, before the cell
         self.source = ""  # of the cell that runs
@@ -75,13 +75,14 @@ class Guide:
         self._clusters = self._bound()
 
     def end(self) -> list[Any]:
-        """Right or wrong, it is over: clusters that have lost their name to another one."""
+        """The cell has ended, with or without an error: the clusters whose name has another one
+        now."""
         now = self._bound()
         kept = {id(each) for each in now.values()}
         return [it for name, it in self._clusters.items() if name in now and id(it) not in kept]
 
     def done(self) -> str:
-        """It has come to its end; what is to be said about that."""
+        """The cell has ended without an error; the text to show below it."""
         others = self.others()
         for name in Code(self.source).makes & self._names.keys():
             made = Made(self.source, self._turn, id(self._names[name]), bool(others))
@@ -92,10 +93,10 @@ class Guide:
         return _others(others) if others else ""
 
     def explain(self, error: BaseException) -> str:
-        """What went wrong with it; "" if Python tells it best."""
+        """The explanation of an error; "" if Python's own is better."""
         if isinstance(error, KeyboardInterrupt):
             return "Interrupted. Run this cell again when you like, or go on with another."
-        if isinstance(error, NameError) and (missing := self.missing()):
+        if isinstance(error, NameError) and (missing := self.missing(error.name)):
             return _missing(missing, self._place())
         said = self._own_words(error)
         if others := self.others():
@@ -104,11 +105,11 @@ class Guide:
         return "\n".join([said, *more]) if said else ""
 
     def _own_words(self, error: BaseException) -> str:
-        """Of a failure below the cell; a bare assert has none, and is a mistake of ours."""
+        """The message of an error below the cell; a bare assert has none, and is a bug of ours."""
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
         cells = [n for n, frame in enumerate(frames) if _module(frame) == CELL]
         below = frames[cells[-1] + 1 :] if cells else frames
-        if not str(error) or not any(map(self._inside, below)):
+        if not str(error) or not (any(map(self._inside, below)) or _answered(error, below)):
             return ""
         return f"{type(error).__name__}: {error}"
 
@@ -118,15 +119,16 @@ class Guide:
 
     # -- its names -----------------------------------------------------------------------
 
-    def missing(self) -> dict[str, Cell]:
-        """Names that it needs and nobody has made, and who would."""
-        needs = Code(self.source).needs
+    def missing(self, named: str | None = None) -> dict[str, Cell]:
+        """The names that it needs and that do not exist, with the cells that make them. Python has
+        named one, which may be in the body of a function."""
+        needs = Code(self.source).needs | ({named} if named else set())
         absent = {name for name in needs if name not in self._names and not _builtin(name)}
         return {name: cell for name, cell in self._makers(absent).items() if cell}
 
     def others(self) -> dict[str, Cell]:
-        """Names that a cell far from here has made last, and who would make them for this one."""
-        if self._place() is None:  # the learner's own, or changed: who knows what is meant
+        """The names whose value is from another section, with the cells that should make them."""
+        if self._place() is None:  # a cell of the learner's own, or a changed one
             return {}
         makers = self._makers(Code(self.source).needs & self._made.keys())
         return {
@@ -136,7 +138,8 @@ class Guide:
         }
 
     def _strange(self, name: str, meant: Cell) -> bool:
-        """Another cell of the notebook has made it; what the learner wrote is no stranger."""
+        """Whether another cell of the notebook has made it; cells of the learner's own don't
+        count."""
         made = self._made[name]
         if self._book is None or self._book.find(made.source) is None:
             return False
@@ -147,7 +150,7 @@ class Guide:
         return self._given.get((name, meant.source)) != made.value
 
     def _outdated(self, name: str) -> bool:
-        """What it was made from has been made anew since, by the cell that should."""
+        """Whether a name that it was made from has been made again since, by the right cell."""
         made, book = self._made[name], self._book
         if made.mixed or book is None:
             return made.mixed
@@ -171,7 +174,7 @@ class Guide:
         return {name: book.maker(name, place) if book else None for name in sorted(names)}
 
     def _place(self) -> Cell | None:
-        """Where the running cell stands; the notebook is known by its cells, the last one first."""
+        """The place of the running cell; the notebook is found by its cells, the last one first."""
         last = self._book.path if self._book else self._folder / _opened()
         for path in sorted(self._folder.glob("*.ipynb"), key=lambda path: (path != last, path)):
             book = self._books.setdefault(path, Notebook(path))
@@ -188,6 +191,12 @@ def _opened() -> str:
 
 def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
+
+
+def _answered(error: BaseException, frames: list[FrameType]) -> bool:
+    """Whether a future has raised an error that the engine has put into it."""
+    by_future = any(_module(frame) == "concurrent.futures._base" for frame in frames)
+    return by_future and type(error).__module__.partition(".")[0] == "engine"
 
 
 def _builtin(name: str) -> bool:
@@ -237,8 +246,8 @@ def load_ipython_extension(shell: Shell) -> None:
         guide.begin(info.raw_cell or "")
 
     def done(result: Any) -> None:
-        with suppress(KeyboardInterrupt):  # it comes too late: the cell is over
-            for cluster in guide.end():  # takes a while, and nobody has to wait for it
+        with suppress(KeyboardInterrupt):  # too late: the cell has ended
+            for cluster in guide.end():  # this takes some time, in a thread
                 threading.Thread(target=cluster.stop, daemon=True).start()
             if said := guide.done() if result.success else "":
                 print(said, file=sys.stderr)

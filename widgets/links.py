@@ -1,39 +1,40 @@
-"""The links of a cluster, what is wrong with them, and what moves on them.
+"""The links of a cluster, their faults, and the records that move on them.
 
-    ──────  whole      ─ ─ ─  cut, or nobody at the other end      ── · ──  slow
+    ──────  whole      ─ ─ ─  cut, or the other end is down        ── · ──  slow
 
-What is seen moving is read off two states that follow each other: an offset that a follower has
-confirmed to its leader was fetched, one that a leader's log has gained was produced, one that a
-group has committed was consumed. A dot stands for all of a kind that moved between the two.
+Movement comes from two consecutive states: if a follower's log end has grown, records were fetched;
+if a leader's log has grown, they were produced; if a group's committed offset has grown, they were
+consumed. A dot stands for all records of a kind that moved between the two states.
 """
 
 from collections.abc import Iterator
 
 from engine.cluster.state import ClusterState
 from engine.links import ZOOKEEPER
-from widgets.moment import Moment
-from widgets.plan import KEEPER, Plan
-from widgets.scene import ABOUT, Act, Shape, group, path, rect, text, travel, width_of
+from widgets.cluster_layout import ClusterLayout
+from widgets.moment import ViewMoment
+from widgets.scene import ABOUT, Act, SceneShape, group, path, rect, text, travel, width_of
 from widgets.story import internal
 
 SLOW_MS = 300
+ROOMY = 170  # from one session to the next, if there is room for more than a word or two
 
 
-def drawn(moment: Moment, plan: Plan) -> list[Shape]:
+def drawn(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
     links = [_session(moment, plan, broker) for broker in plan.brokers]
     return links + [_link(moment, plan, one, other) for one, other in plan.pairs()]
 
 
-def _acts(moment: Moment, ends: str, wrong: bool) -> tuple[Act, ...]:
+def _acts(moment: ViewMoment, ends: str, wrong: bool) -> tuple[Act, ...]:
     acts = []
     if not wrong:
         acts = [Act("cut", ends, "cut"), Act("slow", ends, f"slow down by {SLOW_MS} ms")]
     else:
-        acts = [Act("heal", None, "heal all links")]
+        acts = [Act("heal", ends, "heal this link")]
     return tuple(act for act in acts if act.name in moment.acts)
 
 
-def _link(moment: Moment, plan: Plan, one: int, other: int) -> Shape:
+def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> SceneShape:
     wrong = moment.link(str(one), str(other))
     down = {moment.status(one), moment.status(other)} - {"up"}
     look, words = "link", ""
@@ -47,13 +48,13 @@ def _link(moment: Moment, plan: Plan, one: int, other: int) -> Shape:
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     label = f"link between broker {one} and broker {other}: {words or 'whole'}"
     if words:
-        shapes += _pill(x, y, words.split() if plan.beside(one, other) else [words])
+        shapes += _pill(x, y, words.split() if plan.straight(one, other) else [words])
     acts = _acts(moment, f"{one}-{other}", bool(wrong))
     return group(f"link {one}-{other}", 0, 0, shapes, label=label, acts=acts)
 
 
-def _session(moment: Moment, plan: Plan, broker: int) -> Shape:
-    """A broker that is gone keeps its session for a while: that is what a failover waits for."""
+def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape:
+    """A broker that is down keeps its session for some time, for which a failover waits."""
     state, wrong = moment.broker(broker), moment.link(str(broker), ZOOKEEPER)
     status, words, look = moment.status(broker), "", "link"
     if wrong:
@@ -65,36 +66,36 @@ def _session(moment: Moment, plan: Plan, broker: int) -> Shape:
         words = words or ("waiting" if moment.believed(broker) else "expired")
         fate = moment.story.last_word(broker, moment.at)
         if words == "waiting" and fate:
-            words = f"session waits {(moment.at - fate.at) / 1000:.1f} s"
+            words = f"waits {(moment.at - fate.at) / 1000:.1f} s"
+            if plan.card_width + plan.gap > ROOMY:
+                words = f"session {words}"
     way = plan.session(broker)
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     if words:
-        box = plan.box(broker)
-        x = box.middle + (KEEPER.middle - box.middle) * 0.14
-        shapes += _pill(x, 122, [words])
+        shapes += _pill(*plan.pill(broker), [words])
     label = f"session of broker {broker} with ZooKeeper: {words or 'alive'}"
     acts = _acts(moment, f"{broker}-{ZOOKEEPER}", bool(wrong))
     return group(f"session {broker}", 0, 0, shapes, label=label, acts=acts)
 
 
-def _pill(x: float, y: float, lines: list[str]) -> list[Shape]:
-    """Words on a link; between neighbours there is room for one below the other only."""
-    width, height = max(width_of(each, 10) for each in lines) + 8, 12 * len(lines) + 6
+def _pill(x: float, y: float, lines: list[str]) -> list[SceneShape]:
+    """A text on a link; between neighbours there is room only for one below the other."""
+    width, height = max(width_of(each, 11) for each in lines) + 10, 13 * len(lines) + 6
     top = y - height / 2
     return [
         rect("pill", x - width / 2, top, width, height, 7, look="paper"),
         *(
-            text(f"words {place}", x, top + 12.5 + 12 * place, each, ABOUT, look="tiny")
+            text(f"words {place}", x, top + 13 + 13 * place, each, ABOUT, look="tiny")
             for place, each in enumerate(lines)
         ),
     ]
 
 
-# -- what moves -----------------------------------------------------------------------------------
+# -- movement -----------------------------------------------------------------------------------
 
 
-def traffic(moment: Moment, plan: Plan) -> list[Shape]:
-    shapes: dict[str, Shape] = {}
+def traffic(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
+    shapes: dict[str, SceneShape] = {}
     for before, after in moment.steps:
         for kind, one, other in moves(before, after):
             if kind == "fetched" and (min(one, other), max(one, other)) not in plan.pairs():
@@ -104,7 +105,7 @@ def traffic(moment: Moment, plan: Plan) -> list[Shape]:
     return list(shapes.values())
 
 
-def _route(plan: Plan, kind: str, leader: int, follower: int) -> str:
+def _route(plan: ClusterLayout, kind: str, leader: int, follower: int) -> str:
     match kind:
         case "produced":
             return plan.written(leader)

@@ -1,4 +1,4 @@
-"""One moment of a run, with all that a picture of it needs: the argument of every layout."""
+"""One moment of a run, with all data for its picture: the argument of every layout."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,33 +6,34 @@ from itertools import pairwise
 
 from engine.cluster.state import BrokerState, ClusterState, LinkState, PartitionState, Status
 from engine.model import TopicPartition
-from widgets.reel import Reel
-from widgets.story import DEATHS, Line, Story, internal
+from widgets.run_source import RunSource
+from widgets.story import DEATHS, Story, StoryLine, internal
 
-TRAIL = 280  # ms for which what moved is seen moving
+TRAIL = 280  # ms for which movement is shown
 
 
 @dataclass(frozen=True)
-class Moment:
-    reel: Reel
+class ViewMoment:
+    run_source: RunSource
     at: int  # ms since 1970
     live: bool  # it is now
-    acts: frozenset[str] = frozenset()  # what can be done at this moment
+    acts: frozenset[str] = frozenset()  # the acts that are possible at this moment
     topic: str = ""  # only this one; "": all of them
     playing: bool = False
+    width: float = 1000  # px, of the picture
 
     @cached_property
     def state(self) -> ClusterState:
-        return self.reel.at(self.at)
+        return self.run_source.at(self.at)
 
     @property
     def story(self) -> Story:
-        return self.reel.story
+        return self.run_source.story
 
     @cached_property
-    def lines(self) -> list[Line]:
-        """What has happened up to now; what a recording knows of earlier days is left out."""
-        return [line for line in self.story.until(self.at) if line.at >= self.reel.start]
+    def lines(self) -> list[StoryLine]:
+        """The story up to now, without events from before the recording."""
+        return [line for line in self.story.until(self.at) if line.at >= self.run_source.start]
 
     @cached_property
     def partitions(self) -> dict[TopicPartition, PartitionState]:
@@ -50,8 +51,8 @@ class Moment:
 
     @cached_property
     def steps(self) -> list[tuple[ClusterState, ClusterState]]:
-        """What has just changed, for what is seen moving: each state with the one before."""
-        states = self.reel.between(self.at - TRAIL, self.at)
+        """The latest changes, for movement: each state with the one before."""
+        states = self.run_source.between(self.at - TRAIL, self.at)
         return list(pairwise(states))
 
     def broker(self, number: int) -> BrokerState:
@@ -59,19 +60,19 @@ class Moment:
 
     def clock(self, at: int) -> str:
         """Seconds since the run began."""
-        return f"{(at - self.reel.start) / 1000:.2f}"
+        return f"{(at - self.run_source.start) / 1000:.2f}"
 
     def link(self, one: str, other: str) -> LinkState | None:
-        """What is wrong between two, in either direction."""
+        """The fault between two, in either direction."""
         wrong = [it for it in self.state.links if {it.source, it.target} == {one, other}]
         return max(wrong, key=lambda it: (it.cut, it.delay_ms), default=None)
 
     def believed(self, number: int) -> bool:
-        """Whether some broker that answers takes this one for alive."""
+        """Whether a broker that answers has this one among the live ones."""
         return any(number in it.brokers for it in self.state.brokers.values() if it.answers)
 
     def status(self, number: int) -> str:
-        """A broker's, in a word."""
+        """The status of a broker, in a word."""
         broker = self.broker(number)
         if broker.status is Status.PAUSED:
             return "paused"

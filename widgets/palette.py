@@ -1,22 +1,24 @@
 """The colours, light and dark, and the one style sheet of all pictures.
 
-Okabe and Ito's hues, which also the colour-blind tell apart, and never a hue alone: what matters
-differs in shape or text as well.
+They are Okabe and Ito's, which colour-blind people can distinguish. A difference is never shown by
+colour alone, but also by shape or text.
 
     blue   leader          amber      high watermark, the controller's crown
     sky    in sync         vermilion  faults
     grey   out of sync     green      alive               rose  traffic
 
 A picture names looks ("leader", "card"); static/looks.css says what a look is, in these colours.
-In a notebook, paper and ink are JupyterLab's own, so a theme just works; a picture that stands
-alone (`Scene.svg`) brings them along and follows the reader's system.
+In a notebook, paper and ink are JupyterLab's own, so every theme works; a picture that stands
+alone (`Scene.svg`) contains them and follows the reader's system.
 
 Invariant: both themes have the same names.
 """
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 STATIC = Path(__file__).parent / "static"
 
@@ -48,7 +50,7 @@ DARK = {
     "rose": "#e59bc3",
     "grey": "#6b7683",
 }
-THEMED = {  # what JupyterLab has a word for
+THEMED = {  # colours for which JupyterLab has a variable
     "paper": "--jp-layout-color1",
     "ink": "--jp-ui-font-color1",
 }
@@ -70,18 +72,75 @@ def looks(own: Sequence[str] = OWN) -> str:
 
 
 def for_pages(*own: str) -> str:
-    """For widgets: the page says whether it is light or dark. A notebook keeps it once for each
-    widget, so of the looks that only some views need a view names its own."""
+    """For widgets on a page that sets light or dark. A notebook stores it once for each widget, so
+    a
+    view names the looks that only it needs."""
     rules = [_rule(".lab-stage", _themed(LIGHT)), _rule(DARK_PAGES, _themed(DARK)), looks(own)]
     return "\n".join([*rules, read("stage.css")])
 
 
 def alone() -> str:
-    """For a picture without a page: the reader's system says it."""
+    """For a picture without a page: light or dark by the reader's system."""
     dark = _rule(".lab-scene", DARK)
     return "\n".join(
         [_rule(".lab-scene", LIGHT), f"@media (prefers-color-scheme: dark) {{{dark}}}", looks()]
     )
+
+
+# -- looks as attributes, for pictures that may lose their style sheet ---------------------------
+
+SELECTOR = re.compile(r"\.lab-scene ?([a-z]*)((?:\.[\w-]+)*)")  # no state, and no other element
+FONT = re.compile(r"([\d.]+px)(?:/[\d.]+)? (.*)")
+ATTRIBUTES = {  # what a style sheet says of a shape and an attribute can say, too
+    *("fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray"),
+    *("stroke-linecap", "stroke-linejoin", "opacity", "text-decoration"),
+    *("font-family", "font-size", "font-weight", "font-style"),
+}
+
+
+class LookRule(NamedTuple):
+    """A rule of looks.css, for one selector."""
+
+    rank: tuple[int, bool, int]  # the greater wins: by classes, then by tag, then by place
+    tag: str  # of these elements; empty: of all
+    classes: frozenset[str]  # which have these looks
+    said: dict[str, str]
+
+
+def attributes(tag: str, look: str) -> dict[str, str]:
+    """What a browser would make of an element's look, with the light colours."""
+    classes, made = set(look.split()), dict[str, str]()
+    for each in _looks():
+        if each.tag in ("", tag) and each.classes <= classes:
+            made |= each.said
+    return made
+
+
+@cache
+def _looks() -> list[LookRule]:
+    found = list[LookRule]()
+    for place, (selectors, rule) in enumerate(re.findall(r"([^{}]+)\{([^}]*)\}", looks())):
+        for selector in selectors.split(","):
+            if fit := SELECTOR.fullmatch(selector.strip()):
+                classes = frozenset(fit[2].split(".")[1:])
+                rank = (len(classes), bool(fit[1]), place)
+                tag = fit[1] or ("" if classes else "svg")  # .lab-scene itself is the <svg>
+                found.append(LookRule(rank, tag, classes, _said(rule)))
+    return sorted(found, key=lambda each: each.rank)
+
+
+def _said(rule: str) -> dict[str, str]:
+    said = dict[str, str]()
+    for name, _, value in (each.strip().partition(":") for each in rule.split(";") if each):
+        value = re.sub(r"var\(--(\w+)\)", lambda found: LIGHT[found[1]], value)
+        if name == "font" and (font := FONT.fullmatch(value)):
+            said |= {"font-size": font[1], "font-family": font[2].replace('"', "'")}
+        elif name in ATTRIBUTES:
+            said[name] = "none" if value == "transparent" else value
+    return said
+
+
+# -- rules --------------------------------------------------------------------------------------
 
 
 def _themed(colours: dict[str, str]) -> dict[str, str]:

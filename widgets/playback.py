@@ -1,12 +1,12 @@
-"""A run with a head: watched as it goes on, or gone through again, back, forward and slowly.
+"""Playback of a run: live, or replayed, back and forward, step by step and in slow motion.
 
-    source ──> Reel ──> Moment (where the head is) ──> painted: a Scene ──> Stage
-                          ^
+    source ──> RunSource ──> ViewMoment (at the head) ──> painted: a Scene ──> SceneWidget
+                                ^
         seek, goto, begin, back, forward, play, slow_motion, live
 
-What is common to all views that have a timeline. A view says what a moment looks like (`painted`,
-`headline`), what can be done in it (`able`) and which buttons stand before those of the time
-(`offers`). By itself it is a timeline and nothing above it.
+The base of all views with a timeline; the head is the time that is shown. A view says how a moment
+is drawn (`painted`, `headline`), which actions are possible in it (`able`) and which buttons stand
+before those of the timeline (`offers`). By itself this class shows the timeline only.
 
 Invariant: the head is None (live, or at the end) or a time within the run.
 """
@@ -15,102 +15,135 @@ import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engine.cluster.stream import Happened
+from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.state import ClusterState
 from widgets import controls, timeline
 from widgets.controls import Control
-from widgets.moment import Moment
-from widgets.reel import Live, Reel
-from widgets.replay.rehearsal import film_of
+from widgets.moment import ViewMoment
+from widgets.replay.simulated_run import film_of
+from widgets.run_source import LiveRun, RunSource
 from widgets.scene import Scene
-from widgets.stage import INTERVAL, Stage
+from widgets.stage import INTERVAL, SceneWidget
 
 TIME = frozenset({"seek", "goto", "begin", "back", "play", "forward", "slow_motion", "live"})
 SLOW_MOTION = 1 / 8
-EAGER = 0.04  # seconds between two looks while a cluster without a leader is about to have one
-WIDTH = 1000
+EAGER = 0.04  # seconds between two polls while a leader is about to be elected
+NOT_WATCHED = "not watched at this time: this is what was seen before"
 
 
-class Playback(Stage):
+class Playback(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = TIME
 
     def _open(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         self.source = source
-        self.reel: Reel = Live(source) if hasattr(source, "state") else Reel(film_of(source))
+        self.run_source: RunSource = (
+            LiveRun.of(source) if hasattr(source, "state") else RunSource(film_of(source))
+        )
+        if isinstance(self.run_source, LiveRun):
+            self.lock = self.run_source.lock
+        self._event = 0  # the number of the last event that was added
+        self._until = 0  # the time of the last state that was seen
         self.head: int | None = None
-        self.speed = 0.0  # of the head; 1 is as it was
+        self.speed = 0.0  # of the head; 1: real time
         self.topic = ""  # only this one; "": all of them
         self._slow = False
-        self._looked: float | None = None  # when the last look was, in seconds
-        self._drawn: tuple[object, ...] = ()  # what the picture shows
-        self.hear(self.reel.film.events())
+        self._looked: float | None = None  # when the source was polled last, in seconds
+        self._drawn: tuple[object, ...] = ()  # the `gist` of the picture
+        self.add_events(self.run_source.film.events())
         self.draw()
 
-    # -- what a view is made of ----------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------
 
-    def painted(self, moment: Moment) -> Scene:
-        shapes = timeline.drawn(moment, 24, 0, WIDTH - 48)
-        return Scene(WIDTH, timeline.HEIGHT, shapes, title="the time of a run")
+    def painted(self, moment: ViewMoment) -> Scene:
+        shapes = timeline.drawn(moment, 24, 0, moment.width - 48)
+        return Scene(moment.width, timeline.HEIGHT, shapes, title="the time of a run")
 
-    def headline(self, moment: Moment) -> str:
+    def headline(self, moment: ViewMoment) -> str:
         """A few words above the picture."""
         return ""
 
     def able(self, now: bool) -> frozenset[str]:
-        """Acts that make sense; `now`: at this moment of a live cluster."""
+        """The possible acts; `now`: the head is at the present of a live cluster."""
         return TIME
 
-    def offers(self, moment: Moment) -> list[Control]:
-        """What stands above, left of the time's own buttons."""
+    def offers(self, moment: ViewMoment) -> list[Control]:
+        """The buttons above, left of the timeline's own."""
         return []
 
-    def hear(self, events: Sequence[Happened]) -> None:
-        """What happened; at first all of it, and some of that may be told once more."""
+    def add_events(self, events: Sequence[ClusterEvent]) -> None:
+        """Called with new events; at first with all, and some of those may come again."""
 
-    # -- looking -------------------------------------------------------------------------
+    def see(self, state: ClusterState) -> None:
+        """Called with each recorded state, also with those from when no view was on the screen."""
 
-    def look(self) -> bool:
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        if isinstance(self.run_source, LiveRun):
+            self.run_source.record()
+        return super()._repr_mimebundle_(**options)
+
+    # -- polling -------------------------------------------------------------------------
+
+    def poll(self) -> bool:
         return self.advance(time.monotonic())
 
     def advance(self, now: float) -> bool:
-        """A look at the source; a head that plays moves on. False: nothing more to wait for."""
-        reel = self.reel
-        news = reel.ask()  # a broker that hangs holds up neither the head nor a click
+        """Poll the source, and move a head that plays. False: nothing more will come."""
+        run_source = self.run_source
+        # Without the lock, so that a broker that hangs delays neither the head nor a click.
+        more = run_source.poll()
         with self.lock:
-            more = reel.take(news)
-            if news is not None:
-                self.hear(news.events)
+            self._catch_up()
             passed = INTERVAL if self._looked is None else now - self._looked
             self._looked = now
             if self.speed and self.head is not None:
                 self.head += round(passed * 1000 * self.speed)
-                if self.head >= self.reel.end:
+                if self.head >= self.run_source.end:
                     self._stop_at(None)
             self.draw()
             if not more and not self.speed:
                 self._looked = None
             return more or bool(self.speed)
 
-    def moment(self) -> Moment:
-        now = self.head is None and self.reel.live
-        at = self.reel.end if self.head is None else self.head
-        return Moment(self.reel, at, now, self.able(now), self.topic, self.speed > 0)
+    def _catch_up(self) -> None:
+        """Take in what was recorded since the last time, by this view or by others."""
+        events = self.run_source.events(self._event)
+        if events:
+            self._event = events[-1].number
+            self.add_events(events)
+        if self.run_source.live:
+            for state in self.run_source.between(self._until, self.run_source.end)[1:]:
+                self.see(state)
+            self._until = self.run_source.end
+
+    def moment(self) -> ViewMoment:
+        now = self.head is None and self.run_source.live
+        at = self.run_source.end if self.head is None else self.head
+        able, playing = self.able(now), self.speed > 0
+        return ViewMoment(self.run_source, at, now, able, self.topic, playing, self.width)
 
     def draw(self) -> None:
-        """A picture of the moment, if it is another one than that which is shown."""
+        """Draw the moment, if its picture differs from the one shown."""
         with self.lock:
             moment = self.moment()
             waits = _waits(moment)
             self.interval = EAGER if waits and moment.live else INTERVAL
-            what = (*self.gist(moment, waits), self._slow, self.head is None, self.source)
+            what = (
+                *self.gist(moment, waits),
+                self.width,
+                self._slow,
+                self.head is None,
+                self.source,
+            )
             if what == self._drawn:
                 return
             self._drawn = what
-            self.about = self.headline(moment)
+            missed = self.run_source.is_gap(moment.at)
+            self.about = NOT_WATCHED if missed else self.headline(moment)
             self.show(self.painted(moment), [*self.offers(moment), *self._buttons()])
 
-    def gist(self, moment: Moment, waits: bool) -> tuple[object, ...]:
-        """What makes a picture another one. The clock counts by tenths only while one waits."""
+    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+        """Pictures differ if this differs. The clock counts by tenths only during a wait."""
         lines = moment.story.lines
         tick = 100 if waits or not moment.live else 1000
         told = (len(lines), len(lines[-1].parts) if lines else 0)
@@ -125,7 +158,7 @@ class Playback(Stage):
             controls.button("forward", "▸❘", "a step forward"),
             controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow),
         ]
-        if self.reel.live:
+        if self.run_source.live:
             pressed = self.head is None
             found.append(controls.button("live", "● live", "back to now", pressed=pressed))
         else:
@@ -137,36 +170,40 @@ class Playback(Stage):
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
         with self.lock:
-            scale = timeline.axis(self.reel.start, self.reel.end, self.reel.live, 0, 1)
+            scale = timeline.axis(
+                self.run_source.start, self.run_source.end, self.run_source.live, 0, 1
+            )
             self._stop_at(scale.time(float(share)))
 
     def goto(self, at: float) -> None:
-        """To when something happened, in ms since 1970, as soon as it can be seen."""
-        self._stop_at(self.reel.seen(int(at)))
+        """To the time of an event, in ms since 1970, or to the first state that shows it."""
+        self._stop_at(self.run_source.seen(int(at)))
 
     def begin(self) -> None:
-        self._stop_at(self.reel.start)
+        self._stop_at(self.run_source.start)
 
     def back(self) -> None:
-        """To what happened before."""
-        here = self.reel.end if self.head is None else self.head
-        earlier = [at for at in self.reel.moments() if at < here]
-        self._stop_at(earlier[-1] if earlier else self.reel.start)
+        """To the previous event."""
+        here = self.run_source.end if self.head is None else self.head
+        earlier = [at for at in self.run_source.moments() if at < here]
+        self._stop_at(earlier[-1] if earlier else self.run_source.start)
 
     def forward(self) -> None:
-        """To what happened next; after the last, to now."""
+        """To the next event; after the last, to now."""
         if self.head is not None:
             here = self.head
-            self._stop_at(next((at for at in self.reel.moments() if at > here), None))
+            self._stop_at(next((at for at in self.run_source.moments() if at > here), None))
 
     def play(self) -> None:
-        """Go on from here, as fast as it was; or pause."""
+        """Play from here in real time, or pause."""
         with self.lock:
             if self.speed:
                 self._stop_at(self.head)
                 return
-            if self.head is None:  # at its end, a film begins anew; a live one goes back a little
-                self.head = self.reel.start
+            if (
+                self.head is None
+            ):  # at its end, a finished run starts again; a live one goes back a little
+                self.head = self.run_source.start
             self.speed = SLOW_MOTION if self._slow else 1.0
             self.draw()
         self.refresh()
@@ -184,12 +221,14 @@ class Playback(Stage):
     def _stop_at(self, at: int | None) -> None:
         with self.lock:
             self.speed = 0.0
-            self.head = None if at is None or at >= self.reel.end else max(at, self.reel.start)
+            self.head = (
+                None if at is None or at >= self.run_source.end else max(at, self.run_source.start)
+            )
             self.draw()
 
 
-def _waits(moment: Moment) -> bool:
-    """For a session to run out, or for a leader."""
+def _waits(moment: ViewMoment) -> bool:
+    """Whether it waits for a session to expire, or for a leader."""
     return any(outage.ended is None for outage in moment.story.outages) or any(
         moment.status(number) != "up" and moment.believed(number) for number in moment.state.brokers
     )

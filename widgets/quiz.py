@@ -1,4 +1,4 @@
-"""Quiz: questions that the engine answers. The learner commits first, and then the cell runs.
+"""Quiz and Predict: questions before a cell runs, which the engine answers afterwards.
 
     ┌ What becomes of the record? ────────────────────┐
     │ ┌ A ───────────┐ ┌ B ───────────┐ ┌ C ────────┐ │   each answer is a button
@@ -8,9 +8,17 @@
     │ └──────────────┘ └──────────────┘ └───────────┘ │
     └─────────────────────────────────────────────────┘
 
-Minds may be changed until a cell tells the outcome. The page only says which button was pressed:
-what is right comes from the kernel, from what the engine did. Where nobody answers, as in a run
-without a reader, the outcome is told all the same.
+    guess = Predict("The leader is killed. What becomes of the record?", {
+        "It is lost": "Two followers had a copy.",
+        "It survives": "One of the followers leads now."})
+    guess
+    ...
+    guess.outcome("It survives" if found else "It is lost")
+
+A Quiz has several questions, Predict has one. The learner may change the answer until a cell tells
+the outcome. The page only reports which button was pressed; the right answer comes from the kernel,
+from what the engine did. Every answer, right or wrong, has a sentence that says why. If nobody
+answers, as in a run without a reader, the outcome is shown all the same.
 
 Invariant: after its outcome a question's choice never changes.
 """
@@ -20,8 +28,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import ErrorCode, KafkaError
-from widgets.scene import ABOUT, Act, Scene, Shape, circle, group, rect, text, wrap
-from widgets.stage import Stage
+from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
+from widgets.stage import SceneWidget
 
 WIDTH, MARGIN, GAP = 960, 16, 12
 LINE = 19  # from one line to the next
@@ -30,7 +38,7 @@ LEAST = 96  # the height of an answer: as large as a button should be
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PredictionResult:
     """How a prediction went. What it says is what a cell shows."""
 
     chosen: str | None  # None: nobody answered
@@ -64,11 +72,11 @@ class Question:
             raise _refused("the outcome is known; run the question's cell to be asked again")
         self.chosen = answer
 
-    def tell(self, truth: str) -> Verdict:
+    def tell(self, truth: str) -> PredictionResult:
         """What the engine did."""
         self._check(truth)
         self.truth = truth
-        return Verdict(self.chosen, truth, self._words(truth))
+        return PredictionResult(self.chosen, truth, self._words(truth))
 
     def _check(self, answer: str) -> None:
         if answer not in self.answers:
@@ -77,7 +85,7 @@ class Question:
     def _words(self, truth: str) -> str:
         so = f"{truth}. {self.answers[truth]}"
         if self.chosen is None:
-            return f"What happened: {so}"
+            return f"You have not chosen an answer. What happened: {so}"
         if self.chosen == truth:
             return f"As you predicted: {so}"
         return f"You predicted: {self.chosen}. {self.answers[self.chosen]} What happened: {so}"
@@ -91,7 +99,7 @@ class Question:
         return "✗ your prediction" if answer == self.chosen else ""
 
 
-class Quiz(Stage):
+class Quiz(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset({"choose", "hint"})
 
     def __init__(self, *questions: Question, name: str = "Quiz") -> None:
@@ -116,7 +124,7 @@ class Quiz(Stage):
                 question.hinted += 1
                 self.draw(f"Hint: {question.hints[question.hinted - 1]}")
 
-    def tell(self, number: int, truth: str) -> Verdict:
+    def tell(self, number: int, truth: str) -> PredictionResult:
         """What the engine did: the outcome of a question, the first being 1."""
         with self.lock:
             verdict = self._question(str(number)).tell(truth)
@@ -158,9 +166,9 @@ class Sheet:
 
     def __init__(self, question: Question, number: int) -> None:
         self.question, self.number = question, number
-        self.shapes: list[Shape] = []
+        self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
-        self._write("question", question.text, "head", 16)  # bold, and so wider
+        self._write("question", question.text, "head", 14, bold=True)
         for place, hint in enumerate(question.hints[: question.hinted], 1):
             self._write(f"hint {place}", f"Hint: {hint}", "small")
         self._answers()
@@ -168,15 +176,15 @@ class Sheet:
             self._offer_hint()
         self.height += 4
 
-    def _write(self, key: str, words: str, look: str, size: float = 12) -> None:
-        for place, each in enumerate(wrap(words, WIDTH - 2 * MARGIN, size)):
+    def _write(self, key: str, words: str, look: str, size: float = 12, bold: bool = False) -> None:
+        for place, each in enumerate(wrap(words, WIDTH - 2 * MARGIN, size, bold)):
             self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
             self.height += LINE
 
     def _answers(self) -> None:
         count = len(self.question.answers)
         width = (WIDTH - 2 * MARGIN - GAP * (count - 1)) / count
-        cards = [Card(self.question, answer, width) for answer in self.question.answers]
+        cards = [AnswerCard(self.question, answer, width) for answer in self.question.answers]
         height, top = max(LEAST, *(card.height for card in cards)), self.height - 6
         for place, card in enumerate(cards):
             x = MARGIN + place * (width + GAP)
@@ -201,13 +209,13 @@ class Sheet:
         self.height = top + 26 + 8
 
 
-class Card:
+class AnswerCard:
     """One answer: a button; once the outcome is known, with the sentence why."""
 
     def __init__(self, question: Question, answer: str, width: float) -> None:
         self.question, self.answer, self.width = question, answer, width
         room = width - 2 * MARGIN
-        self.words = wrap(answer, room - 34, 16)  # bold, and so wider
+        self.words = wrap(answer, room - 34, 14, bold=True)
         known = question.truth is not None
         self.why = wrap(question.answers[answer], room, 12) if known else []
         self.status = question.status(answer)
@@ -227,7 +235,7 @@ class Card:
         status = self.status.lstrip("●✓✗ ")
         return ". ".join(it.rstrip(".") for it in (self.answer, status, why) if it)
 
-    def shapes(self, height: float, letter: str) -> Iterator[Shape]:
+    def shapes(self, height: float, letter: str) -> Iterator[SceneShape]:
         chosen = self.answer in (self.question.chosen, self.question.truth)
         yield rect("box", 0, 0, self.width, height, 10, look=self.look)
         yield circle("dot", MARGIN + 10, 31, 11, look="leader" if chosen else "paper")
@@ -251,3 +259,12 @@ class Card:
 
 def _refused(reason: str) -> KafkaError:
     return KafkaError(ErrorCode.invalid_request, reason)
+
+
+class Predict(Quiz):
+    def __init__(self, question: str, answers: Mapping[str, str], *, hint: str = "") -> None:
+        super().__init__(Question(question, answers, *([hint] if hint else [])), name="Predict")
+
+    def outcome(self, truth: str) -> PredictionResult:
+        """What happened, in the words of one of the answers."""
+        return self.tell(1, truth)

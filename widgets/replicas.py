@@ -1,12 +1,14 @@
 """The replicas on one broker, in as much detail as there is room for.
 
-    rows     orders-1 [L] ▮▮▮▮▮▮▯▯ 118     a cell is so many records; paler: not committed yet
-    cells    [ 0]━━ [ 1]━━ [ 2]━           sixty partitions at a glance
-    counts   leads 334, in sync 640 ...    a thousand, topic by topic
+    rows     orders-1 [L] ▮▮▮▮▮▮▯▯ 118     a cell is some records; paler: not committed yet
+    lean     [1] ▮▮▮▯ 118                  in a narrow card; the topic is named once, above
+    cells    [ 0]━━ [ 1]━━ [ 2]━           for up to sixty partitions
+    counts   leads 334, in sync 640 ...    for a thousand, topic by topic
 
     filled: leader      outlined: follower in sync      dashed: out of sync
 
-The cells of all replicas of a partition show the same offsets, so that who is behind is seen.
+The cells of all replicas of a partition show the same offsets, so the picture shows which replica
+is behind.
 """
 
 from collections.abc import Mapping
@@ -14,43 +16,48 @@ from dataclasses import dataclass
 
 from engine.cluster.state import PartitionState, ReplicaState
 from engine.model import TopicPartition
-from widgets.scene import UP_TO, Shape, chip, fit, group, path, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, chip, fit, group, path, rect, text, width_of
 
 ROWS = 12  # partitions with a line of their own
-TALLIED = 150  # so wide a card must be to tell of a topic what is led and what is here
+TALLIED = 150  # the least width of a card that counts leaders and replicas of a topic
 ROW, CELL_HEIGHT = 26, 17
 NAME = 11.5  # size of a partition's name
 CELLS, CELL = 8, 11
-NARROWEST = 190  # a card with lines
+FEWEST = 5  # cells of a line that names its topic
+BADGE, COUNT = 26, 28  # widths
+NARROWEST = 172  # a card with lines that name their topic
+LINE, LEAN = 18, 24  # heights of a topic's name, and of a partition below it
 MINI = 48  # width of a small cell, with its bar
-HIGHEST = 430  # of a card's content, before it counts instead
-COUNTED = 8  # topics, in words
+HIGHEST = 430  # of a card's content; beyond it, counts are shown
+COUNTED = 8  # topics that are listed
+SHORTEST = 20  # a bar that tells something
 
 Partitions = Mapping[TopicPartition, PartitionState]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which offsets the cells of a partition stand for."""
+    """The offsets of a partition's cells."""
 
     first: int
     unit: int  # records in a cell
+    cells: int = CELLS
 
     @classmethod
-    def over(cls, state: PartitionState) -> "Window":
+    def over(cls, state: PartitionState, cells: int = CELLS) -> "Window":
         """The smallest round unit that shows the slowest and the fastest replica together."""
         ends = [it.log_end for it in state.replicas.values()] or [0]
         marks = [it.high_watermark for it in state.replicas.values()] or [0]
         last, least = max(ends), min(*ends, *marks)
         unit, factors = 1, [2, 2.5, 2]
-        while (last - least) > (CELLS - 3) * unit:
+        while (last - least) > max(cells - 3, 1) * unit:
             unit = int(unit * factors[0])
             factors = [*factors[1:], factors[0]]
-        return cls(max(0, -(-last // unit) - (CELLS - 1)) * unit, unit)
+        return cls(max(0, -(-last // unit) - (cells - 1)) * unit, unit, cells)
 
     def x(self, offset: int) -> float:
-        """Where an offset begins; the gap between cells belongs to the one before."""
-        return CELL * min(max((offset - self.first) / self.unit, 0), CELLS)
+        """The x of an offset; the gap between cells belongs to the one before."""
+        return CELL * min(max((offset - self.first) / self.unit, 0), self.cells)
 
 
 def role_of(number: int, state: PartitionState, replica: ReplicaState) -> str:
@@ -76,9 +83,9 @@ def described(partition: TopicPartition, role: str, replica: ReplicaState) -> st
 
 
 def density(partitions: Partitions, width: float) -> str:
-    """rows, cells or counts"""
-    if len(partitions) <= ROWS and width >= NARROWEST:
-        return "rows"
+    """rows, lean, cells or counts"""
+    if len(partitions) <= ROWS:
+        return "rows" if width >= NARROWEST else "lean"
     return "cells" if _cells_height(partitions, width) <= HIGHEST else "counts"
 
 
@@ -86,22 +93,26 @@ def height(partitions: Partitions, width: float) -> float:
     match density(partitions, width):
         case "rows":
             return ROW * max(len(partitions), 1)
+        case "lean":
+            return max(LINE * len(_by_topic(partitions)) + LEAN * len(partitions), LEAN)
         case "cells":
             return _cells_height(partitions, width)
         case _:
             return 74 + 17 * (min(len(_by_topic(partitions)), COUNTED) + 1)
 
 
-def drawn(number: int, partitions: Partitions, width: float) -> list[Shape]:
-    """What stands on a broker's card, from its origin on."""
-    draw = {"rows": _rows, "cells": _cells, "counts": _counts}[density(partitions, width)]
+def drawn(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
+    """The content of a broker's card, from its origin on."""
+    draw = {"rows": _rows, "lean": _lean, "cells": _cells, "counts": _counts}[
+        density(partitions, width)
+    ]
     return draw(number, partitions, width)
 
 
 # -- one line a partition -----------------------------------------------------------------------
 
 
-def _rows(number: int, partitions: Partitions, width: float) -> list[Shape]:
+def _rows(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
     return [
         group(
             str(partition),
@@ -117,24 +128,56 @@ def _rows(number: int, partitions: Partitions, width: float) -> list[Shape]:
 
 def _row(
     partition: TopicPartition, state: PartitionState, number: int, width: float
-) -> list[Shape]:
-    replica, window = state.replicas[number], Window.over(state)
-    role = role_of(number, state, replica)
-    cells = width - 28 - CELLS * CELL  # where they begin
-    badge = cells - 26
-    end, mark = window.x(replica.log_end), window.x(min(replica.high_watermark, replica.log_end))
-    bar = f"cells {BARS[role]}"
-    shapes = [
+) -> list[SceneShape]:
+    count = int(min(max((width - COUNT - BADGE - 60) // CELL, FEWEST), CELLS))
+    cells = width - COUNT - count * CELL  # where they begin
+    badge = cells - BADGE
+    role = role_of(number, state, state.replicas[number])
+    return [
         text("name", 0, 11.5, _name(partition, badge - 4), look="small"),
         chip("role", (badge, 0), (20, 15), LETTERS[role], look=role),
-        path("empty", f"M0 7.5h{CELLS * CELL - 2}", cells, look="cells empty"),
-        path("committed", f"M0 7.5h{max(mark - 2, 0):g}", cells, look=bar),
-        path("mark", "M0 -3v21M-3.5 -4h7l-3.5 5z", cells + mark - 1, 0, look="watermark"),
-        text("end", width, 11.5, _count(replica.log_end), UP_TO, look="soft"),
+        *_bar(state, number, cells, count),
+        text("end", width, 11.5, _count(state.replicas[number].log_end), UP_TO, look="soft"),
     ]
-    if end > mark:  # below the committed ones, of which more is seen as the mark moves on
-        pale = path("written", f"M0 7.5h{end - 2:g}", cells, look=f"{bar} written")
-        shapes.insert(4, pale)
+
+
+def _bar(state: PartitionState, number: int, x: float, count: int) -> list[SceneShape]:
+    """The cells of a replica, and the high watermark in them."""
+    replica, window = state.replicas[number], Window.over(state, count)
+    bar = f"cells {BARS[role_of(number, state, replica)]}"
+    end, mark = window.x(replica.log_end), window.x(min(replica.high_watermark, replica.log_end))
+    shapes = [
+        path("empty", f"M0 7.5h{count * CELL - 2}", x, look="cells empty"),
+        path("committed", f"M0 7.5h{max(mark - 2, 0):g}", x, look=bar),
+        path("mark", "M0 -3v21M-3.5 -4h7l-3.5 5z", x + mark - 1, 0, look="watermark"),
+    ]
+    if end > mark:  # drawn below the committed ones, which grow with the high watermark
+        shapes.insert(1, path("written", f"M0 7.5h{end - 2:g}", x, look=f"{bar} written"))
+    return shapes
+
+
+def _lean(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
+    """A line a partition, as narrow as it can be: its number stands in the badge."""
+    shapes: list[SceneShape] = []
+    count = int(min(max((width - COUNT - BADGE - 2) // CELL, 2), CELLS))
+    y = 0.0
+    for topic, members in _by_topic(partitions).items():
+        if any(number in partitions[it].replicas for it in members):
+            shapes.append(text(topic, 0, y + 9, fit(topic, width, 11), look="soft"))
+        y += LINE
+        for partition in members:
+            state = partitions[partition]
+            replica = state.replicas.get(number)
+            if replica is not None:
+                role = role_of(number, state, replica)
+                inside = [
+                    chip("role", (0, 0), (22, 15), str(partition.partition), look=role),
+                    *_bar(state, number, BADGE, count),
+                    text("end", width, 11.5, _count(replica.log_end), UP_TO, look="soft"),
+                ]
+                label = described(partition, role, replica)
+                shapes.append(group(str(partition), 0, y, inside, label=label))
+            y += LEAN
     return shapes
 
 
@@ -171,12 +214,12 @@ def _cells_height(partitions: Partitions, width: float) -> float:
     return sum(16 + CELL_HEIGHT * count + 4 for count in lines)
 
 
-def _cells(number: int, partitions: Partitions, width: float) -> list[Shape]:
+def _cells(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
     columns, y = _columns(width), 0.0
-    shapes: list[Shape] = []
+    shapes: list[SceneShape] = []
     for topic, members in _by_topic(partitions).items():
         shapes.append(text(topic, 0, y + 9, fit(topic, width, 11), look="soft"))
-        cells: list[Shape] = []
+        cells: list[SceneShape] = []
         for place, partition in enumerate(members):
             if number in partitions[partition].replicas:
                 x, below = place % columns * MINI, place // columns * CELL_HEIGHT
@@ -186,14 +229,16 @@ def _cells(number: int, partitions: Partitions, width: float) -> list[Shape]:
     return shapes
 
 
-def _cell(partition: TopicPartition, state: PartitionState, number: int, x: int, y: int) -> Shape:
-    """One shape with a short key, for there are many of them."""
+def _cell(
+    partition: TopicPartition, state: PartitionState, number: int, x: int, y: int
+) -> SceneShape:
+    """One shape with a short key, since there are many of them."""
     replica, window = state.replicas[number], Window.over(state)
-    role, scale = role_of(number, state, replica), (MINI - 30) / (CELL * CELLS)
+    role, scale = role_of(number, state, replica), (MINI - 31) / (CELL * CELLS)
     end, mark = (round(window.x(it) * scale) for it in (replica.log_end, replica.high_watermark))
     bar = (mark, max(end - mark, 0)) if end > mark else (mark,) if mark else ()
     key, label = str(partition.partition), described(partition, role, replica)
-    return chip(key, (x, y), (23, 13), key, *bar, look=role, label=label)
+    return chip(key, (x, y), (25, 14), key, *bar, look=role, label=label)
 
 
 # -- counts -------------------------------------------------------------------------------------
@@ -215,20 +260,22 @@ def tally(number: int, partitions: Partitions) -> dict[str, int]:
     return counts
 
 
-def _counts(number: int, partitions: Partitions, width: float) -> list[Shape]:
+def _counts(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
     counts = tally(number, partitions)
     counts["out"] += counts["offline"]
     whole = max(len(partitions), 1)
-    shapes: list[Shape] = []
+    shapes: list[SceneShape] = []
     for place, (role, words, look) in enumerate(TALLIES):
-        y, length = 22 * place, (width - 110) * counts[role] / whole
+        y, room = 22 * place, width - 110
         label = f"broker {number}: {words} {counts[role]} of {whole} partitions"
         bar = [
             text("words", 0, 11.5, words),
-            text("count", 104, 11.5, str(counts[role]), UP_TO, look="bold"),
-            rect("all", 110, 1, width - 110, 12, 2, look="rule"),
-            path("bar", f"M110 7h{length:.1f}", look=f"{look} tally"),
+            text("count", min(104, width), 11.5, str(counts[role]), UP_TO, look="bold"),
         ]
+        if room >= SHORTEST:
+            length = room * counts[role] / whole
+            bar.append(rect("all", 110, 1, room, 12, 2, look="rule"))
+            bar.append(path("bar", f"M110 7h{length:.1f}", look=f"{look} tally"))
         shapes.append(group(role, 0, y, bar, label=label))
     topics = _by_topic(partitions)
     for place, topic in enumerate(list(topics)[:COUNTED]):

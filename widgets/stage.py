@@ -1,19 +1,26 @@
-"""Where a scene is shown: one small widget, the same for every view.
+"""The widget that shows a scene, the base of every view.
 
     self.scene ───────────────── traits ────────────────> stage.js draws
     self.kill("2") <── {"act": "kill", "on": "2"} ─────── mouse, keys
-    self.look()    <── a thread, ten times a second <──── {"watch": "view-1", "on": true}
+    self.poll()    <── a thread, ten times a second <──── {"watch": "view-1", "on": true}
 
-A view derives from Stage, names its acts in ACTS, and shows a new scene when something changed.
-The traits hold all that is shown, so what is scrolled out and in again draws itself from them.
+A view is a subclass of SceneWidget: it names its actions in ACTS, and shows a new scene when
+something has changed. The traits contain the whole scene, so a widget that is scrolled out of view
+and back draws itself from them.
 
-The refresh has a thread of its own, and not the kernel's event loop: that one stands still while
-a cell runs, which is when there is most to see, and a look at a hanging broker must not hold up
-the kernel. It runs only while a page shows the widget, ends with it or when `look` has nothing
-more to wait for, and begins again when the widget comes into view. An act of the learner wakes it.
+The page tells the width that it has for the picture: {"width": 842}. The view lays its scene out
+for that width (`width`), so that no text is drawn smaller than it is meant. A view that was not
+told yet takes the width that another view was told last.
 
-Invariant: nothing but the methods in ACTS can be called from the page. What goes wrong, in an act
-or in a look, is told on the stage (`trouble`).
+`poll` runs in a thread of its own, not in the kernel's event loop: the loop is blocked while a cell
+runs, which is when there is most to see, and a broker that hangs must not block the kernel. The
+thread runs while a page shows the widget. It ends with the widget, or when `poll` returns False,
+and starts again when the widget comes into view or the learner acts.
+
+In a notebook an output keeps a still besides, for readers without a kernel (stills.py).
+
+Invariant: only the methods in ACTS can be called from the page. An error, in an action or in
+`poll`, is shown in the widget (`trouble`).
 """
 
 import json
@@ -25,12 +32,14 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from widgets import palette
+from widgets import palette, stills
 from widgets.controls import Control
 from widgets.scene import Scene
 
-INTERVAL = 0.1  # seconds from one look to the next
+INTERVAL = 0.1  # seconds between two polls
 NONE: tuple[()] = ()
+USUAL = 960  # px, while no page has told its width
+NARROWEST, WIDEST = 320, 1100  # px: a narrower page scrolls, a wider one draws larger
 NOTHING = '{"size":[100,20],"title":"","shapes":[]}'
 
 
@@ -38,38 +47,41 @@ def _as_sent(data: object, subshell: str | None) -> str | None:
     return subshell
 
 
-class Stage(anywidget.AnyWidget):
+class SceneWidget(anywidget.AnyWidget):
     _esm = palette.read("stage.js")
     _css = palette.for_pages()
 
     ACTS: ClassVar[frozenset[str]] = frozenset()
 
+    told_last: ClassVar[int] = USUAL  # px, by any page
+
     # JSON on one line: as lists, a saved notebook would have a line for each number.
     scene = traitlets.Unicode(NOTHING).tag(sync=True)
     controls = traitlets.List(traitlets.Dict()).tag(sync=True)
-    name = traitlets.Unicode().tag(sync=True)  # what it is, in bold above the picture
+    name = traitlets.Unicode().tag(sync=True)  # the name, in bold above the picture
     about = traitlets.Unicode().tag(sync=True)  # and a few words more
     said = traitlets.Unicode().tag(sync=True)  # read aloud when it changes
-    trouble = traitlets.Unicode().tag(sync=True)  # what went wrong; empty: nothing
+    trouble = traitlets.Unicode().tag(sync=True)  # an error; empty: none
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
         self.picture: Scene | None = None  # what the trait `scene` was made from
-        self.interval = INTERVAL  # a view may look more often while it waits for something
-        self.lock = threading.RLock()  # looks and acts come from several threads
+        self.width = SceneWidget.told_last  # px that the page has for the picture
+        self.interval = INTERVAL  # a view may poll more often while it waits for something
+        self.lock = threading.RLock()  # polls and acts come from several threads
         self._watchers: set[str] = set()  # views on pages
         self._wake = threading.Event()
         self._refresh: threading.Thread | None = None
         self._closed = False
         self.on_msg(self._heard)
-        # JupyterLab sends acts to a subshell of the kernel, so that they needn't wait for a cell
-        # that runs. ipykernel 7.4 would hand them back to the shell in which we were made.
+        # JupyterLab sends acts to a subshell of the kernel, so that they don't wait for a running
+        # cell. ipykernel 7.4 would pass them to the shell in which this widget was made.
         self.comm._reply_subshell_for = _as_sent
 
     # -- for views -----------------------------------------------------------------------
 
     def show(self, picture: Scene, controls: list[Control] | None = None) -> None:
-        """Only what differs is sent."""
+        """Show a scene. Only differences are sent to the browser."""
         with self.lock:
             self.picture = picture
             with self.hold_sync():
@@ -78,29 +90,55 @@ class Stage(anywidget.AnyWidget):
                     self.controls = controls
                 if picture.says and picture.says != self.said:
                     self.said = picture.says
+        stills.changed(self)
 
-    def look(self) -> bool:
-        """Called ten times a second while somebody watches; False: nothing more will happen."""
+    def poll(self) -> bool:
+        """Called ten times a second while a page shows it; False: nothing more will come."""
         return False
 
+    def draw(self) -> None:
+        """Show the present state again: the page has another width now."""
+
+    def fit(self, width: float) -> None:
+        """Lay the picture out for a page that has so many px for it."""
+        wanted = min(max(int(width), NARROWEST), WIDEST)
+        SceneWidget.told_last = wanted
+        with self.lock:
+            if wanted != self.width:
+                self.width = wanted
+                self.draw()
+
     def svg(self) -> str:
-        """What is shown now, as a picture that needs no kernel."""
+        """The current picture, as SVG without a kernel."""
         assert self.picture is not None, f"{type(self).__name__} has shown nothing yet"
         return self.picture.svg()
 
+    def still(self) -> dict[str, str]:
+        """The current picture as a notebook keeps it, by MIME type."""
+        kind = type(self).__name__
+        if self.picture is None:
+            return {"text/plain": kind}
+        words = ": ".join(filter(None, (kind, self.picture.title)))
+        return {"text/plain": words, "image/svg+xml": self.picture.still()}
+
+    def _repr_mimebundle_(self, **kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        made = super()._repr_mimebundle_(**kinds)
+        assert made is not None, "every widget has a view"
+        return made[0] | self.still(), made[1]
+
     def do(self, act: str, *on: Any) -> None:
-        """What the page asks for, by name. An error is shown, for nobody else would hear of it."""
+        """Do an act of the page, by name. An error is shown in the widget."""
         if act not in self.ACTS:
             self.trouble = f"There is no {act!r} here, only {', '.join(sorted(self.ACTS))}."
             return
         self._try(getattr(self, act), *on)
 
     def later(self, work: Callable[..., object], *facts: Any) -> None:
-        """Something slow, a restart say: in a thread of its own, so that nobody waits for it."""
+        """Do something slow, such as a restart, in a thread of its own."""
         threading.Thread(target=self._try, args=(work, *facts), daemon=True).start()
 
     def refresh(self) -> None:
-        """Look now, and go on looking, if somebody watches."""
+        """Poll now, and continue to poll while a page shows it."""
         with self.lock:
             if self._refresh is None and self._goes_on():
                 self._refresh = threading.Thread(
@@ -114,16 +152,18 @@ class Stage(anywidget.AnyWidget):
         self._wake.set()
         super().close()
 
-    # -- what the page says --------------------------------------------------------------
+    # -- messages of the page --------------------------------------------------------------
 
     def _heard(self, _: object, content: dict[str, Any], buffers: object) -> None:
         if "watch" in content:
             self._watched(str(content["watch"]), bool(content["on"]))
+        elif "width" in content:
+            self.fit(float(content["width"]))
         elif "act" in content:
             self.do(str(content["act"]), *([content["on"]] if "on" in content else NONE))
 
     def _try(self, work: Callable[..., object], *facts: Any) -> None:
-        self.trouble = ""  # before, not after: what is done later may have failed already
+        self.trouble = ""  # before the act: what `later` has started may fail at once
         try:
             work(*facts)
         except Exception as error:  # told where the learner looks
@@ -141,7 +181,7 @@ class Stage(anywidget.AnyWidget):
             began = time.monotonic()
             self._wake.clear()
             try:
-                more = self.look()
+                more = self.poll()
             except Exception as error:  # told where the learner looks
                 more, self.trouble = False, f"The picture stands still: {error!r}"
             if more:

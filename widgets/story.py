@@ -1,37 +1,37 @@
-"""What happened, told: from a cluster's events to lines that a learner can read.
+"""From a cluster's events to lines of text for a learner.
 
     events ──> Story ──┬──> lines      12.31  ▲ broker 2 killed (SIGKILL)
                        │               14.35  ★ new leader of orders-1: 2 → 3, epoch 4
                        └──> outages    from 12.31 to 14.36, orders-1, because of broker 2
 
-Things that happen together (a controller that elects thirty leaders) are one line. Topics of
-Kafka's own ("__consumer_offsets") make none.
+Similar events at the same time (a controller elects thirty leaders) are one line. Kafka's internal
+topics ("__consumer_offsets") have none.
 
 An outage begins when a leader is killed, dies or is paused, and ends when another broker, or the
 same one again, has taken up the leadership of each partition that it led.
 
-Invariant: a story is told forwards; `add` takes events in the order of the stream, each once.
+Invariant: `add` takes events in the order of the stream, each once.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.cluster.stream import Happened
+from engine.cluster.event_stream import ClusterEvent
 from engine.model import TopicPartition
 
-TOGETHER = 300  # ms within which things of one kind are one line
-NAMED = 3  # partitions by name, before the rest is counted
+TOGETHER = 300  # ms within which events of one kind are one line
+NAMED = 3  # partitions that are named; the rest is counted
 
 Facts: TypeAlias = dict[str, Any]
 
 
 class Sort(NamedTuple):
-    """How a kind of line looks, beside its words."""
+    """The look of a kind of line."""
 
     glyph: str
     look: str
-    weight: int  # the heavier one is shown where there is room for one
+    weight: int  # the heavier one is shown if there is room for only one
 
 
 FAULT = Sort("▲", "bad", 4)
@@ -44,13 +44,13 @@ NEWS = Sort("○", "soft", 1)
 
 
 @dataclass(slots=True)
-class Line:
+class StoryLine:
     at: int  # ms since 1970
     sort: Sort
     words: str
     short: str  # on the timeline
     kind: str
-    parts: list[str] = field(default_factory=list)  # what happened together
+    parts: list[str] = field(default_factory=list)  # the joined events
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Outage:
     missing: set[TopicPartition]  # still without a leader that serves
     expired: int | None = None  # when the cluster noticed that the broker's session was over
     ended: int | None = None
-    cut: list[tuple[TopicPartition, int, int]] = field(default_factory=list)  # what it had alone
+    cut: list[tuple[TopicPartition, int, int]] = field(default_factory=list)  # that only it had
 
 
 def internal(topic: str) -> bool:
@@ -71,17 +71,18 @@ def internal(topic: str) -> bool:
 
 class Story:
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[StoryLine] = []
         self.outages: list[Outage] = []
         self._leaders: dict[TopicPartition, tuple[int, int]] = {}  # epoch, broker
+        self._before: dict[TopicPartition, tuple[int, int]] = {}  # the same, of the epoch before
         self._controller = -1
 
-    def add(self, events: Iterable[Happened]) -> None:
+    def add(self, events: Iterable[ClusterEvent]) -> None:
         for event in events:
             self._serve(event)
             teller = TELLERS.get(event.kind)
             if event.kind == "broker.died" and self._is_dead(event.data["broker"], event.at):
-                continue  # who looks while a dead one is started again may take it for a death
+                continue  # a broker that was just started again may look like one that died
             if teller and not internal(event.data.get("topic", "")):
                 told = teller(self, event.data)
                 if told:
@@ -93,11 +94,16 @@ class Story:
     def leader(self, partition: TopicPartition) -> int:
         return self._leaders.get(partition, (0, -1))[1]
 
-    def until(self, at: int) -> list[Line]:
+    def leader_before(self, partition: TopicPartition, epoch: int) -> int:
+        """Who led in an earlier epoch. The new leader may report earlier than the controller."""
+        known = [self._leaders.get(partition), self._before.get(partition)]
+        return next((leader for each in known if each for at, leader in [each] if at < epoch), -1)
+
+    def until(self, at: int) -> list[StoryLine]:
         return [line for line in self.lines if line.at <= at]
 
-    def last_word(self, broker: int, at: int) -> Line | None:
-        """What was last done to a broker."""
+    def last_word(self, broker: int, at: int) -> StoryLine | None:
+        """The last act on a broker."""
         own = [each for each in self.until(at) if each.kind in FATES and str(broker) in each.parts]
         return own[-1] if own else None
 
@@ -107,20 +113,20 @@ class Story:
 
     # -- lines ---------------------------------------------------------------------------
 
-    def _tell(self, event: Happened, sort: Sort, words: str, short: str, part: str) -> None:
-        """`words` has a {} for what happened together, if such things may."""
+    def _tell(self, event: ClusterEvent, sort: Sort, words: str, short: str, part: str) -> None:
+        """`words` has a {} for joined events, if such events are joined."""
         last = next((line for line in reversed(self.lines[-4:]) if line.kind == event.kind), None)
         if last and "{}" in words and event.at - last.at <= TOGETHER:
             last.parts.append(part)
             last.words = words.format(listed(last.parts))
             last.short = f"{short} ×{len(last.parts)}"
         else:
-            line = Line(event.at, sort, words.format(part), short, event.kind, [part])
+            line = StoryLine(event.at, sort, words.format(part), short, event.kind, [part])
             self.lines.append(line)
 
     # -- service -------------------------------------------------------------------------
 
-    def _serve(self, event: Happened) -> None:
+    def _serve(self, event: ClusterEvent) -> None:
         data, at = event.data, event.at
         match event.kind:
             case "broker.killed" | "broker.died" | "broker.paused":
@@ -147,14 +153,16 @@ class Story:
 
     def _fall(self, at: int, broker: int, cause: str, led: list[TopicPartition]) -> None:
         known = self._open(broker)
-        if not known:  # a broker that is killed while it is paused is as absent as before
+        if not known:  # a paused broker that is killed was absent already
             self.outages.append(Outage(at, broker, cause, tuple(sorted(led)), set(led)))
         for outage in known:
             outage.cause = cause
 
     def _leads(self, partition: TopicPartition, epoch: int, leader: int) -> bool:
         if epoch < self._leaders.get(partition, (0, -1))[0]:
-            return False  # an old story
+            return False  # an event from before the recording
+        if epoch > self._leaders.get(partition, (epoch, -1))[0]:
+            self._before[partition] = self._leaders[partition]
         self._leaders[partition] = (epoch, leader)
         return True
 
@@ -172,8 +180,8 @@ class Story:
         for outage in self._open(broker):
             outage.expired = outage.expired or at
 
-    def _cut_back(self, event: Happened) -> None:
-        """The old leader returns, and drops what nobody else has."""
+    def _cut_back(self, event: ClusterEvent) -> None:
+        """The old leader returns, and truncates records that no other replica has."""
         partition, data = partition_of(event.data), event.data
         for outage in reversed(self.outages):
             if outage.broker == event.broker and partition in outage.partitions:
@@ -219,7 +227,10 @@ def _link(sort: Sort, words: str) -> Teller:
 
 
 def _healed(story: Story, data: Facts) -> Told:
-    return CURE, "every link is whole again", "healed", ""
+    if data.get("one") is None:
+        return CURE, "every link is whole again", "healed", ""
+    ends = f"{data['one']} – {data['other']}".replace("zookeeper", "ZooKeeper")
+    return CURE, f"link {ends} is whole again", "healed", ends
 
 
 def _topic(sort: Sort, verb: str) -> Teller:
@@ -229,11 +240,20 @@ def _topic(sort: Sort, verb: str) -> Teller:
     return tell
 
 
+def _written(words: str, short: str, key: str) -> Teller:
+    """Nonsense that was written to ZooKeeper, and its effect."""
+
+    def tell(story: Story, data: Facts) -> Told:
+        return FAULT, words, short, data[key]
+
+    return tell
+
+
 def _elected(story: Story, data: Facts) -> Told | None:
     if data["reason"] == "new":
         return None
     partition = partition_of(data)
-    was = story.leader(partition)
+    was = story.leader_before(partition, data["leader_epoch"])
     leader = data["leader"] if data["leader"] >= 0 else "nobody"
     change = f"{partition} {was if was >= 0 else 'nobody'} → {leader}, epoch {data['leader_epoch']}"
     words = "new leader: {}" if data["clean"] else "UNCLEAN election, records may be lost: {}"
@@ -253,6 +273,16 @@ def _truncated(story: Story, data: Facts) -> Told | None:
     return LOSS, "log cut back to the leader's: {}", "truncated", change
 
 
+def _cut(story: Story, data: Facts) -> Told:
+    words = "torn tail cut off, kept beside: {}" if data["kept"] else "torn tail cut off: {}"
+    return LOSS, words, "cut", f"{partition_of(data)} from {data['offset']} on"
+
+
+def _offline(story: Story, data: Facts) -> Told:
+    words = "offline, its files stay as they are: {}"
+    return FAULT, words, "offline", f"{partition_of(data)} ({data['reason']})"
+
+
 TELLERS: dict[str, Teller] = {
     "broker.started": _broker(CURE, "broker {broker} started, pid {pid}", "start {0}"),
     "broker.killed": _broker(FAULT, "broker {broker} killed (SIGKILL)", "kill {0}"),
@@ -266,9 +296,14 @@ TELLERS: dict[str, Teller] = {
     "leader.elected": _elected,
     "isr.changed": _isr,
     "log.truncated": _truncated,
+    "log.cut": _cut,
+    "partition.offline": _offline,
     "link.cut": _link(FAULT, "link {0} cut"),
     "link.slowed": _link(FAULT, "link {0} slowed by {1} ms"),
     "link.healed": _healed,
+    "znode.written": _written("somebody wrote nonsense to {} in ZooKeeper", "nonsense", "path"),
+    "znode.unreadable": _written("nobody can read {} in ZooKeeper", "unreadable", "path"),
+    "config.ignored": _written("a broker ignores {} in a configuration", "ignored", "key"),
     "topic.created": _topic(CURE, "created"),
     "topic.deleted": _topic(NEWS, "deleted"),
 }

@@ -3,20 +3,21 @@
     ━━━━●━━━━━━━━▲▒▒▒▒▒▒▒♛★━━━━━━○──────────
       topic    kill 2   election   16.0 s      the head: drag it, or step from mark to mark
 
-A live run grows, but the axis does so in jumps: while nothing happens nothing moves.
-Of marks that would cover each other the heaviest is drawn, with a label that counts the others.
+The axis of a live run grows in jumps, so an idle run does not move. If marks would overlap, the
+heaviest is drawn, with a label that counts the others.
 """
 
 from typing import Any, NamedTuple
 
-from widgets.moment import Moment
-from widgets.scene import ABOUT, Act, Shape, circle, group, line, rect, text, width_of
-from widgets.story import Line, internal
+from widgets.moment import ViewMoment
+from widgets.scene import ABOUT, Act, SceneShape, circle, group, line, rect, text, width_of
+from widgets.story import StoryLine, internal
 
 HEIGHT = 64
 LEVEL = 22  # of the line
 CLOSE = 11  # marks nearer than this are one
-GRIP = 15  # about the head
+GRIP = 15  # around the head
+EDGE = 14  # px: words may stand out so far on both sides
 SPANS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
 
 
@@ -41,14 +42,14 @@ def axis(start: int, end: int, live: bool, x: float, width: float) -> Axis:
     return Axis(start, lasted, x, width)
 
 
-class Mark(NamedTuple):
+class TimelineMark(NamedTuple):
     x: float
-    line: Line  # the heaviest of those here
+    line: StoryLine  # the heaviest of those here
     also: int  # how many more
 
 
-def marks(lines: list[Line], scale: Axis) -> list[Mark]:
-    found: list[Mark] = []
+def marks(lines: list[StoryLine], scale: Axis) -> list[TimelineMark]:
+    found: list[TimelineMark] = []
     for told in lines:
         if told.sort.weight < 2 or told.at < scale.start:
             continue
@@ -56,48 +57,58 @@ def marks(lines: list[Line], scale: Axis) -> list[Mark]:
         if found and x - found[-1].x < CLOSE:
             last = found.pop()
             heavier = told if told.sort.weight > last.line.sort.weight else last.line
-            found.append(Mark(last.x, heavier, last.also + 1))
+            found.append(TimelineMark(last.x, heavier, last.also + 1))
         else:
-            found.append(Mark(x, told, 0))
+            found.append(TimelineMark(x, told, 0))
     return found
 
 
-def drawn(moment: Moment, x: float, y: float, width: float) -> list[Shape]:
-    reel = moment.reel
-    scale = axis(reel.start, reel.end, reel.live, x, width)
+def drawn(moment: ViewMoment, x: float, y: float, width: float) -> list[SceneShape]:
+    run_source = moment.run_source
+    scale = axis(run_source.start, run_source.end, run_source.live, x, width)
     head, level = scale.place(moment.at), y + LEVEL
     shapes = [
         *_outages(moment, scale, level),
+        *_gaps(moment, scale, level),
         line("future", x, level, x + width, level, look="future"),
         line("past", x, level, head, level, look="past"),
     ]
-    clock = f"{(moment.at - reel.start) / 1000:.1f} s"
-    found = _marks(moment, scale, level, head)
+    clock = f"{(moment.at - run_source.start) / 1000:.1f} s"
+    found = _marks(moment, scale, level, clock, head)
     shapes += [mark for mark in found if abs(mark.where[0] - head) < GRIP]
     if "seek" in moment.acts:
         shapes.append(_strip(moment, clock, x, level - 14, width))
     shapes += [mark for mark in found if abs(mark.where[0] - head) >= GRIP]
     shapes.append(circle("head", head, level, 8, look="handle still"))
-    shapes.append(text("clock", min(head, x + width - 16), level + 24, clock, ABOUT, look="bold"))
+    shapes.append(
+        text("clock", _clock_x(clock, head, scale), level + 24, clock, ABOUT, look="bold")
+    )
     return shapes
 
 
-def _strip(moment: Moment, clock: str, x: float, y: float, width: float) -> Shape:
-    """What is dragged. It lies above the marks under the head, or one couldn't take hold of it."""
-    whole = f"{(moment.reel.end - moment.reel.start) / 1000:.1f} s"
+def _clock_x(clock: str, head: float, scale: Axis) -> float:
+    """Its middle: below the head, and never beyond the end of the line."""
+    half = width_of(clock, 12, bold=True) / 2
+    return min(max(head, scale.x + half - EDGE), scale.x + scale.width - half + EDGE)
+
+
+def _strip(moment: ViewMoment, clock: str, x: float, y: float, width: float) -> SceneShape:
+    """The area that is dragged. It is above the marks under the head, so that it gets the
+    clicks."""
+    whole = f"{(moment.run_source.end - moment.run_source.start) / 1000:.1f} s"
     acts = (Act("back", None, "step back"), Act("forward", None, "step forward"))
     label = f"time: {clock} of {whole}; arrows step"
     more: dict[str, Any] = {"drag": "seek", "acts": acts, "label": label}
     return rect("timeline", x, y, width, 28, look="clear", **more)
 
 
-def _outages(moment: Moment, scale: Axis, level: float) -> list[Shape]:
+def _outages(moment: ViewMoment, scale: Axis, level: float) -> list[SceneShape]:
     shapes = []
     for number, outage in enumerate(moment.story.outages):
         if all(internal(partition.topic) for partition in outage.partitions):
             continue
-        # What goes on may have begun since the last state, which is where the reel ends.
-        ended = outage.ended or max(moment.reel.end, outage.began)
+        # An outage in progress may have begun after the last state, the end of run_source.
+        ended = outage.ended or max(moment.run_source.end, outage.began)
         if ended < scale.start:
             continue
         left, right = scale.place(outage.began), scale.place(ended)
@@ -110,26 +121,41 @@ def _outages(moment: Moment, scale: Axis, level: float) -> list[Shape]:
     return shapes
 
 
-def _marks(moment: Moment, scale: Axis, level: float, head: float) -> list[Shape]:
-    """Labels give way to the clock, and then to those that are heavier or came first."""
+def _gaps(moment: ViewMoment, scale: Axis, level: float) -> list[SceneShape]:
+    shapes = []
+    for number, (began, ended) in enumerate(moment.run_source.gaps):
+        left, right = scale.place(began), scale.place(ended)
+        box = line(f"gap {number}", left, level, right, level, look="gap still")
+        label = f"not watched for {(ended - began) / 1000:.0f} s"
+        shapes.append(group(f"gap group {number}", 0, 0, [box], label=label))
+    return shapes
+
+
+def _marks(
+    moment: ViewMoment, scale: Axis, level: float, clock: str, head: float
+) -> list[SceneShape]:
+    """The clock has precedence over labels, then heavier and earlier labels."""
     found = marks(moment.story.lines, scale)
-    taken = [(head - 26, head + 26)]
+    middle, half = _clock_x(clock, head, scale), width_of(clock, 12, bold=True) / 2 + 4
+    taken = [(middle - half, middle + half)]
     labelled = set()
     for mark in sorted(found, key=lambda it: -it.line.sort.weight):
-        half = width_of(_short(mark), 10) / 2 + 3
-        if scale.x <= mark.x - half and all(
-            mark.x + half < left or mark.x - half > right for left, right in taken
+        half = width_of(_short(mark), 11) / 2 + 3
+        if (
+            scale.x - EDGE <= mark.x - half
+            and mark.x + half <= scale.x + scale.width + EDGE
+            and all(mark.x + half < left or mark.x - half > right for left, right in taken)
         ):
             taken.append((mark.x - half, mark.x + half))
             labelled.add(mark.x)
     return [_mark(moment, mark, level, mark.x in labelled) for mark in found]
 
 
-def _short(mark: Mark) -> str:
+def _short(mark: TimelineMark) -> str:
     return mark.line.short + (f" +{mark.also}" if mark.also else "")
 
 
-def _mark(moment: Moment, mark: Mark, level: float, labelled: bool) -> Shape:
+def _mark(moment: ViewMoment, mark: TimelineMark, level: float, labelled: bool) -> SceneShape:
     sort, at = mark.line.sort, mark.line.at
     shapes = [
         rect("back", -7, -11, 14, 22, look="clear"),

@@ -1,4 +1,4 @@
-"""AMQP 0-9-1, as much of it as it takes to fill a queue and to empty it.
+"""AMQP 0-9-1, as far as it is needed to fill a queue and to empty it.
 
     | type | channel | size | payload | CE |    type 1: | class | method | arguments |
       1      2         4                 1      type 2: properties; type 3: a body
@@ -13,7 +13,7 @@ from struct import Struct, pack
 from bench.peers.plain import ask, connect, receive
 
 METHOD, PROPERTIES, BODY = 1, 2, 3
-NO_ACK = 2  # a flag of Basic.Consume: what was delivered is done with
+NO_ACK = 2  # a flag of Basic.Consume: no acknowledgements
 PERSISTENT = pack(">HB", 1 << 12, 2)  # of all properties the delivery mode only, and that is 2
 TUNED = pack(">HIH", 1, 131_072, 0)  # one channel, the usual frame size, no heartbeat
 

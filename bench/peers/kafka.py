@@ -1,7 +1,7 @@
 """Load on a Kafka broker, made by confluent-kafka: the engine, the mock and Apache Kafka.
 
-The client is librdkafka, in C, with a thin Python skin; of a few hundred thousand records a
-second it is that skin which gives out first, whatever the broker.
+The client is librdkafka, in C, with a thin Python layer; at a few hundred thousand records a second
+that layer is the limit, for any broker.
 """
 
 import time

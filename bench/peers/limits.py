@@ -1,4 +1,4 @@
-"""What the machine itself gives: the bytes of the values through a socket, and into a file.
+"""The limits of the machine: the bytes of the values through a socket, and into a file.
 
     | take | give | `take` bytes |  ->
                                     <-  | `give` bytes |      any number of times

@@ -3,7 +3,7 @@
     python -m bench.peers.mock      prints its address, and serves until its stdin ends
 
 It is a list in memory with Kafka's protocol in front, all in C: no disk, no ZooKeeper, no check of
-what it takes. Of a partition it keeps the last 5 MB, hence the small logs to read back.
+records. Of a partition it keeps the last 5 MB, hence the small logs to read back.
 """
 
 import subprocess

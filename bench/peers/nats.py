@@ -3,7 +3,7 @@
     PUB bench-1 acks 200 <value>       ->  MSG acks 1 30 {"stream": "bench-1", "seq": 7}
     PUB $JS.API.CONSUMER.CREATE ...    ->  MSG out 2 ... <value>, again and again
 
-It pushes what a stream has to a consumer that need not acknowledge.
+It pushes the messages of a stream to a consumer that need not acknowledge.
 """
 
 import json

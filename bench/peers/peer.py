@@ -1,6 +1,6 @@
-"""What all peers have in common: loads, each a function that returns the seconds it took.
+"""The common part of all peers: loads, each a function that returns the seconds it took.
 
-A load prepares what it needs, a new topic for instance, before it looks at the clock.
+A load prepares what it needs, for example a new topic, before the measured time begins.
 """
 
 import os
@@ -42,11 +42,11 @@ class Peer(ABC):
 
     @abstractmethod
     def loads(self, size: Size) -> dict[str, Load]:
-        """What this peer can do, in the order in which it has to be done."""
+        """The loads of this peer, in the order in which they have to run."""
 
 
 class TwoWay(Peer):
-    """It takes records and gives them back."""
+    """Store records and read them back."""
 
     @abstractmethod
     def produce(self, records: int) -> float: ...

@@ -17,7 +17,7 @@ CHUNK = 256 * 1024
 
 
 def connect(port: int) -> socket.socket:
-    """Try until somebody listens."""
+    """Try until the server listens."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -51,7 +51,7 @@ def sending(connection: socket.socket, requests: bytes) -> Iterator[None]:
     """Send in a thread, so that the answers can be read meanwhile, or neither side would move."""
 
     def send() -> None:
-        with suppress(OSError):  # whoever reads the answers is told
+        with suppress(OSError):  # raised in the thread that reads the answers
             connection.sendall(requests)
 
     thread = threading.Thread(target=send)

@@ -6,8 +6,8 @@
     recordings ── widgets.site ──> films, a still of each ────────┤
     widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
 
-Nothing is run but Python: a lab's saved outputs are shown as they are, and the films are made from
-the recordings in labs/recorded/. What is built needs neither a server nor a network.
+No lab is run: its saved outputs are shown, and the films are made from the recordings in
+labs/recorded/. The site needs neither a server nor a network.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Whether every link of a built site leads somewhere. What is elsewhere is counted, not fetched.
+"""Checks every link of a built site. Links to other sites are counted, not fetched.
 
-A page may link to what it likes, but whatever it needs in order to be shown must be its own: no
-script, style, font or picture comes from another address.
+A page may link to any address, but it may load only its own files: no script, style, font or
+picture comes from another address.
 """
 
 import re

@@ -1,11 +1,11 @@
 """The directive `player`: a view on a recording, in a page.
 
     ```{player} failover-ClusterView
-    :at: 0.5       where in the run it stands at first, from 0 to 1
-    :moves:        or: it plays by itself, until somebody touches it
+    :at: 0.5       the first moment, as a share of the run, from 0 to 1
+    :moves:        or: it plays by itself, until the reader uses it
     ```
 
-In the page stands a still; _static/player.js puts the film in its place when it comes near.
+The page has a still; _static/player.js replaces it by the film when it comes into view.
 """
 
 import re

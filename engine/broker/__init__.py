@@ -1,16 +1,19 @@
-"""A broker: the shell around the core, on one asyncio loop.
+"""A broker: the shell around the sans-IO core, on one asyncio loop.
 
-    server      connections and frames          dispatch    which API is whose
-    handlers/   one family of APIs a file       broker      the state that they share
-    purgatory   where requests wait             process     from start to stop
+    server        connections and frames            dispatch      which handler serves which API
+    handlers/     one family of APIs a file         broker        the state that handlers share
+    purgatory     requests that wait                broker_server from start to stop
+    environment   time, disks, network, ZooKeeper: the operating system's, or the simulator's
 
-    controlling, channels     being the controller: ZooKeeper asked, brokers told
-    fetching, peer            following other brokers
-    groups                    the coordinator's requests, records and deadlines
-    syncing                   ISR changes on their way to ZooKeeper
-    admin, configuring        wishes written to ZooKeeper; what changed there
-    registration, leaving     coming into the cluster, and going in good order
-    control, events           what a lab may do and see
+    controller_service, controller_channels     the controller: requests to ZooKeeper and brokers
+    replica_fetchers, peer                      fetching from other brokers
+    isr_writer                                  ISR changes, written to ZooKeeper
+    coordinator_service, coordinator_topic, txn_marker_sender   groups and transactions
+    admin, config_watcher                       writes to ZooKeeper, and configs that changed there
+    cleaner_task                                compaction in small steps
+    registration, controlled_shutdown           /brokers/ids/N, and what happens before a stop
+    debug_server, events                        requests and events for labs
 
-What arrives is decided upon below (replication, controller, storage) and carried out here.
+The packages below (replication, controller, coordinator, storage) decide. This package carries out
+their decisions.
 """

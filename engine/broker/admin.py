@@ -1,31 +1,45 @@
-"""Changing topics and configurations: a broker writes what is wanted to ZooKeeper.
+"""Changes of topics and configurations: a broker writes them to ZooKeeper.
 
     create    /config/topics/T, then /brokers/topics/T      the controller sees the new topic
-    delete    /admin/delete_topics/T                        and carries it out
+    delete    /admin/delete_topics/T                        the controller deletes it
     grow      /brokers/topics/T                             with more partitions
     configure /config/topics/T, then /config/changes/...    every broker reads the entity again
 
-Nothing here touches a log: what follows from a change is the controller's to decide.
+No log is changed here: the controller decides what follows from a change.
+
+Other programs and other releases write configurations, too. A key that this broker does not
+understand is ignored, stays in ZooKeeper, and is reported once (decoder.py). A configuration that
+cannot be read changes nothing.
 """
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from uuid import uuid4
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from uuid import UUID, uuid4
 
-from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException
 
 from engine.broker.metadata import Metadata
 from engine.config import BrokerConfig, Layer, Source, TopicConfig
 from engine.config.key import printed
-from engine.controller import znodes
-from engine.controller.asks import Create, Get, Set
 from engine.controller.topics import check_new_name
 from engine.errors import ErrorCode, KafkaError
+from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
+from engine.zookeeper.decoder import C, Decoder, Unreadable, decoded
+from engine.zookeeper.requests import (
+    Create,
+    Exists,
+    Get,
+    Multi,
+    Reason,
+    Refused,
+    Set,
+    ZnodeData,
+)
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
-PAUSE = 0.1  # seconds until ZooKeeper is asked again after it did not answer
+PAUSE = 0.1  # seconds until ZooKeeper is asked again after a lost connection
 MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
 
 log = logging.getLogger(__name__)
@@ -33,33 +47,36 @@ log = logging.getLogger(__name__)
 
 class Admin:
     def __init__(
-        self, config: BrokerConfig, zookeeper: ZookeeperClient, metadata: Metadata
+        self,
+        config: BrokerConfig,
+        zookeeper: ZookeeperClient,
+        metadata: Metadata,
+        decoder: Decoder,
+        new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
-        self.static = config
+        self.static = self.broker_config = config
+        self._decoder = decoder
         self._zookeeper = zookeeper
         self._metadata = metadata
+        self._new_uuid = new_uuid
         self.overrides: dict[tuple[str, str], dict[str, str]] = {}  # (kind, entity) -> what was set
         self._configs: dict[str, TopicConfig] = {}
 
     # -- configuration -------------------------------------------------------------------
 
-    @property
-    def broker_config(self) -> BrokerConfig:
-        """What the command line said, and over it what was changed while running."""
-        changed = self.overrides.get(("brokers", DYNAMIC_DEFAULT), {}) | self.overrides.get(
-            ("brokers", str(self.static.broker_id)), {}
-        )
-        return BrokerConfig.parse(changed, base=self.static) if changed else self.static
+    def config(self, kind: str, entity: str, base: C) -> C:
+        """What was set for an entity, over `base`."""
+        overrides = self.overrides.get((kind, entity), {})
+        return self._decoder.config(znodes.config_path(kind, entity), overrides, base)
 
     def topic_config(self, topic: str) -> TopicConfig:
         if topic not in self._configs:
-            overrides = self.overrides.get(("topics", topic), {})
             defaults = self.broker_config.topic_defaults()
-            self._configs[topic] = TopicConfig.parse(overrides, base=defaults)
+            self._configs[topic] = self.config("topics", topic, defaults)
         return self._configs[topic]
 
     def layers(self) -> list[Layer]:
-        """Where this broker's values are from; what was given equal to a default counts as it."""
+        """The sources of this broker's values. A value equal to the default counts as default."""
         keys, texts = BrokerConfig.keys(), self.static.texts()
         static = {
             name: text
@@ -75,109 +92,128 @@ class Admin:
 
     async def reload(self, kind: str, entity: str) -> None:
         """Read an entity's overrides again."""
-        try:
-            data, _ = await self._zookeeper.get(znodes.config_path(kind, entity))
-            self.overrides[kind, entity] = znodes.decode_config(data)
-        except NoNodeError:
+        (node,) = await self._zookeeper.ask([Get(znodes.config_path(kind, entity))])
+        self._store(kind, entity, node)
+        if node is None:
             self.overrides.pop((kind, entity), None)
+        self._forget_configs()
+
+    def _store(self, kind: str, entity: str, node: ZnodeData | None) -> None:
+        path, data = znodes.config_path(kind, entity), node.data if node else b""
+        harm = "the values that were read before are used, or the defaults"
+        found = self._decoder.read(znodes.decode_config, path, data, harm)
+        if found is None:
+            self.overrides.setdefault((kind, entity), {})
+        else:
+            self.overrides[kind, entity] = found
+
+    def _forget_configs(self) -> None:
+        """Compute the configurations again: the command line, and the changes over it."""
         self._configs.clear()
+        everywhere = self.config("brokers", DYNAMIC_DEFAULT, self.static)
+        self.broker_config = self.config("brokers", str(self.static.broker_id), everywhere)
 
     def topics(self) -> list[str]:
         """The topics whose configuration is known here."""
         return [entity for kind, entity in self.overrides if kind == "topics"]
 
     async def reload_topics(self, topics: Sequence[str]) -> None:
-        """The same for many topics, all asked for at once."""
+        """The same for many topics, in one list of requests."""
         asks = [Get(znodes.config_path("topics", topic)) for topic in topics]
-        for topic, node in zip(topics, await self._zookeeper.answer(asks), strict=True):
-            self.overrides["topics", topic] = znodes.decode_config(node.data) if node else {}
-        self._configs.clear()
+        for topic, node in zip(topics, await self._zookeeper.ask(asks), strict=True):
+            self._store("topics", topic, node)
+        self._forget_configs()
 
     async def know(self, topics: Collection[str]) -> None:
-        """Have the configuration of each of these topics, if we must wait for ZooKeeper."""
+        """Read the configurations of these topics that are missing, and wait for ZooKeeper."""
         while unknown := [topic for topic in topics if ("topics", topic) not in self.overrides]:
             try:
                 await self.reload_topics(unknown)
             except KazooException as error:
-                log.info("waiting for ZooKeeper to tell of %d topics: %r", len(unknown), error)
+                log.info("waiting for the configurations of %d topics: %r", len(unknown), error)
                 await asyncio.sleep(PAUSE)
 
     def forget(self, topics: Iterable[str]) -> None:
-        """These are deleted; one of the same name would be another."""
+        """These topics were deleted; a new one of the same name is another topic."""
         for topic in topics:
             self.overrides.pop(("topics", topic), None)
             self._configs.pop(topic, None)
 
     async def change_config(self, kind: str, entity: str, overrides: Mapping[str, str]) -> None:
-        """Replace what is set for an entity, and tell every broker. It was validated before."""
+        """Replace what is set for an entity, and notify every broker. It was validated before."""
         path, data = znodes.config_path(kind, entity), znodes.encode_config(overrides)
         _check_size(data)
-        try:
-            await self._zookeeper.set(path, data)
-        except NoNodeError:
-            await self._zookeeper.create(path, data)
+        for write in (Set(path, data), Create(path, data)):
+            (written,) = await self._zookeeper.ask([write])
+            if not isinstance(written, Refused):
+                break
+        else:
+            raise KafkaError(ErrorCode.request_timed_out, f"{path} was created at the same time")
         change = znodes.encode_config_change(kind, entity)
-        await self._zookeeper.create(znodes.CONFIG_CHANGE, change, sequence=True)
+        await self._zookeeper.ask([Create(znodes.CONFIG_CHANGE, change, sequence=True)])
         await self.reload(kind, entity)
 
     # -- topics --------------------------------------------------------------------------
 
     def check_new(self, name: str, overrides: Mapping[str, str | None]) -> TopicConfig:
-        """Refuse a topic that cannot be: its name, or its configuration."""
+        """Refuse a bad name or a bad configuration."""
         check_new_name(name, self._metadata.topics)
         return TopicConfig.parse(overrides, base=self.broker_config.topic_defaults())
 
     async def create_topic(
         self, name: str, assignment: Mapping[int, list[int]], overrides: Mapping[str, str]
     ) -> None:
-        """Both nodes or neither; the topic exists from then on, its leaders come in a moment."""
-        partitions = {n: znodes.Replicas(tuple(ids)) for n, ids in assignment.items()}
-        topic = znodes.Topic(uuid4(), partitions).encode()
+        """Both nodes or neither. Then the topic exists; its leaders are elected afterwards."""
+        partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in assignment.items()}
+        topic = znodes.Topic(self._new_uuid(), partitions).encode()
         config_path = znodes.config_path("topics", name)
         config = znodes.encode_config(overrides)
         _check_size(config, topic)
-        left_over = await self._zookeeper.exists(config_path)
+        (left_over,) = await self._zookeeper.ask([Exists(config_path)])
         write = Set(config_path, config) if left_over else Create(config_path, config)
-        try:
-            await self._zookeeper.multi(write, Create(znodes.topic_path(name), topic))
-        except NodeExistsError as error:
-            raise KafkaError(
-                ErrorCode.topic_already_exists, f"Topic '{name}' already exists."
-            ) from error
+        create = Multi((write, Create(znodes.topic_path(name), topic)))
+        (created,) = await self._zookeeper.ask([create])
+        if created == Refused(Reason.NO_NODE, config_path):
+            raise KafkaError(ErrorCode.request_timed_out, f"{config_path} has just been deleted")
+        if isinstance(created, Refused):
+            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
         await self.reload("topics", name)
 
     async def add_partitions(self, name: str, added: Mapping[int, list[int]]) -> None:
-        """Refused if somebody else has added some of them, or deleted the topic, meanwhile."""
-        new = {number: znodes.Replicas(tuple(ids)) for number, ids in added.items()}
-        try:
-            data, stat = await self._zookeeper.get(znodes.topic_path(name))
-            topic = znodes.Topic.decode(data)
-            if new.keys() & topic.partitions.keys():
-                raise BadVersionError
-            if any(each.adding or each.removing for each in topic.partitions.values()):
-                raise KafkaError(
-                    ErrorCode.reassignment_in_progress,
-                    f"A partition reassignment is in progress for the topic '{name}'.",
-                )
-            grown = topic._replace(partitions={**topic.partitions, **new}).encode()
-            _check_size(grown)
-            await self._zookeeper.set(znodes.topic_path(name), grown, stat.version)
-        except (BadVersionError, NoNodeError) as error:
+        """Refused if the topic was deleted, or some of these partitions were added, meanwhile."""
+        new = {number: znodes.ReplicaAssignment(tuple(ids)) for number, ids in added.items()}
+        path = znodes.topic_path(name)
+        changed = KafkaError(
+            ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"
+        )
+        (node,) = await self._zookeeper.ask([Get(path)])
+        if node is None:
+            raise changed
+        topic = decoded(znodes.Topic.decode, node.data)
+        if isinstance(topic, Unreadable):
+            raise KafkaError(ErrorCode.invalid_partitions, f"{path}: {topic.why}")
+        if new.keys() & topic.partitions.keys():
+            raise changed
+        if any(each.adding or each.removing for each in topic.partitions.values()):
             raise KafkaError(
-                ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"
-            ) from error
+                ErrorCode.reassignment_in_progress,
+                f"A partition reassignment is in progress for the topic '{name}'.",
+            )
+        grown = topic._replace(partitions={**topic.partitions, **new}).encode()
+        _check_size(grown)
+        (written,) = await self._zookeeper.ask([Set(path, grown, node.stat.version)])
+        if isinstance(written, Refused):
+            raise changed
 
     async def delete_topic(self, name: str) -> None:
-        try:
-            await self._zookeeper.create(znodes.deleted_topic_path(name))
-        except NodeExistsError:
-            return  # asked for already
+        """ZooKeeper refuses it if the deletion was requested before."""
+        await self._zookeeper.ask([Create(znodes.deleted_topic_path(name), b"")])
 
 
 def _check_size(*nodes: bytes) -> None:
-    """ZooKeeper hangs up on who sends it more, and every answer still to come is lost with that."""
+    """ZooKeeper closes the connection if a request is larger, and all pending answers are lost."""
     size = sum(map(len, nodes))
     if size > MAX_NODE:
         raise KafkaError(
-            ErrorCode.policy_violation, f"{size} bytes are more than ZooKeeper keeps in a node"
+            ErrorCode.policy_violation, f"{size} bytes are more than a ZooKeeper node can hold"
         )

@@ -1,19 +1,19 @@
-"""What a new topic is to look like: what was asked for, completed by the broker's defaults.
+"""The plan of a new topic: the request, completed by the broker's defaults.
 
     partitions, replication      counts, or -1 for num.partitions and default.replication.factor
     replicas by hand             instead of both
-    nothing but a name           a client produced to it, or asked for it: see `unasked`
+    nothing but a name           a client produced to it, or asked for it: see `automatic`
 
 A `Plan` has passed every check that Kafka makes; `Admin.create_topic` carries it out.
-Left out: racks. Kafka spreads a partition's replicas over as many as it can where every broker has
-one (KIP-36); here brokers that have one are placed as if they had none.
+Left out: racks. If every broker has one, Kafka spreads the replicas of a partition over as many
+racks as it can (KIP-36); here racks are ignored.
 """
 
 from collections.abc import Mapping
 from random import randrange
 from typing import NamedTuple
 
-from engine.broker import reigns
+from engine.broker import coordinator_topic
 from engine.broker.broker import Broker
 from engine.config import TopicConfig
 from engine.controller.topics import check_assignment, spread
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
     name: str
     assignment: Mapping[int, list[int]]  # each partition's replicas, the preferred leader first
     overrides: Mapping[str, str]
-    config: TopicConfig  # all that holds for it, overridden or not
+    config: TopicConfig  # the overrides over the defaults
 
     @property
     def replication(self) -> int:
@@ -64,11 +64,21 @@ def plan(
     return Plan(name, assignment, overrides, config)
 
 
-def unasked(broker: Broker, name: str) -> Plan:
-    """The topic that is created when somebody wants to use it and it is not there."""
+async def create_automatically(broker: Broker, name: str) -> None:
+    """If two requests create the topic at once, both succeed."""
+    try:
+        made = automatic(broker, name)
+        await broker.admin.create_topic(made.name, made.assignment, made.overrides)
+    except KafkaError as error:
+        if error.code != ErrorCode.topic_already_exists:
+            raise
+
+
+def automatic(broker: Broker, name: str) -> Plan:
+    """A topic that is created when a client uses it."""
     config = broker.config
     match name:
-        case reigns.OFFSETS:
+        case coordinator_topic.OFFSETS:
             return plan(
                 broker,
                 name,
@@ -80,7 +90,7 @@ def unasked(broker: Broker, name: str) -> Plan:
                 partitions=config.offsets_topic_num_partitions,
                 replication=config.offsets_topic_replication_factor,
             )
-        case reigns.TRANSACTIONS:
+        case coordinator_topic.TRANSACTIONS:
             return plan(
                 broker,
                 name,

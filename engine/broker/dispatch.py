@@ -1,8 +1,8 @@
 """From a frame to a handler and back: which API is served by which function.
 
-What is not in the table is not advertised, and a client that asks for it all the same is
-disconnected, as by Kafka. A client that is too new asks for an ApiVersions that we don't know; it
-is told so in the oldest form, and asks again.
+An API that is not in the table is not advertised. A client that uses it all the same is
+disconnected, as by Kafka. A newer client may send an ApiVersions request in an unknown version: it
+gets an error in version 0, and sends an older one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,6 +12,7 @@ from typing import Any
 from engine.broker.broker import Broker, Call
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
+    alter_isr,
     configs,
     elections,
     fetch,
@@ -29,7 +30,7 @@ from engine.broker.handlers import (
 )
 from engine.broker.server import Connection, Pieces
 from engine.wire.apis import APIS, Api
-from engine.wire.codec import decode_request, encode_pieces
+from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import UnservedVersion
 from engine.wire.frame import Frame
 
@@ -69,6 +70,7 @@ HANDLERS: dict[Api, Handler] = {
     Api.DESCRIBE_LOG_DIRS: log_dirs.handle,
     Api.CREATE_PARTITIONS: topics.create_partitions,
     Api.DELETE_GROUPS: groups.handle,
+    Api.ALTER_ISR: alter_isr.handle,
     Api.ELECT_LEADERS: elections.elect,
     Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
     Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
@@ -89,13 +91,13 @@ class Dispatcher:
         except UnservedVersion as error:
             if error.header.api_key != Api.API_VERSIONS:
                 raise
-            return encode_pieces(error.header._replace(api_version=0), versions.unsupported())
+            return encode_response(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
         connection.peer_id = broker_of(request, header.client_id)
         broker, began = self._broker, time_ns()
         call = Call(header, connection.peer)
         response = await HANDLERS[APIS[header.api_key]](broker, call, request)
-        answer = None if response is None else encode_pieces(header, response)
+        answer = None if response is None else encode_response(header, response)
         if broker.events.tracing:
             who, span = connection.peer, Span(began, time_ns())
             broker.events.traced(header, who, request, response, span, frame, answer)

@@ -1,12 +1,11 @@
-"""What happened in this broker, numbered, the oldest forgotten first.
+"""The events of this broker: numbered, in a ring buffer that drops the oldest.
 
     number    1   2   3   4   5   6   7
-              forgotten   |  in the ring  |      after(3) -> 4, 5, 6, 7      after(0) -> the same,
+              dropped     |  in the ring  |      after(3) -> 4, 5, 6, 7      after(0) -> the same,
                                                                              and 3 are lost
 
-Everything that decides emits events. Requests are traced too, but only while a lab wants to see
-them: each is then an event of its own, with the partitions that it was about; of a request for a
-thousand partitions only the first are told. On demand the bytes come with it, too (frames.py).
+Every part that decides something emits events. Requests become events only while a lab traces them:
+each with the first of the partitions that it names, and on demand with its bytes (frames.py).
 """
 
 import re
@@ -15,20 +14,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from engine.broker.frames import IN_A_BROKER, Frames, told
+from engine.broker.frames import IN_A_BROKER, Frames, texts
 from engine.model import Event
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
 from engine.wire.frame import Frame
 
 KEPT = 10_000
-TOLD = 20  # partitions of one request
+SHOWN = 20  # partitions of one request
 MILLISECOND = 1_000_000  # nanoseconds
-SENDER = re.compile(r"broker-(\d+)-txn-marker-sender")  # the client.id of who sends markers
+SENDER = re.compile(r"broker-(\d+)-txn-marker-sender")  # the client.id of a sender of markers
 
 
 class Span(NamedTuple):
-    """From when a request was here until its answer was, in nanoseconds since 1970."""
+    """When a request arrived and when its response was ready: nanoseconds since 1970."""
 
     came: int
     left: int
@@ -37,7 +36,7 @@ class Span(NamedTuple):
 class Since(NamedTuple):
     events: list[Event]
     last: int  # the number of the last of them
-    lost: int  # how many that were asked for had been forgotten
+    lost: int  # how many of the requested events were dropped
 
 
 class Ring(deque[Event]):
@@ -45,7 +44,7 @@ class Ring(deque[Event]):
         super().__init__(maxlen=kept)
         self.total = 0  # the number of the newest event
         self.tracing = False
-        self.framing = False  # with the bytes of what is traced
+        self.framing = False  # traces have the bytes of requests
         self._frames = Frames(IN_A_BROKER)
 
     def append(self, event: Event) -> None:
@@ -53,10 +52,10 @@ class Ring(deque[Event]):
         super().append(event)
 
     def after(self, number: int, most: int) -> Since:
-        """The events that follow one, no more than so many; 0 comes before the first."""
-        forgotten = self.total - len(self)
-        first = max(number, forgotten)
-        events = list(islice(self, first - forgotten, first - forgotten + most))
+        """At most `most` events after the one with this number; 0 stands for all."""
+        dropped = self.total - len(self)
+        first = max(number, dropped)
+        events = list(islice(self, first - dropped, first - dropped + most))
         return Since(events, first + len(events), first - number)
 
     def request(
@@ -69,14 +68,14 @@ class Ring(deque[Event]):
         began: int,
         now: int,
     ) -> None:
-        """A request has its answer; only to be called while `tracing`."""
+        """Add an event for a request and its response; only while `tracing`."""
         facts: dict[str, Any] = {
             "api": APIS[header.api_key].name,
             "version": header.api_version,
             "client": header.client_id,
             "peer": peer,
             "size": size,
-            "took": now - began,  # ms, with all that it waited for
+            "took": now - began,  # ms, waiting included
         }
         for name in ("controller_id", "controller_epoch", "broker_epoch", "replica_id"):
             value = getattr(request, name, None)
@@ -87,7 +86,7 @@ class Ring(deque[Event]):
             facts["asker"] = asker
         if response is not None and header.api_key in _ABOUT:
             rows = _ABOUT[APIS[header.api_key]](request, response)
-            facts["partitions"] = list(islice(rows, TOLD))
+            facts["partitions"] = list(islice(rows, SHOWN))
             facts["more"] = sum(1 for _ in rows)
         self.append(Event("request", now, facts))
 
@@ -101,20 +100,20 @@ class Ring(deque[Event]):
         frame: Frame,
         answer: Sequence[Any] | None,
     ) -> None:
-        """The same, exactly: which of two brokers was first shows only in microseconds."""
+        """The same with times in microseconds, to compare two brokers, and with the bytes."""
         times = span.came // MILLISECOND, span.left // MILLISECOND
         self.request(header, peer, len(frame), request, response, *times)
         facts = self[-1].data
         facts["came_us"], facts["left_us"] = span.came // 1000, span.left // 1000
         if self.framing:
-            facts |= told(frame, answer)
+            facts |= texts(frame, answer)
             self._frames.keep(facts)
 
 
 def broker_of(request: Any, client_id: str | None = None) -> int | None:
-    """Which broker must be asking, if it is one: only brokers know how to say these things.
+    """The id of the broker that sent a request, or None for a client.
 
-    With markers it does not say which it is; then its client.id does.
+    Only brokers send these fields. WriteTxnMarkers has no such field; its client.id tells.
     """
     if hasattr(request, "markers"):
         sender = SENDER.fullmatch(client_id or "")
@@ -127,9 +126,8 @@ def broker_of(request: Any, client_id: str | None = None) -> int | None:
 
 
 def _fetched(request: Any, response: Any) -> Iterator[dict[str, Any]]:
-    """From where a reader wants to go on, and what it got; a session leaves out what is as it was.
-
-    So a partition may be asked for and have nothing, or give something and not be asked for anew.
+    """The partitions of a Fetch. In a fetch session a partition may be in the request only, or in
+    the response only.
     """
     given = {
         (topic.topic, each.partition_index): each
@@ -170,8 +168,8 @@ def _produced(request: Any, response: Any) -> Iterator[dict[str, Any]]:
             }
 
 
-def _told(request: Any, response: Any) -> Iterator[dict[str, Any]]:
-    """What a controller told about each partition."""
+def _controlled(request: Any, response: Any) -> Iterator[dict[str, Any]]:
+    """The partitions of a request from the controller."""
     for topic in request.topic_states:
         for each in topic.partition_states:
             row = {"topic": topic.topic_name, "partition": each.partition_index}
@@ -182,7 +180,7 @@ def _told(request: Any, response: Any) -> Iterator[dict[str, Any]]:
 
 
 def _length(records: Any) -> int:
-    """Of bytes, or of a slice of a file."""
+    """The length of bytes, or of a slice of a file."""
     if records is None:
         return 0
     return int(records.size) if hasattr(records, "size") else len(records)
@@ -191,7 +189,7 @@ def _length(records: Any) -> int:
 _ABOUT = {
     Api.FETCH: _fetched,
     Api.PRODUCE: _produced,
-    Api.LEADER_AND_ISR: _told,
-    Api.UPDATE_METADATA: _told,
-    Api.STOP_REPLICA: _told,
+    Api.LEADER_AND_ISR: _controlled,
+    Api.UPDATE_METADATA: _controlled,
+    Api.STOP_REPLICA: _controlled,
 }

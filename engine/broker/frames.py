@@ -1,14 +1,14 @@
-"""The bytes of traced requests: as text in an event, and never more of them than there is room for.
+"""The bytes of traced requests: as text in an event, within a limit.
 
     asked     | size | header | body ...                    the first 4 KB of the request
-    answered  | size | header | body ... length of records | the first 4 KB of the answer, as far
-                                                             as it does not come from a log file
+    answered  | size | header | body ... length of records | the first 4 KB of the response, up to
+                                                             the first records from a log file
 
-Records that are sent straight from a log file are not read for it: their length is the last of
-what is told. Whoever decodes finds in a frame's size how much was left out.
+Records that are sent from a log file by sendfile are not read for a trace: the bytes end with their
+length. The frame's size shows how much is left out.
 
-Invariant: all texts that are held take no more than `most` characters. The oldest give way: the
-event stays, without its bytes.
+Invariant: all kept texts together have at most `most` characters. The oldest are removed first;
+their events stay, without the bytes.
 """
 
 from base64 import b64decode, b64encode
@@ -27,7 +27,7 @@ Facts = dict[str, Any]
 
 
 class Frames:
-    """Those whose events are held here, the oldest first."""
+    """The events that have bytes, the oldest first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,7 +35,7 @@ class Frames:
         self._facts: deque[Facts] = deque()
 
     def keep(self, facts: Facts) -> None:
-        """An event that has bytes; older ones may lose theirs."""
+        """Keep an event with bytes; older events may lose theirs."""
         self._held += _size(facts)
         self._facts.append(facts)
         while self._held > self._most:
@@ -45,8 +45,8 @@ class Frames:
                 oldest.pop(name, None)
 
 
-def told(request: Frame, answer: Sequence[Any] | None) -> Facts:
-    """The bytes, as an event has them, of a request without its size and of an answer in pieces."""
+def texts(request: Frame, answer: Sequence[Any] | None) -> Facts:
+    """The texts for an event: of a request without its size, and of a response in pieces."""
     size = SIZE.pack(len(request))
     facts = {NAMES[0]: _text(size + request[: CAP - SIZE.size])}
     if answer is not None:
@@ -56,7 +56,7 @@ def told(request: Frame, answer: Sequence[Any] | None) -> Facts:
 
 
 def frame(facts: Facts, name: str) -> bytes | None:
-    """One of the two, back from its text; None if it is not told."""
+    """The bytes of one of the two; None if the event has none."""
     text = facts.get(name)
     return None if text is None else b64decode(text)
 

@@ -1,9 +1,9 @@
-"""What a broker knows of the cluster: who is alive, who is controller, who leads what.
+"""The metadata of the cluster in each broker: live brokers, the controller, the leaders.
 
     controller ── UpdateMetadata ──> every broker ── Metadata ──> clients
 
-Clients ask any broker and trust the answer until an error tells them to ask again. So this may
-be a moment behind ZooKeeper, but never of a mind of its own: only the controller's word changes it.
+Clients ask any broker, and use the answer until an error shows that it is old. So the metadata may
+be a moment behind ZooKeeper. Only the controller changes it.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+from engine.controller.requests import endpoint_of
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import (
     UpdateMetadataRequest,
@@ -20,10 +21,10 @@ from engine.wire.messages.update_metadata import (
 )
 
 NO_BROKER = -1
-DELETED = -2  # a leader that is none: the partition is on its way out
+DELETED = -2  # as a leader: the partition is being deleted
 
 
-class Node(NamedTuple):
+class AliveBroker(NamedTuple):
     """A live broker, as clients reach it."""
 
     id: int
@@ -33,7 +34,7 @@ class Node(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    leader: int  # -1: nobody, for now
+    leader: int  # -1: none now
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -51,11 +52,11 @@ class TopicInfo:
 class Metadata:
     cluster_id: str = ""
     controller: int = NO_BROKER
-    brokers: dict[int, Node] = field(default_factory=dict)
+    brokers: dict[int, AliveBroker] = field(default_factory=dict)
     topics: dict[str, TopicInfo] = field(default_factory=dict)
     _change: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def node(self, broker: int) -> Node | None:
+    def node(self, broker: int) -> AliveBroker | None:
         """Where a broker listens, if it is alive."""
         return self.brokers.get(broker)
 
@@ -64,24 +65,23 @@ class Metadata:
         return topic.partitions.get(partition.partition) if topic else None
 
     def update(self, request: UpdateMetadataRequest) -> None:
-        """What the controller says: all brokers that are alive, and the partitions that changed."""
+        """From the controller: all live brokers, and the partitions that have changed."""
         self.controller = request.controller_id
         self.brokers = {
-            broker.id: Node(
-                broker.id, broker.endpoints[0].host, broker.endpoints[0].port, broker.rack
-            )
+            broker.id: AliveBroker(broker.id, endpoint.host, endpoint.port, broker.rack)
             for broker in request.live_brokers
+            if broker.endpoints and (endpoint := endpoint_of(broker.endpoints))
         }
-        for told in request.topic_states:
-            self._update_topic(told)
+        for topic in request.topic_states:
+            self._update_topic(topic)
         self.changed()
 
-    def _update_topic(self, told: UpdateMetadataTopicState) -> None:
-        """A topic created anew under an old name is another: it gets a `TopicInfo` of its own."""
-        name, known = told.topic_name, self.topics.get(told.topic_name)
-        if known is None or known.id != told.topic_id:
-            known = TopicInfo(name, told.topic_id)
-        for each in told.partition_states:
+    def _update_topic(self, update: UpdateMetadataTopicState) -> None:
+        """A new topic under the name of a deleted one gets a new `TopicInfo`."""
+        name, known = update.topic_name, self.topics.get(update.topic_name)
+        if known is None or known.id != update.topic_id:
+            known = TopicInfo(name, update.topic_id)
+        for each in update.partition_states:
             if each.leader == DELETED:
                 known.partitions.pop(each.partition_index, None)
             else:
@@ -94,12 +94,12 @@ class Metadata:
             self.topics.pop(name, None)
 
     def changed(self) -> None:
-        """Whoever waits for something to become true looks again."""
+        """Wake the tasks in `until`."""
         self._change.set()
         self._change = asyncio.Event()
 
     async def until(self, holds: Callable[[], bool], deadline: float) -> bool:
-        """Wait until the controller has made something true; False if it is not by then."""
+        """Wait for a condition on the metadata; False if it is not met by the deadline."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 while not holds():

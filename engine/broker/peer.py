@@ -2,24 +2,24 @@
 
     ask(a) ──> | a | ─────────> broker 3
     ask(b)     | A | <─────────
-       waits   | b | ─────────>               only when A is here
+       waits   | b | ─────────>               after A has arrived
 
-A follower fetches over such a connection, and the controller gives its orders over another. One
-request is on the way at a time, so what was asked first is done first: an order about a partition
-never overtakes the one before it.
+A follower fetches over one connection; the controller sends its requests over another. One request
+is in flight at a time, so requests about a partition are done in the order in which they were sent.
 
-Every request goes out in the newest version that we know, and nobody is asked for versions
-first: all brokers of a cluster are of one release.
+Every request has the newest version, without an ApiVersions request before it: all brokers of a
+cluster have the same release.
 
-Whatever keeps an answer from coming is an `OSError`, as ConnectionError and TimeoutError are:
-nobody listens, the connection breaks, time is up, what comes is no answer. Then, and when an
-`ask` is cancelled, the connection is closed, and the next `ask` makes a new one.
+Every failure is an `OSError` (ConnectionError and TimeoutError are): no connection, a broken one, a
+time-out, bytes that are not a response. After a failure, or when `ask` is cancelled, the connection
+is closed, and the next `ask` opens a new one.
 
-Invariant: a late answer is never taken for that of another request; it has no connection left to
-come by. What was asked without an answer may have been done or not.
+Invariant: a late answer is never taken for the answer to another request: its connection is closed.
+A request without an answer may have been done or not.
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from itertools import count
 from typing import Any, cast
 
@@ -33,7 +33,7 @@ RECEIVE = 128 * 1024  # bytes read from the socket at once
 
 
 class Peer:
-    """Its owner cancels what still waits here before it closes it."""
+    """The owner cancels the calls that wait before it closes the connection."""
 
     def __init__(
         self, host: str, port: int, peer_id: int, links: Links, client_id: str, timeout_s: float
@@ -52,21 +52,21 @@ class Peer:
         return f"broker {self.peer_id} at {host}:{port}"
 
     async def ask(self, api: Api, message: Any) -> Any:
-        """The answer to a request, in its newest shape; an `OSError` if there is none.
+        """Returns the response in its newest shape. Raises an `OSError` if there is none.
 
-        The time-out runs from when it is this request's turn, also while the link is cut.
+        The time-out starts when the requests before it are done, even if the link is cut.
         """
         async with self._turn:
             try:
                 return await self._ask(api, message)
-            except BaseException:  # the answer may come yet, and must not be the next one's
+            except BaseException:  # or the next request would get the late answer
                 self.close()
                 raise
 
     def close(self) -> None:
-        """Hang up. What is on the way fails."""
+        """Close the connection. A request in flight fails."""
         if self._answers is not None:
-            self._answers.hang_up("this side closed the connection")
+            self._answers.disconnect("this side closed the connection")
             self._answers = None
 
     async def _ask(self, api: Api, message: Any) -> Any:
@@ -86,16 +86,33 @@ class Peer:
         if self._answers is None or self._answers.lost:
             await self._links.passes(str(self.peer_id))
             loop = asyncio.get_running_loop()
-            _, self._answers = await loop.create_connection(_Answers, *self._address)
+            try:
+                _, self._answers = await loop.create_connection(_Answers, *self._address)
+            except (OverflowError, UnicodeError) as error:  # the registered address is not valid
+                raise ConnectionError(f"{self} has no address: {error}") from error
         return self._answers
+
+
+Connect = Callable[[str, int, int, str, float], Peer]  # host, port, id, client.id, time-out
+
+
+async def ask_until(end: Coroutine[Any, Any, object], peer: Peer, api: Api, message: Any) -> Any:
+    """The response; None if `end` is done first: then the request is called off."""
+    asking, ending = asyncio.create_task(peer.ask(api, message)), asyncio.create_task(end)
+    try:
+        await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
+        return asking.result() if asking.done() else None
+    finally:
+        asking.cancel()
+        ending.cancel()
 
 
 class _Answers(asyncio.BufferedProtocol):
     """One connection: a request out, its answer in.
 
-    The kernel fills one buffer over and over, and an answer of many chunks grows by each of them.
-    To receive straight into the answer's own memory is not faster, as that has to be cleared
-    first; asyncio's streams take three times as long for ten megabytes.
+    Every chunk is received into the same buffer and appended to the answer. Receiving into the
+    answer's own memory is not faster, because it has to be cleared first. asyncio's streams take
+    three times as long for ten megabytes.
     """
 
     def __init__(self) -> None:
@@ -106,7 +123,7 @@ class _Answers(asyncio.BufferedProtocol):
         self._waiting: asyncio.Future[Frame] | None = None
 
     async def next(self, request: bytes) -> Frame:
-        """The answer to a request that is sent now."""
+        """Send a request and return its answer."""
         assert self._waiting is None, "one request at a time"
         assert self._transport is not None
         self._waiting = asyncio.get_running_loop().create_future()
@@ -118,7 +135,7 @@ class _Answers(asyncio.BufferedProtocol):
         finally:
             self._waiting = None
 
-    def hang_up(self, why: str | Exception) -> None:
+    def disconnect(self, why: str | Exception) -> None:
         self.lost = True
         if self._waiting is not None and not self._waiting.done():
             error = why if isinstance(why, Exception) else ConnectionError(why)
@@ -141,7 +158,7 @@ class _Answers(asyncio.BufferedProtocol):
                     raise Malformed("an answer to no request")
                 self._waiting.set_result(frame)
         except Malformed as error:
-            self.hang_up(error)
+            self.disconnect(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.hang_up(exc or "the other side closed the connection")
+        self.disconnect(exc or "the other side closed the connection")

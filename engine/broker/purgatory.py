@@ -1,50 +1,63 @@
-"""Where requests wait for something to happen to a partition.
+"""The purgatory: requests that wait for a change of a partition.
 
-A Fetch waits until enough bytes are there, a Produce with acks=all until the in-sync replicas
-have its records. Neither is polled: whoever changes a partition wakes those who watch it, and
-each looks again for itself. Time-outs are the event loop's.
+A Produce with acks=all waits until the in-sync replicas have its records, a DeleteRecords until the
+followers have deleted the records. Nothing polls: a change of a partition wakes the requests that
+watch it, and each of them checks its own condition again. The event loop runs the time-outs.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from engine.model import TopicPartition
 
 
 class Purgatory:
     def __init__(self) -> None:
-        self._watchers: defaultdict[TopicPartition, set[asyncio.Future[bool]]] = defaultdict(set)
+        self._watchers: defaultdict[TopicPartition, dict[asyncio.Future[bool], None]] = defaultdict(
+            dict
+        )
 
     def wake(self, partition: TopicPartition) -> None:
-        """Something changed: the log has grown, the high watermark moved, the leader is another."""
+        """The partition has changed: its log, its high watermark, its leader."""
         for watcher in self._watchers.pop(partition, ()):
-            _settle(watcher, True)
+            settle(watcher, True)
 
     async def wait(self, partitions: Collection[TopicPartition], until: float) -> bool:
         """Wait for a change to any of them; False once the loop's time is `until`."""
-        loop, partitions = asyncio.get_running_loop(), tuple(partitions)  # who asks may change them
-        if loop.time() >= until:
+        partitions = tuple(partitions)  # a copy
+        if asyncio.get_running_loop().time() >= until:
             return False
-        watcher: asyncio.Future[bool] = loop.create_future()
-        timer = loop.call_at(until, _settle, watcher, False)
-        for partition in partitions:
-            self._watchers[partition].add(watcher)
-        try:
-            return await watcher
-        finally:
-            timer.cancel()
+        with waiting(until) as watcher:
             for partition in partitions:
-                self._forget(partition, watcher)
+                self._watchers[partition][watcher] = None
+            try:
+                return await watcher
+            finally:
+                for partition in partitions:
+                    self._forget(partition, watcher)
 
     def _forget(self, partition: TopicPartition, watcher: "asyncio.Future[bool]") -> None:
         watchers = self._watchers.get(partition)
         if watchers is not None:
-            watchers.discard(watcher)
+            watchers.pop(watcher, None)
             if not watchers:
                 del self._watchers[partition]
 
 
-def _settle(watcher: "asyncio.Future[bool]", changed: bool) -> None:
+@contextmanager
+def waiting(until: float) -> "Iterator[asyncio.Future[bool]]":
+    """A future that is False once the loop's time is `until`; `settle` makes it True before."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[bool] = loop.create_future()
+    timer = loop.call_at(until, settle, future, False)
+    try:
+        yield future
+    finally:
+        timer.cancel()
+
+
+def settle(watcher: "asyncio.Future[bool]", changed: bool) -> None:
     if not watcher.done():
         watcher.set_result(changed)

@@ -1,66 +1,67 @@
-"""A broker's place in the cluster: /brokers/ids/N, for as long as its session lasts.
+"""The registration of a broker: /brokers/ids/N, an ephemeral node.
 
     DIR/zookeeper.session     the id of the session that registered last
 
-An ephemeral node outlives a crash by the session's time-out. Found at the next start, it is either
-our own from before the crash, which is replaced, or that of another broker with our id, which
-is alive: then we refuse to start. The session's id in our directory tells which.
+After a crash an ephemeral node stays until the session times out. At the next start the node is
+either our own from before the crash, which is deleted, or that of a live broker with the same id:
+then this broker does not start. The session id in the file shows which.
 
-The transaction that creates the node numbers this life of the broker: its epoch. What the
-controller meant for an earlier life is told apart by it.
+The transaction id of the node's creation is the broker epoch: it distinguishes requests to this
+session of the broker from requests to an earlier one.
 """
 
-import logging
-from pathlib import Path
-
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from typing import Protocol
 
 from engine.config import BrokerConfig
-from engine.controller import znodes
 from engine.errors import ErrorCode, KafkaError
+from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
+from engine.zookeeper.requests import Create, Delete, Exists, Refused
 
 SESSION_FILE = "zookeeper.session"
 
-log = logging.getLogger(__name__)
+
+class TextFile(Protocol):
+    """The methods of a `Path` that are used here."""
+
+    def exists(self) -> bool: ...
+    def read_text(self) -> str: ...
+    def write_text(self, data: str) -> object: ...
 
 
 class Registration:
-    def __init__(self, config: BrokerConfig, zookeeper: ZookeeperClient) -> None:
+    def __init__(self, config: BrokerConfig, zookeeper: ZookeeperClient, file: TextFile) -> None:
         self._config = config
         self._zookeeper = zookeeper
-        self._file = Path(config.log_dirs[0]) / SESSION_FILE
-        self.valid = False  # registered in the session that lasts
+        self._file = file
+        self.valid = False  # registered in the current session
 
     async def register(self, port: int, now: int) -> int:
         """Returns the broker's epoch."""
         advertised = self._config.advertised or self._config.listener._replace(port=port)
-        endpoint = znodes.Endpoint("PLAINTEXT", advertised.host, advertised.port)
-        node = znodes.Broker((endpoint,), now, self._config.broker_rack)
+        endpoint = znodes.BrokerEndPoint("PLAINTEXT", advertised.host, advertised.port)
+        node = znodes.BrokerInfo((endpoint,), now, self._config.broker_rack)
         path = znodes.broker_path(self._config.broker_id)
         await self._clear_own(path)
         await self._clear_own(znodes.CONTROLLER)
-        # Written first: should the connection break, nobody tells us whether the node was made.
+        # Written first: if the connection breaks, it is not known whether the node was created.
         self._file.write_text(f"{self._zookeeper.session_id}\n")
-        try:
-            _, stat = await self._zookeeper.create(path, node.encode(), ephemeral=True)
-        except NodeExistsError as error:
+        create = Create(path, node.encode(), ephemeral=True)
+        (created,) = await self._zookeeper.ask([create])
+        if isinstance(created, Refused):
             raise KafkaError(
                 ErrorCode.duplicate_broker_registration,
                 f"Broker id {self._config.broker_id} is already registered at {path} by a broker "
                 "that is alive. Stop it, or choose another --id.",
-            ) from error
+            )
         self.valid = True
-        epoch: int = stat.czxid
+        epoch: int = created.czxid
         return epoch
 
     async def _clear_own(self, path: str) -> None:
-        """Take away what our own session before the crash left; it would vanish anyway."""
-        stat = await self._zookeeper.exists(path)
+        """Delete a node of our own session from before a crash."""
+        (stat,) = await self._zookeeper.ask([Exists(path)])
         if stat is None or not self._file.exists():
             return
-        if str(stat.ephemeralOwner) == self._file.read_text().strip():
-            try:
-                await self._zookeeper.delete(path)
-            except NoNodeError:
-                log.info("%s went with its session", path)
+        if str(stat.owner) == self._file.read_text().strip():
+            await self._zookeeper.ask([Delete(path)])  # refused if its session has just ended

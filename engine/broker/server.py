@@ -1,20 +1,19 @@
-"""The network edge: one loop, many connections, each served one request at a time.
+"""The server: one event loop, many connections, one request at a time for each.
 
     bytes -> FrameReader -> queue -> handler -> pieces -> socket
                               |                   |
-             stop reading while one waits     file slices go by sendfile
+             stop reading while one waits     file slices are sent by sendfile
 
-A connection's requests are answered in the order they came, as Kafka does it: the next request
-is taken up when the answer to the one before is on its way. A client that does not read its
-answers so stops its own requests, and nobody else's; and who sends many at once is served for a
-millisecond at a turn. What is not a request is in that order too: all that came before it is
-done, then the connection is closed.
+A connection's requests are answered in order, as in Kafka: the broker takes the next request after
+it has sent the response to the previous one. So a client that does not read its responses blocks
+only itself. A client that sends many requests at once is served for a millisecond, then the others
+are served. Bytes that are not a request close the connection, after the requests before them.
 
-Invariant: memory per connection is bounded by one request being served, those that arrived
-whole in one chunk behind it, one that is being received, and one answer being sent.
+Invariant: memory per connection is bounded: one request being served, the whole requests that came
+in the same chunk, one request being received, and one response being sent.
 
-An answer to another broker passes the link to it first (links.py); one to a client may be dropped
-by a lab that wants to see what the client makes of it.
+A response to another broker waits while a lab has cut or slowed the link (links.py). A lab may also
+drop responses to clients.
 """
 
 import asyncio
@@ -33,8 +32,8 @@ from engine.wire.frame import Frame, FrameReader
 
 RECEIVE = 256 * 1024  # bytes read from a socket at once
 COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
-TURN = 0.001  # seconds that a connection with many requests is served before the others' turn
-BUFFERED = 64 * 1024  # bytes that may wait for a slow reader before we wait too
+TURN = 0.001  # seconds for which one connection is served before the others
+BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
 
 Pieces = Sequence[Any]  # bytes, and slices of files between them
 Handle = Callable[["Connection", Frame], Awaitable[Pieces | None]]
@@ -50,12 +49,12 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = "?"
         self.last_used = 0.0  # the loop's time of the last bytes in
         self.client_id: str | None = None
-        self.peer_id: int | None = None  # which broker this is, once a request has told
+        self.peer_id: int | None = None  # the id of a broker, once a request shows it
         self._transport: asyncio.Transport | None = None
         self._frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
-        self._turn_ends = 0.0  # when the others are to be served before the next of our requests
+        self._turn_ends = 0.0  # then other connections are served
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -99,7 +98,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.server.connections.discard(self)
         if self._frames.partial:
-            log.info("%s went away in the middle of a request", self.peer)
+            log.info("%s closed the connection in the middle of a request", self.peer)
         if self._task is not None:
             self._task.cancel()
 
@@ -114,15 +113,15 @@ class Connection(asyncio.BufferedProtocol):
                 if answer is None:
                     continue
                 if links.answers_to_drop and self.peer_id is None and links.drops(_api_key(frame)):
-                    self.close("the answer is to be dropped")
+                    self.close("a lab asked to drop this answer")
                     return
                 await self._send(answer)
         except Malformed as error:
             self.close(str(error))
         except (ConnectionError, RuntimeError) as error:
-            self.close(f"cannot answer: {error}")  # the peer is gone; RuntimeError is sendfile's
+            self.close(f"cannot answer: {error}")  # sendfile raises RuntimeError
         except Exception:
-            log.exception("a bug met a request of %s (%s)", self.peer, self.client_id)
+            log.exception("a bug, in a request of %s (%s)", self.peer, self.client_id)
             self.close("internal error")
 
     async def _next(self) -> Frame:
@@ -133,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._arrived.wait()
             self._turn_ends = loop.time() + TURN
         elif loop.time() >= self._turn_ends:
-            await asyncio.sleep(0)  # the others' turn
+            await asyncio.sleep(0)  # serve the others
             self._turn_ends = loop.time() + TURN
         frame = self._queue.popleft()
         if isinstance(frame, Malformed):
@@ -158,25 +157,25 @@ class Connection(asyncio.BufferedProtocol):
                 copied.clear()
                 sent = await loop.sendfile(transport, piece.file, piece.position, piece.size)
                 if sent != piece.size:
-                    raise ConnectionError("a log file was cut while it was being sent")
+                    raise ConnectionError("a log file was truncated while it was sent")
         if copied:
             transport.write(b"".join(copied))
         await self._writable.wait()
         self.last_used = loop.time()
 
     def close(self, reason: str) -> None:
-        """Hang up after what is on its way."""
+        """Close the connection after the bytes that wait to be sent."""
         assert self._transport is not None
         log.info("closing the connection of %s (%s): %s", self.peer, self.client_id, reason)
         self._transport.close()
 
     def drop(self, reason: str) -> None:
-        """Hang up at once, whether or not the peer reads."""
+        """Close the connection at once, even if bytes wait to be sent."""
         assert self._transport is not None
         log.info("dropping the connection of %s (%s): %s", self.peer, self.client_id, reason)
         if self._task is None or self._task.done():
             self._transport.abort()
-        else:  # first out of sendfile, under which asyncio cannot take the socket away
+        else:  # asyncio cannot close a socket during sendfile: cancel that first
             abort = self._transport.abort
             self._task.add_done_callback(lambda task: abort())
             self._task.cancel()
@@ -187,10 +186,10 @@ def _api_key(frame: Frame) -> int:
 
 
 def _sendable(piece: Any, kept_open: ExitStack) -> Any:
-    """Bytes for a short slice; for a long one, a file of our own.
+    """The bytes of a short slice; for a long one, a file descriptor of its own.
 
-    While it is being sent its segment may be deleted and its descriptor closed, and the next
-    file to be opened gets the same number.
+    While the slice is being sent, its segment may be deleted and the descriptor closed. The next
+    file to be opened would get the same number.
     """
     if not isinstance(piece, Slice):
         return piece
@@ -207,7 +206,7 @@ class Server:
         handle: Handle,
         *,
         max_request_bytes: int,
-        max_connections: Callable[[], int],  # may change while we run
+        max_connections: Callable[[], int],  # may change at run time
         idle_ms: int,
         links: Links | None = None,
     ) -> None:
@@ -216,12 +215,12 @@ class Server:
         self.max_request_bytes = max_request_bytes
         self.max_connections = max_connections
         self.connections: set[Connection] = set()
-        self.buffer = memoryview(bytearray(RECEIVE))  # shared: a chunk is used up at once
+        self.buffer = memoryview(bytearray(RECEIVE))  # shared: nothing keeps a chunk
         self._idle = idle_ms / 1000
         self._server: asyncio.Server | None = None
 
     async def bind(self, host: str, port: int) -> int:
-        """Take the port, without answering yet; returns it, as 0 asks for a free one."""
+        """Bind the port, without accepting yet. Returns the port: 0 asks for a free one."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Connection(self), host, port, backlog=1024, start_serving=False
@@ -234,7 +233,7 @@ class Server:
         await self._server.start_serving()
 
     def close_idle(self) -> None:
-        """Hang up on those that have not spoken for `connections.max.idle.ms`."""
+        """Close connections that have sent nothing for `connections.max.idle.ms`."""
         horizon = asyncio.get_running_loop().time() - self._idle
         for connection in [each for each in self.connections if each.last_used < horizon]:
             connection.drop("it was idle for longer than connections.max.idle.ms")

@@ -1,12 +1,13 @@
-"""Chaos on the real thing: stock clients at work, a cluster that is killed and cut, and a judge.
+"""Chaos tests on a real cluster: stock clients work while brokers are killed and links are cut.
 
-    history     what the clients sent, were told and saw
-    workload    the clients, in threads of their own
-    storm       what is done to the cluster, by a seed
-    reading     what there is in the end, asked by a stock client
-    judge       lost, moved, doubled, phantom, reordered ...: history against what there is
-    run         all of it, from the start of a cluster to the verdict
+    history          what the clients sent, which responses they got, what they read
+    workload         the clients, each in a thread
+    storm            the faults, chosen by a seed
+    cluster_reader   reads what the cluster has in the end, by a stock client
+    judge            compares both: lost, moved, doubled, phantom, reordered ...
+    run              all of it, from the start of a cluster to the verdict
+    wait             waits for a condition
 
-The simulator (engine.sim) tries far more, and can say what led to what; here nothing is simulated.
-The clients are confluent-kafka's, which has to be installed: nothing else in the engine needs it.
+The simulator (engine.sim) tries far more faults, and can show their causes; here nothing is
+simulated. The clients are those of confluent-kafka, which has to be installed.
 """

@@ -1,11 +1,11 @@
-"""What clients saw of a cluster: each message that was sent, what became of it, what was read.
+"""The history of the clients: each message that was sent, its outcome, and each record read.
 
-    writer-1/2/17/xxxxxxxx      a value: who sent it, to which partition, its number, and filling
+    writer-1/2/17/xxxxxxxx      a value: writer, partition, number, and padding
 
-Numbers run for each writer and partition apart, from 0 and without a gap. So a value says where
-it belongs, and its order among the others, whatever a broker made of it.
+Each writer numbers its messages of each partition, from 0 and without a gap. So a value shows its
+partition and its order, wherever a broker has stored it.
 
-Invariant: a value is sent once. Two offsets with the same value are the cluster's doing.
+Invariant: a value is sent once. If two offsets have the same value, the cluster has duplicated it.
 """
 
 import math
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-FILLING = b"x" * 100
+PADDING = b"x" * 100
 
 
-class Outcome(Enum):
-    UNKNOWN = "unknown"  # nobody said: it may be there or not
+class SendOutcome(Enum):
+    UNKNOWN = "unknown"  # no response: it may be stored or not
     ACKNOWLEDGED = "acknowledged"
-    FAILED = "failed"  # the application was told so: it may be there or not, all the same
+    FAILED = "failed"  # the producer reported an error: it may be stored all the same
 
 
 @dataclass(slots=True)
@@ -30,10 +30,10 @@ class Sent:
     writer: str
     partition: int
     number: int
-    at: float = 0.0  # before the producer got it
-    outcome: Outcome = Outcome.UNKNOWN
-    answered: float = math.inf  # after the producer told what became of it
-    offset: int = -1  # where it was acknowledged; -1 if that was not said
+    at: float = 0.0  # before it was given to the producer
+    outcome: SendOutcome = SendOutcome.UNKNOWN
+    answered: float = math.inf  # after the producer reported the outcome
+    offset: int = -1  # the acknowledged offset; -1: acknowledged without one
     error: str = ""
 
     def __str__(self) -> str:
@@ -41,24 +41,24 @@ class Sent:
 
     @property
     def value(self) -> bytes:
-        return f"{self.writer}/{self.partition}/{self.number}/".encode() + FILLING
+        return f"{self.writer}/{self.partition}/{self.number}/".encode() + PADDING
 
 
-class Read(NamedTuple):
+class ReadRecord(NamedTuple):
     partition: int
     offset: int
     value: bytes
 
 
 @dataclass
-class History:
+class ClientHistory:
     topic: str
     partitions: int
     sent: dict[bytes, Sent] = field(default_factory=dict)  # by value
-    seen: defaultdict[str, list[Read]] = field(  # by reader, in the order in which it came
+    seen: defaultdict[str, list[ReadRecord]] = field(  # by reader, in the order in which it came
         default_factory=lambda: defaultdict(list)
     )
-    errors: list[str] = field(default_factory=list)  # what an application heard besides
+    errors: list[str] = field(default_factory=list)  # all other errors of the clients
 
     def add(self, sent: Sent) -> bytes:
         value = sent.value
@@ -67,7 +67,7 @@ class History:
         return value
 
     def ends(self) -> dict[int, int]:
-        """Each partition's end, as far as acknowledgements tell."""
+        """Each partition's end, by the acknowledged offsets."""
         ends = dict.fromkeys(range(self.partitions), 0)
         for sent in self.sent.values():
             ends[sent.partition] = max(ends[sent.partition], sent.offset + 1)

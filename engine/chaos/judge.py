@@ -1,25 +1,25 @@
-"""What did a cluster do to the messages? From what clients saw, and from the files themselves.
+"""Judges what a cluster did to the messages, by the clients' history and by the log files.
 
-    lost        acknowledged, and nowhere in its partition
+    lost        acknowledged, and not in its partition
     moved       acknowledged at one offset, and now at another
     doubled     one value at two offsets
-    phantom     a value that nobody sent, or not to that partition
-    reordered   behind a later one of the same writer; or before one that had been acknowledged
-                when it was not even sent
+    phantom     a value that was never sent, or not to that partition
+    reordered   after a later one of the same writer; or before one that was acknowledged before
+                this one was sent
     hole        an offset without a record: nothing here compacts, aborts or deletes
-    unstable    a reader saw something, and now that offset has something else, or came twice
-    unlike      below the high watermark two replicas' files differ, or one is damaged
-    error       an application heard of trouble that its client should have ridden through
+    unstable    a reader saw a record, and now that offset has another, or the offset came twice
+    unlike      below the high watermark the files of two replicas differ, or one is damaged
+    error       an application got an error that its client should have handled
     blind       nothing was acknowledged: there was nothing to judge
 
-One thing is not the cluster's doing. When a batch is refused before it is stored, those behind it
-on their way have a gap before them and are refused as well, and librdkafka then begins a new
-producer epoch. With it all it has under way gets new numbers, in every partition, also what is
-stored already and only lacks its answer. A broker can't know that batch again. So a value that is
-there twice in two epochs of its producer is counted, and not held against the cluster.
+One kind of duplicate is not the fault of the cluster. When a broker rejects a batch, it rejects the
+following ones too, since they come after a gap, and librdkafka then starts a new producer epoch. It
+renumbers all its pending batches, in every partition, also those that are stored but whose response
+is missing. A broker cannot recognize such a batch. So a value that is stored twice, in two epochs
+of its producer, is counted but is no finding.
 
-`compare` and `unlike` are pure: a history and a list of reads, or directories, are enough.
-`judge` asks a running cluster, by a stock client, what there is in the end.
+`compare` and `unlike` are pure: they take a history and a list of reads, or directories.
+`judge` reads from a running cluster, by a stock client.
 """
 
 import math
@@ -31,15 +31,15 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.chaos.history import History, Outcome, Read, Sent
-from engine.chaos.reading import PATIENCE, placement, read_all
+from engine.chaos.cluster_reader import PATIENCE, placement, read_all
+from engine.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
 from engine.cluster.cluster import Cluster
 from engine.storage.batch import Header, crc_ok, scan
 
-TOLD = 20  # findings that a verdict shows
+SHOWN = 20  # findings in the text of a verdict
 
 
-class Kind(Enum):
+class FindingKind(Enum):
     LOST = "lost"
     MOVED = "moved"
     DOUBLED = "doubled"
@@ -52,8 +52,8 @@ class Kind(Enum):
     BLIND = "blind"
 
 
-class Finding(NamedTuple):
-    kind: Kind
+class ChaosFinding(NamedTuple):
+    kind: FindingKind
     text: str
     partition: int = -1
     offset: int = -1
@@ -66,16 +66,16 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
-    findings: tuple[Finding, ...]
-    evidence: str  # how much there was to judge by
+class ChaosVerdict:
+    findings: tuple[ChaosFinding, ...]
+    evidence: str  # how many messages were judged
 
     @property
     def good(self) -> bool:
         return not self.findings
 
     @property
-    def kinds(self) -> set[Kind]:
+    def kinds(self) -> set[FindingKind]:
         return {finding.kind for finding in self.findings}
 
     def __repr__(self) -> str:
@@ -83,12 +83,12 @@ class Verdict:
             return f"nothing wrong: {self.evidence}"
         counts = Counter(finding.kind.value for finding in self.findings)
         summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        lines = [f"{summary}: {self.evidence}", *map(str, self.findings[:TOLD])]
-        return "\n  ".join(lines + ["..."] * (len(self.findings) > TOLD))
+        lines = [f"{summary}: {self.evidence}", *map(str, self.findings[:SHOWN])]
+        return "\n  ".join(lines + ["..."] * (len(self.findings) > SHOWN))
 
 
-def judge(history: History, cluster: Cluster, patience: float = PATIENCE) -> Verdict:
-    """Of a cluster that is whole again: every replica there, every follower in sync."""
+def judge(history: ClientHistory, cluster: Cluster, patience: float = PATIENCE) -> ChaosVerdict:
+    """Judge a cluster that has recovered: every replica is up, every follower in sync."""
     found = read_all(cluster.bootstrap, history.topic, history.ends(), patience)
     verdict = compare(history, found)
     findings, renumbered = [], 0
@@ -99,13 +99,13 @@ def judge(history: History, cluster: Cluster, patience: float = PATIENCE) -> Ver
         else:
             findings.append(finding._replace(text=finding.text + _numbers(copies)))
     alike = files_alike(cluster, history.topic, ends(found, history.partitions))
-    told = f", {renumbered} there again since their client gave them new numbers"
-    return Verdict((*findings, *alike), verdict.evidence + told * bool(renumbered))
+    note = f", {renumbered} stored twice since their client renumbered them"
+    return ChaosVerdict((*findings, *alike), verdict.evidence + note * bool(renumbered))
 
 
-def _copies(cluster: Cluster, topic: str, finding: Finding) -> list[Header]:
-    """The batches that hold what is there more than once, as their producer numbered them."""
-    if finding.kind is not Kind.DOUBLED:
+def _copies(cluster: Cluster, topic: str, finding: ChaosFinding) -> list[Header]:
+    """The batches that contain a doubled value, with the numbers of their producer."""
+    if finding.kind is not FindingKind.DOUBLED:
         return []
     broker = placement(cluster.bootstrap, topic)[finding.partition][0]
     directory = cluster.directory(broker) / f"{topic}-{finding.partition}"
@@ -130,79 +130,81 @@ def _numbers(copies: Sequence[Header]) -> str:
     return f" ({numbers})" if numbers else ""
 
 
-def ends(found: Sequence[Read], partitions: int) -> dict[int, int]:
+def ends(found: Sequence[ReadRecord], partitions: int) -> dict[int, int]:
     last = dict.fromkeys(range(partitions), 0)
     return last | {read.partition: read.offset + 1 for read in found}
 
 
-# -- what clients saw ------------------------------------------------------------------------
+# -- the clients' history --------------------------------------------------------------------
 
 
-def compare(history: History, found: Sequence[Read]) -> Verdict:
-    """`found` is what there is in the end, partition by partition from the first offset on."""
+def compare(history: ClientHistory, found: Sequence[ReadRecord]) -> ChaosVerdict:
+    """`found`: all records in the end, partition by partition from the first offset on."""
     findings = [
         *_acknowledged(history, found),
         *_stored(history, found),
         *_in_order(history, found),
         *_steady("the last reader", found),
         *_readers(history, found),
-        *_told(history),
+        *_errors(history),
     ]
     outcomes = Counter(sent.outcome for sent in history.sent.values())
     seen = sum(map(len, history.seen.values()))
-    told = ", ".join(f"{outcomes[outcome]} {outcome.value}" for outcome in Outcome)
-    evidence = f"{len(history.sent)} sent ({told}), {len(found)} stored, {seen} read on the way"
-    if not outcomes[Outcome.ACKNOWLEDGED]:
-        findings.append(Finding(Kind.BLIND, "nothing was acknowledged"))
-    return Verdict(tuple(findings), evidence)
+    counts = ", ".join(f"{outcomes[outcome]} {outcome.value}" for outcome in SendOutcome)
+    evidence = f"{len(history.sent)} sent ({counts}), {len(found)} stored, {seen} read on the way"
+    if not outcomes[SendOutcome.ACKNOWLEDGED]:
+        findings.append(ChaosFinding(FindingKind.BLIND, "nothing was acknowledged"))
+    return ChaosVerdict(tuple(findings), evidence)
 
 
-def _about(kind: Kind, sent: Sent, offset: int, text: str) -> Finding:
-    return Finding(kind, f"{sent} {text}", sent.partition, offset, sent.writer, sent.number)
+def _about(kind: FindingKind, sent: Sent, offset: int, text: str) -> ChaosFinding:
+    return ChaosFinding(kind, f"{sent} {text}", sent.partition, offset, sent.writer, sent.number)
 
 
-def _acknowledged(history: History, found: Sequence[Read]) -> Iterator[Finding]:
-    """What was acknowledged is where it was said to be."""
+def _acknowledged(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
+    """An acknowledged record is at the acknowledged offset."""
     stored = {(read.partition, read.offset): read.value for read in found}
     places = _places(found)
     for value, sent in history.sent.items():
-        if sent.outcome is not Outcome.ACKNOWLEDGED:
+        if sent.outcome is not SendOutcome.ACKNOWLEDGED:
             continue
         at = [offset for partition, offset in places[value] if partition == sent.partition]
-        said = f"was acknowledged at offset {sent.offset}"
+        text = f"was acknowledged at offset {sent.offset}"
         if not at:
             there = _named(history, stored.get((sent.partition, sent.offset)))
-            yield _about(Kind.LOST, sent, sent.offset, f"{said}, where now is {there}")
-        elif sent.offset not in at and _is_told(history, sent):
-            yield _about(Kind.MOVED, sent, sent.offset, f"{said}, and is at {at[0]}")
+            yield _about(FindingKind.LOST, sent, sent.offset, f"{text}, where now is {there}")
+        elif sent.offset not in at and _has_offset(history, sent):
+            yield _about(FindingKind.MOVED, sent, sent.offset, f"{text}, and is at {at[0]}")
 
 
-def _is_told(history: History, sent: Sent) -> bool:
-    """Was it acknowledged with an offset? To "I have that already" there is none, which is -1; and
-    librdkafka counts on from there for the other messages of that batch: 0, 1, 2."""
+def _has_offset(history: ClientHistory, sent: Sent) -> bool:
+    """Was it acknowledged with an offset? A response to a duplicate batch has none, which is -1;
+    and librdkafka counts on from -1 for the other messages of that batch: 0, 1, 2."""
     if sent.offset < 0:
         return False
     first = history.sent.get(Sent(sent.writer, sent.partition, sent.number - sent.offset - 1).value)
-    return first is None or first.outcome is not Outcome.ACKNOWLEDGED or first.offset != -1
+    return first is None or first.outcome is not SendOutcome.ACKNOWLEDGED or first.offset != -1
 
 
-def _stored(history: History, found: Sequence[Read]) -> Iterator[Finding]:
-    """What is there was sent, to that partition, and is there once."""
+def _stored(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
+    """Every stored record was sent to that partition, and is stored once."""
     for value, places in _places(found).items():
         sent = history.sent.get(value)
         for partition, offset in places:
             if sent is None or partition != sent.partition:
                 text = f"{_named(history, value)} at offset {offset} of partition {partition}"
-                yield Finding(Kind.PHANTOM, f"{text} was never sent there", partition, offset)
+                yield ChaosFinding(
+                    FindingKind.PHANTOM, f"{text} was never sent there", partition, offset
+                )
         if sent is not None and len(places) > 1:
             offsets = ", ".join(str(offset) for _, offset in places)
-            finding = _about(Kind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
+            finding = _about(FindingKind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
             yield finding._replace(places=tuple(offset for _, offset in places))
 
 
-def _in_order(history: History, found: Sequence[Read]) -> Iterator[Finding]:
-    """From the end to the beginning: nothing there may come after what follows it. What is there
-    a second time (and told as such) is out of order by that alone."""
+def _in_order(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
+    """Read from the end to the beginning: no record may be later than those that follow it. The
+    second copy of a doubled record is left out, since it is always out of order."""
     first = {value: places[0] for value, places in _places(found).items()}
     found = [read for read in found if first[read.value] == (read.partition, read.offset)]
     for _, reads in groupby(found, lambda read: read.partition):
@@ -215,19 +217,19 @@ def _in_order(history: History, found: Sequence[Read]) -> Iterator[Finding]:
             behind = following.get(sent.writer)
             if behind is not None and behind.number < sent.number:
                 text = f"at offset {read.offset} stands before #{behind.number}"
-                yield _about(Kind.REORDERED, sent, read.offset, text)
+                yield _about(FindingKind.REORDERED, sent, read.offset, text)
             elif earliest is not None and earliest.answered < sent.at:
                 text = f"at offset {read.offset} stands before {earliest}, acknowledged earlier"
-                yield _about(Kind.REORDERED, sent, read.offset, text)
+                yield _about(FindingKind.REORDERED, sent, read.offset, text)
             following[sent.writer] = sent
-            if sent.outcome is Outcome.ACKNOWLEDGED and sent.answered < (
+            if sent.outcome is SendOutcome.ACKNOWLEDGED and sent.answered < (
                 earliest.answered if earliest else math.inf
             ):
                 earliest = sent
 
 
-def _readers(history: History, found: Sequence[Read]) -> Iterator[Finding]:
-    """What a reader saw on the way is still there."""
+def _readers(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
+    """A record that a reader has seen is still at its offset."""
     stored = {(read.partition, read.offset): read.value for read in found}
     for name, seen in history.seen.items():
         yield from _steady(name, seen)
@@ -237,47 +239,49 @@ def _readers(history: History, found: Sequence[Read]) -> Iterator[Finding]:
                 text = f"{name} saw {where}, now it is {_named(history, now)}"
                 sent = history.sent.get(value)
                 who = (sent.writer, sent.number) if sent else ("", -1)
-                yield Finding(Kind.UNSTABLE, text, partition, offset, *who)
+                yield ChaosFinding(FindingKind.UNSTABLE, text, partition, offset, *who)
 
 
-def _steady(name: str, seen: Sequence[Read]) -> Iterator[Finding]:
+def _steady(name: str, seen: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
     """A reader gets each offset of a partition once, from 0 on."""
     expected: defaultdict[int, int] = defaultdict(int)
     for partition, offset, _ in seen:
         where = f"{name} was at offset {expected[partition]} of partition {partition}, and then"
         if offset > expected[partition]:
             text = f"{where} came {offset}"
-            yield Finding(Kind.HOLE, text, partition, expected[partition])
+            yield ChaosFinding(FindingKind.HOLE, text, partition, expected[partition])
         elif offset < expected[partition]:
-            yield Finding(Kind.UNSTABLE, f"{where} came {offset} again", partition, offset)
+            yield ChaosFinding(
+                FindingKind.UNSTABLE, f"{where} came {offset} again", partition, offset
+            )
         expected[partition] = offset + 1
 
 
-def _told(history: History) -> Iterator[Finding]:
+def _errors(history: ClientHistory) -> Iterator[ChaosFinding]:
     for error in history.errors:
-        yield Finding(Kind.ERROR, error)
+        yield ChaosFinding(FindingKind.ERROR, error)
     for sent in history.sent.values():
-        if sent.outcome is Outcome.FAILED:
-            yield _about(Kind.ERROR, sent, sent.offset, f"failed: {sent.error}")
+        if sent.outcome is SendOutcome.FAILED:
+            yield _about(FindingKind.ERROR, sent, sent.offset, f"failed: {sent.error}")
 
 
-def _places(found: Sequence[Read]) -> defaultdict[bytes, list[tuple[int, int]]]:
+def _places(found: Sequence[ReadRecord]) -> defaultdict[bytes, list[tuple[int, int]]]:
     places: defaultdict[bytes, list[tuple[int, int]]] = defaultdict(list)
     for partition, offset, value in found:
         places[value].append((partition, offset))
     return places
 
 
-def _named(history: History, value: bytes | None) -> str:
+def _named(history: ClientHistory, value: bytes | None) -> str:
     if value is None:
         return "nothing"
     return str(history.sent.get(value, value[:40]))
 
 
-# -- what the files hold ---------------------------------------------------------------------
+# -- the log files ---------------------------------------------------------------------------
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     path: Path
     position: int
     header: Header
@@ -289,8 +293,8 @@ class Batch(NamedTuple):
         return f"{'/'.join(self.path.parts[-3:])} at byte {self.position}: {what}"
 
 
-def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[Finding]:
-    """Every replica that the cluster says there is, compared in its files."""
+def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[ChaosFinding]:
+    """Compare the files of all replicas that the cluster's metadata name."""
     return [
         finding
         for partition, replicas in placement(cluster.bootstrap, topic).items()
@@ -302,7 +306,7 @@ def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[
     ]
 
 
-def unlike(partition: int, replicas: Mapping[int, Path], below: int) -> list[Finding]:
+def unlike(partition: int, replicas: Mapping[int, Path], below: int) -> list[ChaosFinding]:
     """The first difference of each replica from the first one, wherever segments begin."""
     whole = {broker: list(batches(path, below)) for broker, path in replicas.items()}
     alone = [
@@ -318,42 +322,42 @@ def unlike(partition: int, replicas: Mapping[int, Path], below: int) -> list[Fin
     ]
 
 
-def batches(directory: Path, below: int) -> Iterator[Batch]:
+def batches(directory: Path, below: int) -> Iterator[StoredBatch]:
     for path in sorted(directory.glob("*.log")):
         data = path.read_bytes()
         for position, header in scan(data):
             if header.base_offset >= below:
                 return
-            yield Batch(path, position, header, data[position : position + header.size])
+            yield StoredBatch(path, position, header, data[position : position + header.size])
 
 
 def _unsound(
-    partition: int, broker: int, path: Path, found: Sequence[Batch], below: int
-) -> Finding | None:
+    partition: int, broker: int, path: Path, found: Sequence[StoredBatch], below: int
+) -> ChaosFinding | None:
     """A replica has every offset from 0 up to the high watermark, and each batch is intact."""
     expected = 0
     for batch in found:
         if batch.header.base_offset != expected:
             text = f"broker {broker} has no batch at offset {expected}, but {batch}"
-            return Finding(Kind.UNLIKE, text, partition, expected)
+            return ChaosFinding(FindingKind.UNLIKE, text, partition, expected)
         if not crc_ok(batch.data, 0, batch.header):
-            return Finding(Kind.UNLIKE, f"damaged: {batch}", partition, expected)
+            return ChaosFinding(FindingKind.UNLIKE, f"damaged: {batch}", partition, expected)
         expected = batch.header.next_offset
     if expected < below:
         text = f"broker {broker} has nothing from offset {expected} up to {below} in {path.name}"
-        return Finding(Kind.UNLIKE, text, partition, expected)
+        return ChaosFinding(FindingKind.UNLIKE, text, partition, expected)
     return None
 
 
 def _difference(
-    partition: int, one: tuple[int, list[Batch]], other: tuple[int, list[Batch]]
-) -> Finding | None:
+    partition: int, one: tuple[int, list[StoredBatch]], other: tuple[int, list[StoredBatch]]
+) -> ChaosFinding | None:
     for mine, theirs in zip_longest(one[1], other[1]):
         if mine is None or theirs is None:
-            return None  # one of them ends too early, as is told already
+            return None  # one of them ends too early, which is a finding already
         if mine.data != theirs.data:
             pairs = zip_longest(mine.data, theirs.data)
             at = next(n for n, (a, b) in enumerate(pairs) if a != b)
             text = f"from byte {at} of a batch on, {mine}; but {theirs}"
-            return Finding(Kind.UNLIKE, text, partition, mine.header.base_offset)
+            return ChaosFinding(FindingKind.UNLIKE, text, partition, mine.header.base_offset)
     return None

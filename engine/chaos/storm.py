@@ -1,17 +1,26 @@
-"""What is done to a real cluster, in an order that a seed decides.
+"""Faults of a real cluster, in an order that a seed decides.
 
-    storm = Storm(cluster, seed)
+    storm = FaultStorm(cluster, seed)
     storm.harm()      one fault, of a broker that is up
-    storm.heal()      nobody is cut off, paused or dead any more
+    storm.heal()      undo all faults
 
-The seed decides what is done, and not what comes of it: how far the clients are by then is the
-machine's doing. So a run cannot be replayed to the last event, as those of the simulator can.
+If the files of a stopped broker were damaged, the broker rebuilds them after its restart or takes
+their partitions offline. Then heal() does what the broker's log recommends: it moves the
+directories of those partitions away, and the broker copies them from the leaders. The files
+of another broker are damaged only when all replicas are in sync again: a record may have no more
+than two copies.
+
+The seed decides the faults, but not their effects, which depend on how far the clients are. So a
+run cannot be replayed to the last event, as a run of the simulator can.
 """
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 from engine.cluster.cluster import Cluster
+from engine.storage.batch import HEADER_SIZE
 
 
 def kill(cluster: Cluster, broker: int, other: int) -> None:
@@ -46,20 +55,42 @@ def drop_an_answer(cluster: Cluster, broker: int, other: int) -> None:
     cluster.drop_next_answer(broker)
 
 
+def rot(cluster: Cluster, broker: int, other: int) -> None:
+    """Stop it, and flip a bit in the index of every closed segment, in every second log as well.
+
+    If an index is invalid, the broker reads its whole segment at the next start.
+    """
+    cluster.stop_broker(broker)
+    for index in sorted(cluster.directory(broker).glob("*-*/*.index")):
+        log = index.with_suffix(".log")
+        if log.exists() and index.stat().st_size and log != max(log.parent.glob("*.log")):
+            flip(index, -1)
+            if int(index.parent.name.rpartition("-")[2]) % 2 == 0:
+                flip(log, HEADER_SIZE)
+
+
+def flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x10
+    path.write_bytes(data)
+
+
 Fault = Callable[[Cluster, int, int], None]
 FAULTS: tuple[Fault, ...] = (
-    kill, stop, pause, cut, cut_one_way, cut_from_zookeeper, slow, drop_an_answer,
+    kill, stop, rot, pause, cut, cut_one_way, cut_from_zookeeper, slow, drop_an_answer,
 )  # fmt: skip
-ALONE = {kill, stop, pause, cut_from_zookeeper, drop_an_answer}  # these need no other end
+OFFLINE = re.compile(r"partition\.offline \{'topic': '([^']+)', 'partition': (\d+)")
+ALONE = {kill, stop, rot, pause, cut_from_zookeeper, drop_an_answer}  # these need no other end
 
 
-class Storm:
+class FaultStorm:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster = cluster
         self._chance = Random(seed)
+        self.damaged = False  # files of one broker; until its replicas are in sync again
 
     def harm(self) -> str:
-        """One fault; says which. A broker that is away already is left alone: then it is ""."""
+        """Cause one fault, and return its name; "" if it cannot be done now."""
         cluster, fault = self._cluster, self._chance.choice(FAULTS)
         broker = self._chance.choice(cluster.brokers)
         others = [each for each in cluster.brokers if each != broker]
@@ -67,6 +98,9 @@ class Storm:
         child = cluster.child(broker)
         if not child.alive or child.paused or (other == broker and fault not in ALONE):
             return ""
+        if fault is rot and self.damaged:
+            return ""
+        self.damaged |= fault is rot
         fault(cluster, broker, other)
         words = [fault.__name__.replace("_", " "), f"{broker}"]
         return " ".join(words if fault in ALONE else [*words, f"{other}"])
@@ -76,10 +110,24 @@ class Storm:
 
     def heal(self) -> None:
         heal(self._cluster)
+        for broker in self._cluster.brokers:
+            self._replace(broker)
+
+    def _replace(self, broker: int) -> None:
+        """Move away what is offline: what is broken on one broker is whole on the others."""
+        cluster, child = self._cluster, self._cluster.child(broker)
+        offline = set(OFFLINE.findall(child.output()))
+        if offline:
+            pid = child.pid
+            cluster.stop_broker(broker)
+            for topic, partition in offline:
+                away = cluster.data / f"broken-{broker}-{pid}-{topic}-{partition}"
+                (cluster.directory(broker) / f"{topic}-{partition}").rename(away)
+            cluster.restart(broker)
 
 
 def heal(cluster: Cluster) -> None:
-    """Nobody is cut off, paused or dead."""
+    """Heal all links, resume and restart all brokers."""
     cluster.heal()
     for broker in cluster.brokers:
         child = cluster.child(broker)

@@ -1,15 +1,15 @@
-"""Clients at work while something else kills, pauses and cuts; what they are told is written down.
+"""Clients that write and read while faults are injected; their history is recorded.
 
-    with Workload(cluster, "orders") as work:
+    with ChaosWorkload(cluster, "orders") as work:
         cluster.kill(1)
-        work.advance()                  until every partition acknowledges what is sent from now on
+        work.advance()                  until every partition acknowledges new messages
         cluster.restart(1)
         verdict = work.verdict()        stop writing, read to the end, judge
 
-A `Writer` is an idempotent producer with acks=all, in a thread. It sends to all partitions in
-turn, at a steady rate, and leaves out those that have not answered for long. A `Follower` is a
-consumer that reads along. No application is to hear of a broker's death, so every error that
-comes through to one of them is noted.
+A `ChaosWriter` is an idempotent producer with acks=all, in a thread. It sends to all partitions in
+turn, at a steady rate, and skips those with too many messages unacknowledged. A `TailReader` is a
+consumer that reads all the time. An application must not notice that a broker fails, so every error
+that reaches one of them is recorded.
 """
 
 import itertools
@@ -22,27 +22,27 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from engine.chaos.history import History, Outcome, Sent
-from engine.chaos.judge import Verdict, judge
-from engine.chaos.reading import PATIENCE as READING
-from engine.chaos.reading import QUICK, as_read, consumer
-from engine.chaos.waiting import Late, until
+from engine.chaos.cluster_reader import PATIENCE as READING
+from engine.chaos.cluster_reader import QUICK, as_read, consumer
+from engine.chaos.history import ClientHistory, SendOutcome, Sent
+from engine.chaos.judge import ChaosVerdict, judge
+from engine.chaos.wait import Late, until
 from engine.cluster.cluster import Cluster
 
 TURN = 0.01  # seconds between two bursts of a writer
-WAITING = 1000  # messages of one partition that may be under way
-PATIENCE = 40.0  # seconds until what is sent is acknowledged, an election or two in between
+WAITING = 1000  # messages of one partition that may be unacknowledged
+PATIENCE = 40.0  # seconds until a message is acknowledged, with an election or two in between
 
 
-class Writer:
-    """confluent-kafka, as an application that cares for its data would set it up."""
+class ChaosWriter:
+    """A confluent-kafka producer with the settings of an application that must lose nothing."""
 
-    refusals: tuple[type[Exception], ...] = (KafkaException,)  # by which it takes no more
+    refusals: tuple[type[Exception], ...] = (KafkaException,)  # after these it takes no more
 
     def __init__(
         self,
         bootstrap: str,
-        history: History,
+        history: ClientHistory,
         name: str,
         *,
         rate: int = 600,  # messages a second
@@ -62,7 +62,7 @@ class Writer:
         self._thread.start()
 
     def sent(self) -> dict[int, int]:
-        """How many messages went to each partition so far: the number that the next one has."""
+        """How many messages were sent to each partition: the number of the next one."""
         return dict(self._sent)
 
     def has_sent(self, count: int) -> bool:
@@ -73,20 +73,20 @@ class Writer:
         return all(self._newest[partition] >= number for partition, number in numbers.items())
 
     def stop(self, patience: float = PATIENCE) -> None:
-        """Send no more; what is under way gets some time. Without an answer then, it is unknown."""
+        """Send no more, and wait for acknowledgements; without one the outcome is unknown."""
         if not self._over.is_set():
             self._over.set()
             self._thread.join()
             self._close(patience)
             if left := sum(self._sent.values()) - sum(self._answered.values()):
-                self._history.errors.append(f"{self.name} heard nothing of {left} messages")
+                self._history.errors.append(f"{self.name} got no response to {left} messages")
 
     def _run(self) -> None:
         try:
             while not self._over.is_set():
                 self._produce()
                 self._turn()
-        except self.refusals as error:  # it takes no more
+        except self.refusals as error:
             self._history.errors.append(f"{self.name} had to end: {error}")
 
     def _produce(self) -> None:
@@ -99,7 +99,7 @@ class Writer:
     def _note(self, sent: Sent, offset: int, error: str) -> None:
         sent.answered = time.monotonic()
         sent.offset, sent.error = offset, error
-        sent.outcome = Outcome.FAILED if error else Outcome.ACKNOWLEDGED
+        sent.outcome = SendOutcome.FAILED if error else SendOutcome.ACKNOWLEDGED
         self._answered[sent.partition] += 1
         if not error:
             self._newest[sent.partition] = max(self._newest[sent.partition], sent.number)
@@ -120,8 +120,9 @@ class Writer:
         self._producer = Producer({**QUICK, **fixed, **settings})
 
     def _send(self, sent: Sent, value: bytes) -> None:
-        told = partial(self._told, sent)
-        self._producer.produce(self._history.topic, value, partition=sent.partition, callback=told)
+        report = partial(self._delivered, sent)
+        topic, partition = self._history.topic, sent.partition
+        self._producer.produce(topic, value, partition=partition, callback=report)
 
     def _turn(self) -> None:
         until_then = time.monotonic() + TURN
@@ -130,22 +131,22 @@ class Writer:
 
     def _close(self, patience: float) -> None:
         self._producer.flush(patience)
-        del self._producer  # which ends it: it has no other end
+        del self._producer  # it has no close()
 
-    def _told(self, sent: Sent, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, sent: Sent, error: KafkaError | None, message: Message) -> None:
         offset = message.offset()
         self._note(sent, -1 if offset is None else offset, str(error or ""))
 
     def _trouble(self, error: KafkaError) -> None:
-        """A broker that is gone is no trouble: the client goes on. A fatal error is."""
+        """A broker that is down is no error, since the client goes on; a fatal error is."""
         if error.fatal():
             self._history.errors.append(f"{self.name} failed: {error}")
 
 
-class Follower:
-    """A consumer that reads along from the beginning, and notes what it saw at which offset."""
+class TailReader:
+    """A consumer that reads from the beginning, and records each value with its offset."""
 
-    def __init__(self, bootstrap: str, history: History, name: str) -> None:
+    def __init__(self, bootstrap: str, history: ClientHistory, name: str) -> None:
         self.name, self._history = name, history
         self._ends = dict.fromkeys(range(history.partitions), 0)
         self._over = Event()
@@ -173,8 +174,8 @@ class Follower:
                         self._ends[seen[-1].partition] = seen[-1].offset + 1
 
 
-class Workload:
-    """Some writers and a follower on one topic, and what there is to say about it in the end."""
+class ChaosWorkload:
+    """Some writers and a reader on one topic, and the verdict in the end."""
 
     def __init__(
         self,
@@ -183,19 +184,19 @@ class Workload:
         await_whole: Callable[[], object],
         *,
         partitions: int = 3,
-        writers: tuple[type[Writer], ...] = (Writer,),
+        writers: tuple[type[ChaosWriter], ...] = (ChaosWriter,),
         **settings: Any,  # of every writer
     ) -> None:
-        self.topic, self.history = topic, History(topic, partitions)
+        self.topic, self.history = topic, ClientHistory(topic, partitions)
         self._cluster, self._await_whole = cluster, await_whole
-        self.follower = Follower(cluster.bootstrap, self.history, "the follower")
-        self.writers: list[Writer] = []
+        self.follower = TailReader(cluster.bootstrap, self.history, "the follower")
+        self.writers: list[ChaosWriter] = []
         for number, kind in enumerate(writers, 1):
             writer = kind(cluster.bootstrap, self.history, f"writer-{number}", **settings)
             self.writers.append(writer)
 
     def advance(self, count: int = 50, partitions: tuple[int, ...] = ()) -> None:
-        """Until so many messages that are sent from now on are acknowledged, in each partition."""
+        """Wait until each partition has acknowledged so many new messages."""
         errors = self.history.errors
         for writer in self.writers:
             numbers = writer.sent()
@@ -205,17 +206,17 @@ class Workload:
             if errors:
                 raise Late(f"{writer.name} does not get on: {errors}")
 
-    def _is_ahead(self, writer: Writer, numbers: Mapping[int, int]) -> bool:
+    def _is_ahead(self, writer: ChaosWriter, numbers: Mapping[int, int]) -> bool:
         return bool(self.history.errors) or writer.reached(numbers)
 
     def write(self, count: int) -> None:
-        """Until so many more are sent, acknowledged or not: some time passes, but not idly."""
+        """Wait until so many more messages are sent, acknowledged or not."""
         for writer in self.writers:
             enough = sum(writer.sent().values()) + count
             until(partial(writer.has_sent, enough))
 
     def stop(self) -> None:
-        """No more is sent, all is answered, and the follower has seen it."""
+        """Stop sending, wait for all acknowledgements, and for the reader to reach the end."""
         for writer in self.writers:
             writer.stop()
         ends = self.history.ends()
@@ -225,8 +226,8 @@ class Workload:
             self.history.errors.append(f"{self.follower.name} never came to {ends}")
         self.close()
 
-    def verdict(self, patience: float = READING) -> Verdict:
-        """Stop, wait until the cluster is whole, read everything, and judge."""
+    def verdict(self, patience: float = READING) -> ChaosVerdict:
+        """Stop, wait until all replicas are in sync, read everything, and judge."""
         self._await_whole()
         self.stop()
         return judge(self.history, self._cluster, patience)

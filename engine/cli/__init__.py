@@ -1,1 +1,1 @@
-"""The command line: one module a command, and `main` that finds them and tells their errors."""
+"""The command line: one module a command, and `main`, which finds them and prints their errors."""

@@ -1,16 +1,17 @@
 """One broker, until SIGINT or SIGTERM.
 
-Registers in ZooKeeper, repairs its logs if it did not stop in good order the last time, and
-serves. Its process id stands in DIR/broker.pid. Killed, it comes back by the same command.
+It registers in ZooKeeper, recovers its logs if its last shutdown was not clean, and serves. Its
+process id is in DIR/broker.pid. After a kill, the same command starts it again.
 """
 
 import asyncio
 import logging
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from engine.broker.broker_server import BrokerServer
 from engine.cli.options import add_config
+from engine.config import BrokerConfig
 
 LONGEST = 2000  # characters of a log line
 
@@ -30,11 +31,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    # kio imports hypothesis where that is installed: 20 MB that no broker needs.
-    sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
-
-    from engine.broker.process import Process
-    from engine.config import BrokerConfig
 
     settings = {
         "broker.id": str(options.id),
@@ -46,17 +42,17 @@ def run(options: Namespace) -> int:
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    logging.getLogger("kazoo").setLevel(logging.ERROR)  # what it loses is told once
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # we log a lost connection ourselves
 
     def ready(port: int) -> None:
         print(f"ready broker={options.id} port={port}", flush=True)
 
-    asyncio.run(Process(config).run(ready))
+    asyncio.run(BrokerServer(config).run(ready))
     return 0
 
 
 class OneLine(logging.Formatter):
-    """What clients send gets into the log, but as no line of its own, and not by the megabyte."""
+    """Text from clients may appear in the log, but not as separate lines, and not by megabytes."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         line = super().formatMessage(record)[:LONGEST]

@@ -1,13 +1,13 @@
-"""Kill, pause and cut a real cluster under stock clients, and judge what became of their records.
+"""Kill, pause and cut a real cluster under stock clients, and check what happened to their records.
 
     chaos --seconds 60 --seed 7
 
-It starts a cluster of its own: ZooKeeper, and brokers that are processes. confluent-kafka's clients
-write (acks=all, idempotent) and read all the time. In the end every replica is back, everything is
-read, and the history is compared with it, to the offset: what was lost, moved, doubled, reordered,
-or never sent. The seed decides what is done; what comes of it depends on the machine, too.
+It starts its own cluster: ZooKeeper, and brokers that are processes. confluent-kafka's clients
+write (acks=all, idempotent) and read all the time. In the end every replica is restored, everything
+is read and compared with the clients' history, offset by offset: was a record lost, moved, doubled,
+reordered, or never sent? The seed decides the faults; their effects depend on the machine, too.
 
-Exit status 1: something was wrong. With --data the cluster's files stay, to be looked into.
+Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
 import sys
@@ -31,20 +31,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.chaos.waiting import Late
+    from engine.chaos.wait import Late
     from engine.cli.main import UsageError
 
     if options.brokers < 1 or options.seconds <= 0:
         raise UsageError("chaos needs a broker or more, and some seconds")
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
-        raise UsageError(f"{options.data} is not empty: an old cluster would be judged, too")
+        raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
         from engine.chaos import run as chaos
     except ModuleNotFoundError as missing:
         if not (missing.name or "").startswith("confluent_kafka"):
             raise
         raise UsageError(
-            "chaos sets a stock client to work, which is not installed: pip install confluent-kafka"
+            "chaos needs a stock client, which is not installed: pip install confluent-kafka"
         ) from None
     try:
         verdict = chaos.run(options.seconds, options.seed, options.brokers, options.data, _say)

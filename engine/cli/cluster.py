@@ -4,8 +4,8 @@ When every broker serves and knows the controller it prints one line:
 
     ready bootstrap=127.0.0.1:9092,127.0.0.1:9093 zookeeper=127.0.0.1:40123 data=DIR
 
-Started again on the same directory, it finds everything as it was left. A broker that dies by
-itself is reported, and the others go on.
+Started again on the same directory, the cluster has all its data. A broker that dies by itself is
+reported, and the others continue.
 """
 
 import signal
@@ -15,8 +15,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.options import add_config
+from engine.cluster.cluster import Cluster
 
-GLANCE = 0.2  # seconds between two looks at the brokers' processes
+CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,8 +39,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.cluster.cluster import Cluster
-
     cluster = Cluster(
         options.brokers,
         port=options.port,
@@ -58,9 +57,9 @@ def run(options: Namespace) -> int:
                 flush=True,
             )
             while True:
-                time.sleep(GLANCE)
+                time.sleep(CHECK_INTERVAL)
                 for broker, reason in cluster.deaths():
-                    _say(f"broker {broker} is gone: {reason}; this brings it back:")
+                    _say(f"broker {broker} has ended: {reason}; start it again by:")
                     _say(f"  {cluster.command(broker)}")
     except KeyboardInterrupt:
         return 0

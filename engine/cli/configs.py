@@ -1,23 +1,26 @@
-"""Look at configurations and change them while all runs, as kafka-configs.sh does.
+"""Show configurations and change them while the cluster runs, as kafka-configs.sh does.
 
     configs --describe --entity-type topics --entity-name orders           what was set for it
     configs --describe --entity-type brokers --entity-name 1 --all         every key there is
     configs --alter --entity-type topics --entity-name orders --add-config retention.ms=1000
     configs --alter --entity-type brokers --entity-default --delete-config log.retention.ms
 
-The synonyms of a key are all the places where a value for it stands; the first one counts.
-A value with commas in it goes into brackets: cleanup.policy=[compact,delete].
+The synonyms of a key are all the places that have a value for it; the first one counts.
+A value with commas in it is written in brackets: cleanup.policy=[compact,delete].
 """
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.cli.options import add_bootstrap, connect
-
-if TYPE_CHECKING:
-    from engine.client.changes import Resource
-    from engine.client.cluster import ClusterView
+from engine.cli.connection import connect
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_choice
+from engine.client.admin import requests
+from engine.client.admin.values import ConfigResource, ResourceType
+from engine.client.cluster import ClusterClient
+from engine.config import Source
+from engine.errors import ErrorCode, KafkaError
 
 DEFAULT = ""  # the name of the entity that stands for all brokers
 
@@ -26,11 +29,13 @@ _COMMA = re.compile(r",(?=[^\]]*(?:\[|$))")  # one that is not in brackets
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--describe", action="store_true", help="print a configuration")
-    action.add_argument("--alter", action="store_true", help="change it")
+    actions = {"describe": "print a configuration", "alter": "change it"}
+    add_choice(parser, "action", actions, required=True)
     parser.add_argument(
-        "--entity-type", required=True, choices=["topics", "brokers"], help="whose it is"
+        "--entity-type",
+        required=True,
+        choices=["topics", "brokers"],
+        help="the kind of entity that is configured",
     )
     entity = parser.add_mutually_exclusive_group()
     entity.add_argument("--entity-name", metavar="NAME", help="a topic, or a broker's number")
@@ -39,10 +44,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="entity_name",
         action="store_const",
         const=DEFAULT,
-        help="what holds for all brokers that have nothing else set",
+        help="the default for all brokers without a setting of their own",
     )
     parser.add_argument(
-        "--all", action="store_true", help="--describe: defaults too, not only what was set"
+        "--all", action="store_true", help="--describe: also print keys that have their default"
     )
     parser.add_argument(
         "--add-config",
@@ -56,33 +61,29 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=_keys,
         default={},
         metavar="KEY,...",
-        help="--alter: let these keys have their default again",
+        help="--alter: set these keys back to their defaults",
     )
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-    from engine.client.changes import Resource
-    from engine.errors import ErrorCode, KafkaError
-
-    kind = Resource.TOPIC if options.entity_type == "topics" else Resource.BROKER
+    kind = ResourceType.TOPIC if options.entity_type == "topics" else ResourceType.BROKER
     name = options.entity_name
-    if kind is Resource.TOPIC and name == DEFAULT:
+    if kind is ResourceType.TOPIC and name == DEFAULT:
         raise UsageError("--entity-default is for brokers: defaults of topics are set there")
-    if kind is Resource.BROKER and name and not name.isdecimal():
+    if kind is ResourceType.BROKER and name and not name.isdecimal():
         raise UsageError(f"--entity-name {name}: a broker's name is its number")
     changes = options.add_config | options.delete_config
-    if options.alter and (name is None or not changes):
+    if options.action == "alter" and (name is None or not changes):
         raise UsageError(
             "--alter needs --entity-name or --entity-default, and --add-config or --delete-config"
         )
     with connect(options.bootstrap_server) as cluster:
-        if kind is Resource.BROKER and name and int(name) not in cluster.metadata.brokers:
+        if kind is ResourceType.BROKER and name and int(name) not in cluster.metadata.brokers:
             alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
             raise KafkaError(
                 ErrorCode.broker_not_available, f"there is no broker {name}; alive are {alive}"
             )
-        if options.alter:
+        if options.action == "alter":
             _alter(cluster, kind, name, changes)
         else:
             names = _all_names(cluster, kind) if name is None else [name]
@@ -92,11 +93,8 @@ def run(options: Namespace) -> int:
 
 
 def _alter(
-    cluster: "ClusterView", kind: "Resource", name: str, wanted: dict[str, str | None]
+    cluster: ClusterClient, kind: ResourceType, name: str, wanted: dict[str, str | None]
 ) -> None:
-    from engine.client import changes
-    from engine.errors import ErrorCode, KafkaError
-
     set_there = {each.name for each in _set_there(cluster, kind, name)}
     not_set = [key for key, value in wanted.items() if value is None and key not in set_there]
     if not_set:
@@ -104,16 +102,14 @@ def _alter(
             ErrorCode.invalid_config,
             f"Invalid config(s): {','.join(not_set)}: nothing is set here that could be deleted",
         )
-    changes.alter_config(cluster, kind, name, wanted)
+    requests.alter_config(cluster, ConfigResource(kind, name), wanted)
     what = f"{kind.name.lower()} {name}." if name else "brokers in the cluster."
     print(f"Completed updating {'' if name else 'default '}config for {what}")
 
 
-def _describe(cluster: "ClusterView", kind: "Resource", name: str, show_all: bool) -> None:
-    from engine.client import changes
-
+def _describe(cluster: ClusterClient, kind: ResourceType, name: str, show_all: bool) -> None:
     entries = (
-        changes.describe_config(cluster, kind, name)
+        requests.describe_config(cluster, ConfigResource(kind, name))
         if show_all
         else _set_there(cluster, kind, name)
     )
@@ -132,31 +128,24 @@ def _describe(cluster: "ClusterView", kind: "Resource", name: str, show_all: boo
         )
 
 
-def _set_there(cluster: "ClusterView", kind: "Resource", name: str) -> list[Any]:
-    """What was set for this very entity, and not further down."""
-    from engine.client import changes
-    from engine.config import Source
-
+def _set_there(cluster: ClusterClient, kind: ResourceType, name: str) -> list[Any]:
+    """The keys that were set for this entity itself."""
     source = Source.DYNAMIC_BROKER if name else Source.DYNAMIC_DEFAULT_BROKER
-    if kind is changes.Resource.TOPIC:
+    if kind is ResourceType.TOPIC:
         source = Source.TOPIC
-    entries = changes.describe_config(cluster, kind, name)
+    entries = requests.describe_config(cluster, ConfigResource(kind, name))
     return [each for each in entries if each.config_source == source]
 
 
-def _all_names(cluster: "ClusterView", kind: "Resource") -> list[str]:
-    from engine.client.changes import Resource
-
+def _all_names(cluster: ClusterClient, kind: ResourceType) -> list[str]:
     metadata = cluster.describe(None)
-    if kind is Resource.TOPIC:
+    if kind is ResourceType.TOPIC:
         return list(metadata.topics)
     return [*map(str, sorted(metadata.brokers)), DEFAULT]
 
 
 def _source(number: int) -> str:
     """A source's name as Kafka prints it."""
-    from engine.config import Source
-
     name = Source(number).name
     return f"{'DYNAMIC_' if name == 'TOPIC' else ''}{name}_CONFIG"
 

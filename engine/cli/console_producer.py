@@ -4,36 +4,37 @@
     seq 1000 | console-producer --topic numbers
     console-producer --topic orders --property parse.key=true --property key.separator=:
 
-A record with a key goes to the partition that the key's hash says, the same as with any Kafka
-client. Lines without a key go to one partition after the other, a batch to each. What there is to
-read goes into one batch, up to 16 KB; nothing waits for more to be typed unless --timeout says so.
-A topic that is not there is created if the broker allows it.
+A record with a key goes to the partition of the key's hash, as with any Kafka client. Lines without
+a key go to one partition after the other, a batch to each. All available lines go into one batch,
+up to 16 KB; it waits for more lines only with --timeout. A topic that does not exist is created if
+the broker allows it.
 """
 
 import os
 import selectors
 import sys
-import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from engine.cli.options import add_bootstrap, add_property, connect, is_true, known
-
-if TYPE_CHECKING:
-    from engine.client.writer import Writer
-    from engine.errors import KafkaError
+from engine.cli.connection import PATIENCE, connect
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_property, is_true, known
+from engine.client.producer import Producer
+from engine.client.values import KafkaError as DeliveryError
+from engine.client.values import Message
+from engine.errors import ErrorCode, KafkaError
 
 PROPERTIES = {
     "parse.key": "false",  # whether a line has a key in front
     "key.separator": "\t",
     "ignore.error": "false",  # a line without a separator is then a record without a key
-    "null.marker": "",  # what stands for no value at all: a tombstone
+    "null.marker": "",  # the text that stands for a null value: a tombstone
 }
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-ACKS = {"0": 0, "1": 1, "-1": -1, "all": -1}
+ACKS = ["0", "1", "-1", "all"]
 
-BATCH_BYTES = 16 * 1024  # a batch is sent when it has so many: batch.size
+BATCH_BYTES = 16 * 1024  # of a full batch: batch.size
 READ_BYTES = 64 * 1024
 
 
@@ -53,8 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--request-required-acks",
         choices=ACKS,
         default="1",
-        help="who has to have a record before it counts as sent: nobody, the leader, or all "
-        "replicas in sync (default: %(default)s)",
+        help="which replicas must have a record before it counts as sent: none, the leader, or "
+        "all in sync (default: %(default)s)",
     )
     parser.add_argument(
         "--timeout",
@@ -66,83 +67,99 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.client.writer import Writer
-
     parse = _Parser(PROPERTIES | known(options.property, PROPERTIES, "property"))
     with connect(options.bootstrap_server) as cluster:
         partitions = len(cluster.topic(options.topic, create=True).partitions)
-        outcome = _Outcome()
-        with Writer(cluster, outcome.done, ACKS[options.request_required_acks]) as writer:
-            batches = _Batches(writer, options.topic, partitions, options.compression_codec)
-            try:
-                for number, line in enumerate(_lines(batches, options.timeout / 1000), start=1):
-                    batches.add(*parse(line, number))
-            finally:
-                batches.send()
-    return int(outcome.failed)
+    failures = _Failures()
+    config = {
+        "bootstrap.servers": options.bootstrap_server,
+        "acks": options.request_required_acks,
+        "compression.type": options.compression_codec,
+        "batch.size": BATCH_BYTES,
+        "delivery.timeout.ms": round(PATIENCE * 1000),
+        "on_delivery": failures.add,
+        "error_cb": lambda error: _print("waiting: " + error.str()),
+    }
+    with Producer(config) as producer:
+        sender = _Sender(producer, failures, options.topic, partitions)
+        try:
+            for number, line in enumerate(_lines(sender, options.timeout / 1000), start=1):
+                sender.send(*parse(line, number))
+        finally:
+            sender.flush()
+    return int(failures.any)
 
 
-class _Outcome:
-    """Failures are told as they come; the next lines are tried all the same."""
+class _Failures:
+    """Records that were not sent. They are printed, and the next lines are sent all the same."""
 
-    failed = False
+    def __init__(self) -> None:
+        self.any = False
+        self._counts: Counter[str] = Counter()  # by partition and error
 
-    def done(self, count: int, error: "KafkaError | None") -> None:
+    def add(self, error: DeliveryError | None, message: Message) -> None:
         if error is not None:
-            self.failed = True
-            print(f"not sent, {count} records: {error.message}", file=sys.stderr, flush=True)
+            self.any = True
+            self._counts[f"{message.topic()}-{message.partition()}: {error.str()}"] += 1
+
+    def print(self) -> None:
+        for text, count in self._counts.items():
+            _print(f"not sent, {count} records: {text}")
+        self._counts.clear()
 
 
-class _Batches:
-    """The batches that lines are being added to, one a partition at most."""
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
-    def __init__(self, writer: "Writer", topic: str, partitions: int, codec: str) -> None:
-        from engine.client.partitioner import partition_of
-        from engine.model import TopicPartition
-        from engine.storage.batch import Codec
-        from engine.storage.records import Builder
 
-        self._writer = writer
-        self._partitions = [TopicPartition(topic, number) for number in range(partitions)]
-        self._codec = Codec[codec.upper()]
-        self._builder, self._partition_of = Builder, partition_of
-        self._open: dict[int, Builder] = {}
+class _Sender:
+    """Lines without a key go to one partition after the other, a batch to each."""
+
+    def __init__(
+        self, producer: Producer, failures: _Failures, topic: str, partitions: int
+    ) -> None:
+        self._producer = producer
+        self._failures = failures
+        self._topic = topic
+        self._partitions = partitions
         self._next = 0  # the partition of lines without a key
+        self._size = 0  # bytes of the batch that it gets
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        """Whether there is something to flush."""
+        return bool(len(self._producer))
 
-    def add(self, key: bytes | None, value: bytes | None) -> None:
-        number = self._next if key is None else self._partition_of(key, len(self._partitions))
-        builder = self._open.get(number)
-        if builder is None:
-            builder = self._open[number] = self._builder()
-        if builder.append(key, value, time.time_ns() // 1_000_000) >= BATCH_BYTES:
-            self._send(number)
+    def send(self, key: bytes | None, value: bytes | None) -> None:
+        partition = -1  # by the key
+        if key is None:
+            partition = self._next
+            self._size += len(value or b"")
+            if self._size >= BATCH_BYTES:
+                self._turn()
+        self._producer.produce(self._topic, value, key, partition)
+        self._producer.poll(0)
 
-    def send(self) -> None:
-        """Send what there is, and wait until there is word of all that was sent."""
-        for number in list(self._open):
-            self._send(number)
-        self._writer.flush()
+    def flush(self) -> None:
+        """Wait for the results of all lines."""
+        self._producer.flush()
+        self._failures.print()
+        if self._size:
+            self._turn()
 
-    def _send(self, number: int) -> None:
-        builder = self._open.pop(number)
-        self._writer.send(self._partitions[number], builder.build(self._codec), builder.count)
-        if number == self._next:
-            self._next = (number + 1) % len(self._partitions)
+    def _turn(self) -> None:
+        self._next, self._size = (self._next + 1) % self._partitions, 0
 
 
 # -- lines -----------------------------------------------------------------------------------
 
 
-def _lines(batches: _Batches, linger: float) -> Iterator[bytes]:
-    """The lines of stdin, without their ends. Sends what there is when no more is to be read."""
+def _lines(sender: _Sender, linger: float) -> Iterator[bytes]:
+    """The lines of stdin, without their ends. When no more is available, it flushes the sender."""
     interactive = sys.stdin.isatty()
     fd, rest = sys.stdin.fileno(), b""
     while True:
-        if batches and not _readable(fd, linger):
-            batches.send()
+        if sender and not _readable(fd, linger):
+            sender.flush()
         if interactive:
             print(">", end="", flush=True)
         chunk = os.read(fd, READ_BYTES)
@@ -157,7 +174,7 @@ def _lines(batches: _Batches, linger: float) -> Iterator[bytes]:
 
 
 def _readable(fd: int, timeout: float) -> bool:
-    """Whether there is something to read, within so many seconds; in a file there always is."""
+    """Whether something can be read within `timeout` seconds; a file can always be read."""
     with selectors.DefaultSelector() as selector:
         try:
             selector.register(fd, selectors.EVENT_READ)
@@ -170,8 +187,6 @@ class _Parser:
     """From a line to key and value."""
 
     def __init__(self, properties: dict[str, str]) -> None:
-        from engine.cli.main import UsageError
-
         self._has_key = is_true(properties["parse.key"])
         self._separator = properties["key.separator"].encode()
         self._ignores_errors = is_true(properties["ignore.error"])
@@ -180,8 +195,6 @@ class _Parser:
             raise UsageError("the key.separator cannot be empty")
 
     def __call__(self, line: bytes, number: int) -> tuple[bytes | None, bytes | None]:
-        from engine.errors import ErrorCode, KafkaError
-
         key: bytes | None = None
         value: bytes | None = line
         if self._has_key:

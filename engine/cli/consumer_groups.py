@@ -1,37 +1,42 @@
-"""Look at groups of consumers and change how far they have come, as kafka-consumer-groups.sh does.
+"""Show groups of consumers and change their offsets, as kafka-consumer-groups.sh does.
 
     consumer-groups --list [--state]
-    consumer-groups --describe --group orders       each partition: where the group is, and its lag
-    consumer-groups --describe --all-groups --members --verbose        who reads what
+    consumer-groups --describe --group orders       the group's offset and lag in each partition
+    consumer-groups --describe --all-groups --members --verbose        the partitions of members
     consumer-groups --reset-offsets --group orders --topic orders:0,1 --to-earliest --dry-run
     consumer-groups --reset-offsets --group orders --all-topics --shift-by -10 --execute
     consumer-groups --delete --group orders
     consumer-groups --delete-offsets --group orders --topic orders
 
 Offsets can be reset, and a group deleted, when it has no members: stop the consumers first. A reset
-shows what it would do; only with --execute it does it. With --export it shows it as CSV, which
---from-file reads.
+prints the new offsets; only with --execute it commits them. With --export it prints them as CSV,
+which --from-file reads.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from engine.cli.options import PATIENCE, add_bootstrap, connect
+from engine.cli.connection import PATIENCE, connect
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_choice
+from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
 from engine.cli.table import Row, table
-
-if TYPE_CHECKING:
-    from engine.client.cluster import ClusterView
-    from engine.client.groups import Described, Member
-    from engine.model import TopicPartition
+from engine.client.admin import group_requests
+from engine.client.admin.group_requests import DescribedGroup, DescribedMember
+from engine.client.admin.requests import find_offset
+from engine.client.cluster import ClusterClient
+from engine.client.consuming.offset_lookup import LATEST
+from engine.client.metadata import NO_BROKER
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
 
 ACTIONS = {
     "list": "print the names of all groups",
-    "describe": "print what there is to say about groups",
-    "reset-offsets": "let a group without members go on elsewhere",
-    "delete": "delete groups, and all that they have committed",
-    "delete-offsets": "delete what a group has committed for the topics that are named",
+    "describe": "print the offsets, members or state of groups",
+    "reset-offsets": "change the offsets of a group without members",
+    "delete": "delete groups and their offsets",
+    "delete-offsets": "delete a group's offsets for the named topics",
 }
 SUBJECTS = {
     "offsets": "--describe: partitions, with the group's offset and lag (the default)",
@@ -43,23 +48,14 @@ STATES = ["PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from engine.cli.reset_offsets import add_scenarios
-
     add_bootstrap(parser)
-    action = parser.add_mutually_exclusive_group(required=True)
-    for name, help in ACTIONS.items():
-        action.add_argument(f"--{name}", dest="action", action="store_const", const=name, help=help)
+    add_choice(parser, "action", ACTIONS, required=True)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--group", action="append", default=[], metavar="G", help="which; may be given repeatedly"
     )
     which.add_argument("--all-groups", action="store_true", help="all of them")
-    subject = parser.add_mutually_exclusive_group()
-    for name, help in SUBJECTS.items():
-        subject.add_argument(
-            f"--{name}", dest="subject", action="store_const", const=name, help=help
-        )
-    subject.add_argument(
+    add_choice(parser, "subject", SUBJECTS).add_argument(
         "--state",
         nargs="?",
         const=ANY_STATE,
@@ -78,9 +74,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-    from engine.cli.reset_offsets import check, reset
-
     action, has_groups = options.action, bool(options.group or options.all_groups)
     if action in ("describe", "delete", "reset-offsets") and not has_groups:
         raise UsageError(f"--{action} needs --group or --all-groups")
@@ -110,9 +103,7 @@ def run(options: Namespace) -> int:
 
 
 def _states(text: str) -> list[str]:
-    """As they are called, however they are written."""
-    from engine.cli.main import UsageError
-
+    """The states by Kafka's names, from a list in upper or lower case."""
     known = {state.lower(): state for state in STATES}
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     if not known.keys() >= set(names):
@@ -120,21 +111,19 @@ def _states(text: str) -> list[str]:
     return [known[name] for name in names]
 
 
-def _found(cluster: "ClusterView", states: Iterable[str] = ()) -> dict[str, str]:
+def _found(cluster: ClusterClient, states: Iterable[str] = ()) -> dict[str, str]:
     """The groups of consumers, with the state of each."""
-    from engine.client import groups
-
-    found, silent = groups.list_groups(cluster, states)
-    for error in silent.values():
+    found, failed = group_requests.list_groups(cluster, states)
+    for error in failed.values():
         raise error
     return {
         name: each.state
         for name, each in found.items()
-        if each.protocol_type in ("", groups.CONSUMER)
+        if each.protocol_type in ("", group_requests.CONSUMER)
     }
 
 
-def _list(cluster: "ClusterView", states: list[str], show: bool) -> None:
+def _list(cluster: ClusterClient, states: list[str], show: bool) -> None:
     found = _found(cluster, states)
     if show:
         table([("GROUP", "STATE"), *sorted(found.items())], [15])
@@ -146,18 +135,16 @@ def _list(cluster: "ClusterView", states: list[str], show: bool) -> None:
 # -- describe ----------------------------------------------------------------------------------
 
 
-def _describe(cluster: "ClusterView", names: Sequence[str], options: Namespace) -> int:
-    from engine.client import groups
-
+def _describe(cluster: ClusterClient, names: Sequence[str], options: Namespace) -> int:
     unknown: list[str] = []
     for name in names:
-        found = groups.describe(cluster, name)
-        if found.state == groups.DEAD:
+        found = group_requests.describe(cluster, name)
+        if found.state == group_requests.DEAD:
             unknown.append(f"Consumer group '{name}' does not exist.")
             continue
-        if found.state == groups.EMPTY:
+        if found.state == group_requests.EMPTY:
             print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
-        elif found.state != groups.STABLE:
+        elif found.state != group_requests.STABLE:
             print(f"\nWarning: Consumer group '{name}' is rebalancing.", file=sys.stderr)
         if options.state is not None:
             _print_state(cluster, name, found)
@@ -169,14 +156,12 @@ def _describe(cluster: "ClusterView", names: Sequence[str], options: Namespace) 
 
 
 def _refused(why: Sequence[str]) -> int:
-    from engine.errors import ErrorCode, KafkaError
-
     if why:
         raise KafkaError(ErrorCode.group_id_not_found, " ".join(why))
     return 0
 
 
-def _print_state(cluster: "ClusterView", name: str, found: "Described") -> None:
+def _print_state(cluster: ClusterClient, name: str, found: DescribedGroup) -> None:
     at = cluster.metadata.brokers[found.coordinator]
     coordinator = f"{at} ({found.coordinator})"
     columns = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
@@ -185,9 +170,9 @@ def _print_state(cluster: "ClusterView", name: str, found: "Described") -> None:
     table([columns, row], [25, 25, 20, 15])
 
 
-def _print_members(name: str, members: "Sequence[Member]", verbose: bool) -> None:
+def _print_members(name: str, members: Sequence[DescribedMember], verbose: bool) -> None:
     """The instance id is a column where a member has one."""
-    columns: dict[str, tuple[int, Callable[[Member], object]]] = {
+    columns: dict[str, tuple[int, Callable[[DescribedMember], object]]] = {
         "GROUP": (15, lambda it: name),
         "CONSUMER-ID": (15, lambda it: it.id),
         "GROUP-INSTANCE-ID": (17, lambda it: it.instance_id or ""),
@@ -206,7 +191,7 @@ def _print_members(name: str, members: "Sequence[Member]", verbose: bool) -> Non
         table([list(columns), *rows], [width for width, _ in columns.values()][:-1])
 
 
-def _shown(partitions: "Iterable[TopicPartition]") -> str:
+def _shown(partitions: Iterable[TopicPartition]) -> str:
     """orders(0,1), payments(2)"""
     numbers: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
@@ -214,15 +199,9 @@ def _shown(partitions: "Iterable[TopicPartition]") -> str:
     return ", ".join(f"{topic}({','.join(them)})" for topic, them in numbers.items()) or NOTHING
 
 
-def _print_offsets(cluster: "ClusterView", name: str, found: "Described") -> None:
-    """Partitions that somebody reads, then those for which only an offset is left."""
-    from engine.client import groups
-
-    committed = {
-        partition: it.offset
-        for partition, it in groups.committed(cluster, name).items()
-        if isinstance(it, groups.Committed)
-    }
+def _print_offsets(cluster: ClusterClient, name: str, found: DescribedGroup) -> None:
+    """Partitions that a member reads, then those that only have a committed offset."""
+    committed = group_requests.committed_offsets(cluster, name)
     readers: list[tuple[TopicPartition, Row]] = [
         (partition, (each.id, each.host, each.client_id))
         for each in sorted(found.members, key=lambda each: -len(each.partitions))
@@ -244,31 +223,25 @@ def _print_offsets(cluster: "ClusterView", name: str, found: "Described") -> Non
 
 
 def _ends(
-    cluster: "ClusterView", partitions: "Sequence[TopicPartition]"
-) -> "dict[TopicPartition, int]":
-    """Where the logs end; a topic that is gone, or a partition that nobody leads, has no end."""
-    from engine.client.metadata import NO_BROKER
-    from engine.client.reader import LATEST, list_offset
-
+    cluster: ClusterClient, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The ends of the logs; a deleted topic, or a partition without a leader, has none."""
     metadata = cluster.describe({each.topic for each in partitions})
     led = [each for each in partitions if metadata.leader(each) != NO_BROKER]
     for topic in {each.topic for each in led}:
         cluster.topic(topic)
-    return {each: list_offset(cluster, each, LATEST) for each in led}
+    return {each: find_offset(cluster, each, LATEST).offset for each in led}
 
 
 # -- delete ------------------------------------------------------------------------------------
 
 
-def _delete(cluster: "ClusterView", names: Sequence[str]) -> int:
-    from engine.client import groups
-    from engine.errors import KafkaError
-
+def _delete(cluster: ClusterClient, names: Sequence[str]) -> int:
     done: list[str] = []
     failed: list[KafkaError] = []
     for name in names:
         try:
-            groups.delete(cluster, name)
+            group_requests.delete(cluster, name)
             done.append(f"'{name}'")
         except KafkaError as error:
             text = f"Group '{name}' could not be deleted due to: {error.message}"
@@ -276,18 +249,14 @@ def _delete(cluster: "ClusterView", names: Sequence[str]) -> int:
     if failed:
         if done:
             print(f"These consumer groups were deleted successfully: {', '.join(done)}")
-        told = "; ".join(error.message for error in failed)
-        raise KafkaError(failed[0].code, f"Deletion of some consumer groups failed: {told}")
+        why = "; ".join(error.message for error in failed)
+        raise KafkaError(failed[0].code, f"Deletion of some consumer groups failed: {why}")
     print(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
     return 0
 
 
-def _delete_offsets(cluster: "ClusterView", name: str, topics: Sequence[str]) -> int:
-    from engine.cli.reset_offsets import partitions_of
-    from engine.client import groups
-    from engine.errors import KafkaError
-
-    outcomes = groups.forget(cluster, name, partitions_of(cluster, topics))
+def _delete_offsets(cluster: ClusterClient, name: str, topics: Sequence[str]) -> int:
+    outcomes = group_requests.delete_offsets(cluster, name, partitions_of(cluster, topics))
     failed = [error for error in outcomes.values() if error]
     if not failed:
         print(f"Request succeed for deleting offsets with topic {', '.join(topics)} group {name}\n")

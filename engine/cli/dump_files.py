@@ -27,8 +27,8 @@ _CONTROL_TYPE = Struct(">2xh")  # behind the version, in the key of a control re
 
 
 @dataclass
-class Report:
-    """What there is to say about the files, once they are printed."""
+class DumpReport:
+    """Notes and errors about the files, printed after them."""
 
     lines: list[str] = field(default_factory=list)
     failed: bool = False
@@ -42,7 +42,7 @@ class Report:
 
 
 def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[tuple[int, Header]]:
-    """Hop from batch to batch, reading 61 bytes of each, until something is not a whole batch."""
+    """Read the 61-byte header of batch after batch, until one is not complete."""
     while position + HEADER_SIZE <= end:
         if len(start := os.pread(fd, HEADER_SIZE, position)) < HEADER_SIZE:
             return  # cut off since it was measured
@@ -55,8 +55,8 @@ def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[
         position += header.size
 
 
-def dump_log(path: Path, options: argparse.Namespace, report: Report) -> None:
-    """The batches of a log, and their records if asked for. One batch is in memory at a time."""
+def dump_log(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
+    """Print the batches of a log, and their records if wanted. One batch is in memory at a time."""
     deep = options.deep_iteration or options.print_data_log or _decoder(options) is not None
     end, last, gaps = 0, -1, []
     with path.open("rb") as file:
@@ -143,7 +143,7 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
 
 
 def _decoder(options: argparse.Namespace) -> Decoder | None:
-    """What tells keys and values in words, if that was asked for."""
+    """The decoder of keys and values, if one was given."""
     if options.offsets_decoder:
         return dump_offsets.texts
     return dump_transactions.texts if options.transaction_log_decoder else None
@@ -190,7 +190,7 @@ def _codec(header: Header) -> str:
 
 
 def shown(data: bytes) -> str:
-    """Text as it is; where it is not all printable, with escapes that tell every byte."""
+    """Printable text as it is; other bytes as escapes, so that none is ambiguous."""
     text = data.decode("utf-8", "surrogateescape")
     return text if text.isprintable() else "".join(map(_escaped, text))
 
@@ -202,7 +202,7 @@ def _escaped(character: str) -> str:
     return each_byte.encode("unicode_escape").decode("ascii")
 
 
-def dump_aborted(path: Path, options: argparse.Namespace, report: Report) -> None:
+def dump_aborted(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
     """The aborted transactions, in the order of their markers."""
     for entry in aborted.read_aborted(path):
         print(
@@ -212,7 +212,7 @@ def dump_aborted(path: Path, options: argparse.Namespace, report: Report) -> Non
         )
 
 
-def dump_snapshot(path: Path, options: argparse.Namespace, report: Report) -> None:
+def dump_snapshot(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
     """The producers, and the last batch of each."""
     for entry in producers.read_snapshot(path):
         start = entry.transaction_start

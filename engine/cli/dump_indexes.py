@@ -1,8 +1,8 @@
-"""Printing .index and .timeindex files, and comparing them with their log; see dump_log.py.
+"""Prints .index and .timeindex files, and compares them with their log; see dump_log.py.
 
-An offset entry names the last offset of what one write appended, and the position where that
-write starts. A leader writes one batch at a time, a follower all that a fetch brought: so the
-entry is right if a batch ends there between its position and that of the next entry.
+An offset entry has the last offset of one write, and the position where that write starts. A leader
+writes one batch at a time, a follower all batches of a fetch: so the entry is right if a batch with
+this last offset is between its position and that of the next entry.
 
 A time entry names the last offset of a batch, and the latest timestamp up to there.
 """
@@ -14,21 +14,17 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from engine.cli.dump_files import Report, headers
+from engine.cli.dump_files import DumpReport, headers
 from engine.storage import index
 from engine.storage.batch import NO_TIMESTAMP
 
 
-def dump_index(path: Path, options: argparse.Namespace, report: Report) -> None:
+def dump_index(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
     entries = index.read_offset_entries(path)
-    if not _is_worth_reading(path, index.OffsetIndex.ENTRY.size, [o for o, _ in entries], report):
+    texts = [f"offset: {offset} position: {position}" for offset, position in entries]
+    size, offsets = index.OffsetIndex.ENTRY.size, [offset for offset, _ in entries]
+    if not _print_index(path, size, offsets, texts, options, report):
         return
-    if options.index_sanity_check:
-        print(f"{path} passed sanity check.")
-        return
-    if not options.verify_index_only:
-        for offset, position in entries:
-            print(f"offset: {offset} position: {position}")
     mismatches = []
     with _log_beside(path, report) as log:
         if log is None:
@@ -48,16 +44,12 @@ def dump_index(path: Path, options: argparse.Namespace, report: Report) -> None:
         report.wrong(f"Mismatches in :{path.absolute()}", *mismatches)
 
 
-def dump_time_index(path: Path, options: argparse.Namespace, report: Report) -> None:
+def dump_time_index(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
     entries = index.read_time_entries(path)
-    if not _is_worth_reading(path, index.TimeIndex.ENTRY.size, [o for _, o in entries], report):
+    texts = [f"timestamp: {timestamp} offset: {offset}" for timestamp, offset in entries]
+    size, offsets = index.TimeIndex.ENTRY.size, [offset for _, offset in entries]
+    if not _print_index(path, size, offsets, texts, options, report):
         return
-    if options.index_sanity_check:
-        print(f"{path} passed sanity check.")
-        return
-    if not options.verify_index_only:
-        for timestamp, offset in entries:
-            print(f"timestamp: {timestamp} offset: {offset}")
     mismatches, disorder, missing = [], [], []
     with _log_beside(path, report) as log:
         if log is None:
@@ -89,8 +81,26 @@ def dump_time_index(path: Path, options: argparse.Namespace, report: Report) -> 
             report.wrong(title, *lines)
 
 
-def _is_worth_reading(path: Path, entry_size: int, offsets: list[int], report: Report) -> bool:
-    """The checks for which the index alone is enough: a start rebuilds an index that fails them."""
+def _print_index(
+    path: Path,
+    entry_size: int,
+    offsets: list[int],
+    texts: list[str],
+    options: argparse.Namespace,
+    report: DumpReport,
+) -> bool:
+    """Print the entries; False if they are not to be compared with the log."""
+    if not _is_sane(path, entry_size, offsets, report):
+        return False
+    if options.index_sanity_check:
+        print(f"{path} passed sanity check.")
+    elif not options.verify_index_only:
+        print(*texts, sep="\n", end="\n" * bool(texts))
+    return not options.index_sanity_check
+
+
+def _is_sane(path: Path, entry_size: int, offsets: list[int], report: DumpReport) -> bool:
+    """The checks that need the index alone; a broker rebuilds an index that fails them."""
     size = path.stat().st_size
     if not size:
         print(f"{path} is empty.")
@@ -112,7 +122,7 @@ def _is_worth_reading(path: Path, entry_size: int, offsets: list[int], report: R
 
 
 @contextmanager
-def _log_beside(path: Path, report: Report) -> Iterator[tuple[int, int] | None]:
+def _log_beside(path: Path, report: DumpReport) -> Iterator[tuple[int, int] | None]:
     """Descriptor and size of the .log file of an index."""
     try:
         file = path.with_suffix(".log").open("rb")

@@ -11,7 +11,7 @@ a group of another protocol it is all hexadecimal.
 
 import json
 
-from engine.client.assignors.protocol import decode_assignment
+from engine.assignors.protocol import decode_assignment
 from engine.coordinator.records import (
     GroupKey,
     GroupValue,

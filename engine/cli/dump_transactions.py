@@ -24,7 +24,7 @@ def texts(key: bytes | None, value: bytes | None) -> tuple[str, str]:
 def _value(data: bytes) -> str:
     image = decode_value(data)
     return (
-        f"producerId:{image.writer.producer_id},producerEpoch:{image.writer.epoch},"
+        f"producerId:{image.producer.producer_id},producerEpoch:{image.producer.epoch},"
         f"state={image.state.value},"
         f"partitions=[{','.join(str(each) for each in sorted(image.partitions))}],"
         f"txnLastUpdateTimestamp={image.updated},txnTimeoutMs={image.timeout}"

@@ -1,4 +1,4 @@
-"""Have leaders elected anew, as kafka-leader-election.sh does.
+"""Elect leaders again, as kafka-leader-election.sh does.
 
     leader-election --election-type preferred --all-topic-partitions
     leader-election --election-type preferred --path-to-json-file partitions.json
@@ -6,16 +6,21 @@
 
     partitions.json     {"partitions": [{"topic": "orders", "partition": 0}]}
 
-preferred   the first replica leads again, if it is in sync: after a broker was away, what it led
-            is with others, and stays there until somebody or auto.leader.rebalance.enable asks
-unclean     where nobody leads, a replica that is not in sync may: what it lacks is lost for good
+preferred   the first replica becomes leader again, if it is in sync. After a broker was down, other
+            brokers lead its partitions, until this command or auto.leader.rebalance.enable
+unclean     a partition without a leader may get one that is not in sync: records that it lacks are
+            lost
 """
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from engine.cli.options import add_bootstrap, connect
-from engine.cli.reassign_partitions import failure, listed, twice
+from engine.cli.connection import connect, refusal
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap
+from engine.cli.reassign_partitions import listed, twice
+from engine.client.admin import requests
+from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
 
@@ -38,16 +43,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-    from engine.client import changes
-    from engine.errors import ErrorCode, KafkaError
-
     if (options.topic is None) != (options.partition is None):
         raise UsageError("--topic and --partition go together")
     kind = options.election_type.upper()
     partitions = _partitions(options)
     with connect(options.bootstrap_server) as cluster:
-        outcomes = changes.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
+        outcomes = requests.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
     needless = {
         partition
         for partition, error in outcomes.items()
@@ -81,7 +82,7 @@ def _partitions(options: Namespace) -> list[TopicPartition] | None:
     entries = listed(options.path_to_json_file, "partitions", partition=int)
     partitions = [TopicPartition(each["topic"], each["partition"]) for each in entries]
     if again := twice(partitions):
-        raise failure(f"Replica election data contains duplicate partitions: {again}")
+        raise refusal(f"Replica election data contains duplicate partitions: {again}")
     return partitions
 
 

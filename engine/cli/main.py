@@ -2,14 +2,13 @@
 
 A command is a module with two functions, and one line in the table below:
 
-    add_arguments(parser)    its options, with the names that Kafka's own tools have
-    run(options) -> int      its work, and its exit status
+    add_arguments(parser)    defines its options, named as in Kafka's own tools
+    run(options) -> int      does its work, and returns its exit status
 
-Only the module of the command that is asked for is imported, and it imports what it needs when
-it runs: help comes at once.
+Only the module of the given command is imported, so that the overview appears at once.
 
-What goes wrong is told in one line on stderr: what, where, and what to do. Exit status: 0 done,
-1 failed, 2 wrong usage, 130 interrupted. A traceback is a bug of ours.
+An error is one line on stderr: what, where, and what to do. Exit status: 0 done, 1 failed, 2 wrong
+usage, 130 interrupted. A traceback is a bug of ours.
 """
 
 import argparse
@@ -36,7 +35,7 @@ class Command(NamedTuple):
     module: str
     group: str  # commands of a group stand together in the help
     help: str
-    example: str  # what to type after the name
+    example: str  # the options of an example
 
 
 COMMANDS = [
@@ -51,7 +50,7 @@ COMMANDS = [
         "broker",
         "engine.cli.broker",
         "Run a cluster",
-        "one broker, which is also how a killed one comes back",
+        "one broker; also restarts a broker that was killed",
         "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
     ),
     Command(
@@ -72,14 +71,14 @@ COMMANDS = [
         "configs",
         "engine.cli.configs",
         "Use it",
-        "look at the configuration of topics and brokers, and change it",
+        "show the configuration of topics and brokers, and change it",
         "--describe --entity-type topics --entity-name orders --all",
     ),
     Command(
         "consumer-groups",
         "engine.cli.consumer_groups",
         "Use it",
-        "look at groups of consumers, reset their offsets, delete them",
+        "show groups of consumers, reset their offsets, delete them",
         "--describe --group billing",
     ),
     Command(
@@ -93,7 +92,7 @@ COMMANDS = [
         "leader-election",
         "engine.cli.leader_election",
         "Use it",
-        "have the leaders of partitions elected anew",
+        "elect the leaders of partitions again",
         "--election-type preferred --all-topic-partitions",
     ),
     Command(
@@ -107,7 +106,7 @@ COMMANDS = [
         "console-consumer",
         "engine.cli.console_consumer",
         "Use it",
-        "print records as they come",
+        "print records as they arrive",
         "--topic orders --from-beginning --max-messages 10",
     ),
     Command(
@@ -150,11 +149,11 @@ class Module(Protocol):
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says where."""
+    """The command line is wrong; the message says where."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, in one line: its own errors print the usage too."""
+    """argparse with errors in one line; its own also print the usage."""
 
     def error(self, message: str) -> NoReturn:
         stray = re.match(r"unrecognized arguments: (--[\w-]+)", message)
@@ -166,25 +165,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # whatever the terminal can show
+            stream.reconfigure(errors="backslashreplace")  # for what the terminal can't show
     try:
         status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # of stdout: that of a connection is told as a KafkaError
-        return _reader_is_gone()
+    except BrokenPipeError:  # of stdout: that of a connection becomes a KafkaError
+        return _stdout_is_closed()
     except UsageError as error:
-        return _tell(error, USAGE)
+        return _report(error, USAGE)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _tell(f"{where}{error.strerror or error}", FAILED)
+        return _report(f"{where}{error.strerror or error}", FAILED)
     except Exception as error:
         from engine.errors import KafkaError
 
         if not isinstance(error, KafkaError):
             raise
-        return _tell(error, FAILED)
+        return _report(error, FAILED)
     return status
 
 
@@ -196,7 +195,7 @@ def _dispatch(arguments: list[str]) -> int:
         case ["--version"]:
             from engine import __version__
 
-            print(f"Broker Lab {__version__}, which speaks Kafka 2.8")
+            print(f"Broker Lab {__version__}, compatible with Kafka 2.8")
             return 0
         case ["help", name, *_]:
             return _dispatch([name, "--help"])
@@ -244,18 +243,18 @@ def overview() -> str:
             lines += [f"  {name:{width}}{text}", f"  {'':{width}}  e.g. {name} {example}"]
     lines += [
         "",
-        f"{PROGRAM} COMMAND --help has more on each; --version tells the version.",
+        f"{PROGRAM} COMMAND --help has more on each; --version prints the version.",
         "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     ]
     return "\n".join(lines)
 
 
-def _tell(what: object, status: int) -> int:
+def _report(what: object, status: int) -> int:
     print(f"{PROGRAM}: {' '.join(str(what).split())}", file=sys.stderr)
     return status
 
 
-def _reader_is_gone() -> int:
-    """Nobody reads on (`| head`): go quietly, without Python's own attempt to print the rest."""
+def _stdout_is_closed() -> int:
+    """The reader has ended (`| head`): exit, and keep Python from printing the rest."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

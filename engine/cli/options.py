@@ -1,18 +1,32 @@
-"""Options that several commands share, and what they lead to."""
+"""Options that several commands share, and the functions that evaluate them."""
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from engine.client.cluster import ClusterView
-    from engine.errors import KafkaError
+from engine.cli.main import UsageError
 
 BOOTSTRAP = "127.0.0.1:9092"
-PATIENCE = 30.0  # seconds to wait for what may pass: an election, a broker that comes back
-QUIET = 2.0  # seconds to wait without a word about it
+
+
+def add_choice(
+    parser: ArgumentParser, name: str, choices: Mapping[str, str], *, required: bool = False
+) -> Any:
+    """An option for each choice, with its help; at most one may be given, and `name` is set to it.
+
+    Returns argparse's group, for further options that exclude these.
+    """
+    group = parser.add_mutually_exclusive_group(required=required)
+    for choice, help in choices.items():
+        group.add_argument(f"--{choice}", dest=name, action="store_const", const=choice, help=help)
+    return group
+
+
+def add_flags(parser: ArgumentParser, flags: Mapping[str, str]) -> None:
+    """Options without a value: false unless given."""
+    for name, help in flags.items():
+        parser.add_argument(f"--{name}", action="store_true", help=help)
 
 
 def add_config(parser: ArgumentParser, help: str) -> None:
@@ -44,7 +58,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def _exact_setting(text: str) -> tuple[str, str]:
-    """A value may be a blank or a tab here: a separator."""
+    """With the blanks of the value: it may be a separator, such as a tab."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ArgumentTypeError(f"{text!r} is not KEY=VALUE")
@@ -60,42 +74,8 @@ def add_bootstrap(parser: ArgumentParser) -> None:
     )
 
 
-def connect(bootstrap: str, patience: float = PATIENCE) -> "ClusterView":
-    """The cluster behind --bootstrap-server, or an error that says how to get one."""
-    from engine.client.cluster import ClusterView
-    from engine.client.connection import Address
-    from engine.errors import ErrorCode, KafkaError
-
-    addresses = [Address.parse(text) for text in bootstrap.split(",")]
-    try:
-        return ClusterView(addresses, patience=patience, waiting=_Waiting())
-    except KafkaError as error:
-        if error.code != ErrorCode.broker_not_available:
-            raise
-        raise KafkaError(
-            error.code,
-            f"{error.message}; start a cluster (see `cluster --help`), or say where one is "
-            "with --bootstrap-server HOST:PORT",
-        ) from error
-
-
-class _Waiting:
-    """A word on stderr once a wait is longer than two seconds, and then each second."""
-
-    _told = QUIET - 1
-
-    def __call__(self, error: "KafkaError", seconds: float) -> None:
-        if seconds < self._told:  # another wait
-            self._told = QUIET - 1
-        if seconds >= self._told + 1:
-            self._told = seconds
-            print(f"waiting for {seconds:.0f} s: {error.message}", file=sys.stderr, flush=True)
-
-
 def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) -> dict[str, str]:
-    """The settings by name. One that there is not is told, with the nearest that there is."""
-    from engine.cli.main import UsageError
-
+    """The settings by name. An unknown one is an error with the most similar known name."""
     names = list(names)
     for key, _ in settings:
         if key not in names:

@@ -1,31 +1,34 @@
-"""Measure what a cluster takes and gives, as kafka-producer-perf-test and consumer-perf-test do.
+"""Measure a cluster's throughput and latency, as kafka-producer-perf-test and its like do.
 
     perf producer --topic T --num-records N [--record-size BYTES] [--throughput RECORDS]
                   [--producer-props acks=all batch.size=65536 compression.type=lz4]
     perf consumer --topic T --messages N [--fetch-size BYTES] [--from-latest] [--timeout MS]
 
-The latency of a producer is the time from the first record of a batch until the batch is
-acknowledged; that of a consumer is the time it had to wait for what a fetch brings. MB are
-1024 * 1024 bytes of keys and values. Both ends run in one Python thread, which is often what
-is measured: compare figures of one machine and one run only.
+They use engine.Producer and engine.Consumer. The latency of a producer is the time from `produce`
+until the record is acknowledged; that of a consumer is the time that `consume` took to return
+messages. MB are 1024 * 1024 bytes of keys and values. Both ends are Python, whose speed is often
+the limit: compare only figures of one machine and one run.
 """
 
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import Any
 
-from engine.cli.options import add_bootstrap, connect, known, setting
-
-if TYPE_CHECKING:
-    from engine.errors import KafkaError
-    from engine.storage.batch import Codec
+from engine.cli.connection import connect, failure
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, known, setting
+from engine.client.consumer import Consumer
+from engine.client.producer import Producer
+from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError, Message, TopicPartition
+from engine.storage.batch import Codec
 
 PROPS = {"acks": "1", "batch.size": "16384", "compression.type": "none"}
-ACKS = {"0": 0, "1": 1, "-1": -1, "all": -1}
+ACKS = ["0", "1", "-1", "all"]
 PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
 MB = 1024 * 1024
 REPORT = 2.0  # seconds between two lines of progress
+TURN = 500  # records that are sent, or returned, at once
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=float,
         default=-1,
         metavar="RECORDS",
-        help="send no more than so many a second; -1, the default: as many as will go",
+        help="the most records per second; -1, the default: no limit",
     )
     producer.add_argument(
         "--producer-props",
@@ -66,15 +69,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="BYTES",
         help="of one partition in one fetch (default: %(default)s)",
     )
-    consumer.add_argument(
-        "--from-latest", action="store_true", help="read only what is sent from now on"
-    )
+    consumer.add_argument("--from-latest", action="store_true", help="read only new records")
     consumer.add_argument(
         "--timeout",
         type=int,
         default=10_000,
         metavar="MS",
-        help="stop when nothing came for so long (default: %(default)s)",
+        help="stop if no record arrives for this time (default: %(default)s)",
     )
 
 
@@ -138,49 +139,38 @@ def percentile(values: list[tuple[float, int]], share: float) -> float:
 
 
 def _produce(options: Namespace) -> int:
-    from engine.client.writer import Writer
-    from engine.model import TopicPartition
-    from engine.storage.batch import HEADER_SIZE
-    from engine.storage.records import Builder
-
-    acks, batch_size, codec = _props(options)
+    props = _props(options)
     value = bytes(65 + number * 7919 % 26 for number in range(options.record_size))
     with connect(options.bootstrap_server) as cluster:
-        numbers = list(cluster.topic(options.topic, create=True).partitions)
-        stats = Stats("sent")
+        cluster.topic(options.topic, create=True)
+    stats = Stats("sent")
 
-        def done(about: tuple[int, float], error: "KafkaError | None") -> None:
-            if error is not None:
-                raise error
-            count, since = about
-            stats.add(count, count * len(value), time.perf_counter() - since)
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise failure(error)
+        stats.add(1, len(value), message.latency() or 0.0)
 
-        began, sent, turn = time.perf_counter(), 0, 0
-        with Writer(cluster, done, acks) as writer:
-            while sent < options.num_records:
-                now = time.perf_counter()
-                due = options.num_records
-                if options.throughput > 0:
-                    due = min(due, 1 + int((now - began) * options.throughput))
-                    if due <= sent:
-                        writer.poll(began + sent / options.throughput - now)
-                        continue
-                builder, size, timestamp = Builder(), HEADER_SIZE, time.time_ns() // 1_000_000
-                while sent < due and size < batch_size:
-                    size = builder.append(None, value, timestamp)
-                    sent += 1
-                partition = TopicPartition(options.topic, numbers[turn % len(numbers)])
-                turn += 1
-                writer.send(partition, builder.build(codec), (builder.count, now))
-            writer.flush()
+    props |= {"bootstrap.servers": options.bootstrap_server, "on_delivery": delivered}
+    began, sent = time.perf_counter(), 0
+    with Producer(props) as producer:
+        while sent < options.num_records:
+            due = min(options.num_records, sent + TURN)
+            if options.throughput > 0:
+                spent = time.perf_counter() - began
+                due = min(due, 1 + int(spent * options.throughput))
+                if due <= sent:
+                    producer.poll(sent / options.throughput - spent)
+                    continue
+            for _ in range(due - sent):
+                producer.produce(options.topic, value)
+            sent = due
+            producer.poll(0)
+        producer.flush()
     print(stats.total())
     return 0
 
 
-def _props(options: Namespace) -> "tuple[int, int, Codec]":
-    from engine.cli.main import UsageError
-    from engine.storage.batch import Codec
-
+def _props(options: Namespace) -> dict[str, Any]:
     props = PROPS | known(options.producer_props, PROPS, "producer property")
     if props["acks"] not in ACKS:
         raise UsageError(f"acks={props['acks']}: it is one of {', '.join(ACKS)}")
@@ -191,40 +181,39 @@ def _props(options: Namespace) -> "tuple[int, int, Codec]":
         raise UsageError(
             f"compression.type={props['compression.type']}: it is one of {', '.join(codecs)}"
         )
-    codec = Codec[props["compression.type"].upper()]
-    return ACKS[props["acks"]], int(props["batch.size"]), codec
+    return dict(props)
 
 
 # -- consumer --------------------------------------------------------------------------------
 
 
 def _consume(options: Namespace) -> int:
-    from engine.client.reader import EARLIEST, LATEST, Reader, list_offset
-    from engine.model import TopicPartition
-
-    start = LATEST if options.from_latest else EARLIEST
+    start = OFFSET_END if options.from_latest else OFFSET_BEGINNING
     with connect(options.bootstrap_server) as cluster:
-        partitions = [
-            TopicPartition(options.topic, number)
-            for number in cluster.topic(options.topic).partitions
-        ]
-        positions = {each: list_offset(cluster, each, start) for each in partitions}
-        stats = Stats("read")
-        with Reader(cluster, positions, options.fetch_size, start) as reader:
-            while stats.count < options.messages:
-                began = time.perf_counter()
-                batches = reader.poll(options.timeout / 1000)
-                waited = time.perf_counter() - began
-                if not batches:
-                    why = f": {reader.trouble.message}" if reader.trouble else ""
-                    print(
-                        f"nothing came for {options.timeout} ms, {stats.count} of "
-                        f"{options.messages} records were read{why}",
-                        file=sys.stderr,
-                    )
-                    break
-                records = [record for batch in batches for record in batch.records()]
-                size = sum(len(it.key or b"") + len(it.value or b"") for it in records)
-                stats.add(len(records), size, waited)
+        numbers = list(cluster.topic(options.topic).partitions)
+    config = {
+        "bootstrap.servers": options.bootstrap_server,
+        "max.partition.fetch.bytes": options.fetch_size,
+        "auto.offset.reset": "latest" if options.from_latest else "earliest",
+    }
+    stats = Stats("read")
+    with Consumer(config) as consumer:
+        consumer.assign([TopicPartition(options.topic, number, start) for number in numbers])
+        while stats.count < options.messages:
+            began = time.perf_counter()
+            first = consumer.poll(options.timeout / 1000)
+            if first is None:
+                print(
+                    f"nothing came for {options.timeout} ms, {stats.count} of {options.messages} "
+                    "records were read",
+                    file=sys.stderr,
+                )
+                break
+            messages = [first, *consumer.consume(TURN, 0)]
+            waited = time.perf_counter() - began
+            for error in filter(None, (each.error() for each in messages)):
+                raise failure(error)
+            size = sum(len(it.key() or b"") + len(it.value() or b"") for it in messages)
+            stats.add(len(messages), size, waited)
     print(stats.total())
     return int(stats.count < options.messages)

@@ -1,4 +1,4 @@
-"""Move partitions to other brokers while all runs, as kafka-reassign-partitions.sh does.
+"""Move partitions to other brokers while the cluster runs, as kafka-reassign-partitions.sh does.
 
     reassign-partitions --generate --topics-to-move-json-file topics.json --broker-list 1,2,3
     reassign-partitions --execute --reassignment-json-file moves.json --throttle 1000000
@@ -11,9 +11,9 @@
                         [{"topic": "orders", "partition": 0, "replicas": [2, 3]}]}
 
 --generate proposes a moves.json and changes nothing. --execute begins the moves: the new replicas
-copy the log while the old ones serve, and only when all of them are in sync do the old ones go.
---throttle holds that copying back, in bytes per second of each broker; --verify tells how far it
-all is, and takes the throttle off once nothing is under way any more.
+copy the log while the old ones serve, and the old ones are removed when all new ones are in sync.
+--throttle limits the copying, in bytes per second of each broker; --verify prints the progress, and
+removes the throttle when no move is in progress any more.
 
 Left out: racks, and moves from one directory of a broker to another ("log_dirs" other than "any").
 The throttle of a broker that is down stays as it is: only the broker itself can change it.
@@ -24,15 +24,20 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from random import randrange
+from typing import Any, NamedTuple, TypeVar
 
-from engine.cli.options import add_bootstrap, connect
+from engine.cli.connection import connect, refusal
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_choice
+from engine.cli.table import comma
+from engine.client.admin import requests
+from engine.client.admin.requests import Outcomes, alter_config
+from engine.client.admin.values import ConfigResource, PartitionReassignment
+from engine.client.cluster import ClusterClient, unknown_topic
+from engine.controller.topics import spread
+from engine.errors import KafkaError
 from engine.model import TopicPartition
-
-if TYPE_CHECKING:
-    from engine.client.changes import Outcomes, Reassignment
-    from engine.client.cluster import ClusterView
-    from engine.errors import KafkaError
 
 T = TypeVar("T", bound=Hashable)
 Placement = dict[TopicPartition, Sequence[int]]  # the replicas of each partition
@@ -46,7 +51,7 @@ TOPIC_THROTTLES = (
 
 
 class Action(NamedTuple):
-    run: "Callable[[ClusterView, Namespace], None]"
+    run: Callable[[ClusterClient, Namespace], None]
     help: str
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
@@ -54,11 +59,8 @@ class Action(NamedTuple):
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
-    actions = parser.add_mutually_exclusive_group(required=True)
-    for name, action in ACTIONS.items():
-        actions.add_argument(
-            f"--{name}", dest="action", action="store_const", const=name, help=action.help
-        )
+    actions = {name: action.help for name, action in ACTIONS.items()}
+    add_choice(parser, "action", actions, required=True)
     parser.add_argument("--topics-to-move-json-file", metavar="F", help="--generate: which topics")
     parser.add_argument(
         "--broker-list", type=_brokers, metavar="1,2,3", help="--generate: where they may be"
@@ -70,15 +72,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--throttle", type=int, metavar="N", help="--execute: bytes per second, 1000 or more"
     )
     for name, help in (
-        ("additional", "--execute: while others are under way, or with another throttle for them"),
+        ("additional", "--execute: while other moves are in progress, or to change their throttle"),
         ("preserve-throttles", "--verify, --cancel: leave all throttles as they are"),
     ):
         parser.add_argument(f"--{name}", action="store_const", const=True, help=help)
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-
     action = ACTIONS[options.action]
     every = {name for each in ACTIONS.values() for name in (*each.needs, *each.takes)}
     given = {name for name in every if getattr(options, name.replace("-", "_")) is not None}
@@ -95,16 +95,12 @@ def run(options: Namespace) -> int:
 # -- one function an action ------------------------------------------------------------------
 
 
-def _generate(cluster: "ClusterView", options: Namespace) -> None:
-    from random import randrange
-
-    from engine.controller.topics import spread
-
+def _generate(cluster: ClusterClient, options: Namespace) -> None:
     if again := twice(options.broker_list):
-        raise failure(f"Broker list contains duplicate entries: {again}")
+        raise refusal(f"Broker list contains duplicate entries: {again}")
     topics = [each["topic"] for each in listed(options.topics_to_move_json_file, "topics")]
     if again := twice(topics):
-        raise failure(f"List of topics to reassign contains duplicate entries: {again}")
+        raise refusal(f"List of topics to reassign contains duplicate entries: {again}")
     current, proposed = _current(cluster, topics), dict[TopicPartition, Sequence[int]]()
     alive = sorted(cluster.metadata.brokers.keys() & options.broker_list)
     for topic in topics:
@@ -116,13 +112,11 @@ def _generate(cluster: "ClusterView", options: Namespace) -> None:
     print(f"Proposed partition reassignment configuration\n{_json(proposed)}")
 
 
-def _execute(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
+def _execute(cluster: ClusterClient, options: Namespace) -> None:
     target = _target(options)
-    under_way = changes.list_reassignments(cluster)
+    under_way = requests.list_reassignments(cluster)
     if under_way and not options.additional:
-        raise failure(
+        raise refusal(
             "Cannot execute because there is an existing partition assignment.  Use --additional "
             "to override this and create a new partition assignment in addition to the existing "
             "one. The --additional flag can also be used to change the throttle by resubmitting "
@@ -130,7 +124,7 @@ def _execute(cluster: "ClusterView", options: Namespace) -> None:
         )
     unknown = {broker for to in target.values() for broker in to} - cluster.metadata.brokers.keys()
     if unknown:
-        raise failure(f"Unknown broker id {min(unknown)}")
+        raise refusal(f"Unknown broker id {min(unknown)}")
     known = _current(cluster, {partition.topic for partition in target})
     current = {partition: at for partition, at in known.items() if partition in target}
     print(f"Current partition replica assignment\n\n{_json(current)}\n")
@@ -141,15 +135,13 @@ def _execute(cluster: "ClusterView", options: Namespace) -> None:
             "ensure the throttle is removed."
         )
         _throttle(cluster, options.throttle, _copies(under_way, target, current))
-    _check("Error reassigning partition(s)", changes.alter_reassignments(cluster, target))
-    print(f"Successfully started partition reassignment{_s(target)} for {_comma(sorted(target))}")
+    _check("Error reassigning partition(s)", requests.alter_reassignments(cluster, target))
+    print(f"Successfully started partition reassignment{_s(target)} for {comma(sorted(target))}")
 
 
-def _verify(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
+def _verify(cluster: ClusterClient, options: Namespace) -> None:
     target = _target(options)
-    under_way = changes.list_reassignments(cluster)
+    under_way = requests.list_reassignments(cluster)
     topics = cluster.describe(None).topics
     print("Status of partition reassignment:")
     for partition, to in sorted(target.items()):
@@ -163,22 +155,20 @@ def _verify(cluster: "ClusterView", options: Namespace) -> None:
         else:
             print(
                 f"There is no active reassignment of partition {partition}, but replica set is "
-                f"{_comma(at)} rather than {_comma(to)}."
+                f"{comma(at)} rather than {comma(to)}."
             )
-    print()  # here Kafka tells of moves between directories
+    print()  # here Kafka prints moves between directories
     if not under_way and not options.preserve_throttles:
         _clear_throttles(cluster, target)
 
 
-def _cancel(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
+def _cancel(cluster: ClusterClient, options: Namespace) -> None:
     target = _target(options)
-    active = changes.list_reassignments(cluster, target)
+    active = requests.list_reassignments(cluster, target)
     if active:
-        outcomes = changes.alter_reassignments(cluster, dict.fromkeys(active))
+        outcomes = requests.alter_reassignments(cluster, dict.fromkeys(active))
         _check(f"Error cancelling partition reassignment{_s(active)} for", outcomes)
-        done = _comma(sorted(active))
+        done = comma(sorted(active))
         print(f"Successfully cancelled partition reassignment{_s(active)} for: {done}")
     else:
         print("None of the specified partition reassignments are active.")
@@ -187,16 +177,14 @@ def _cancel(cluster: "ClusterView", options: Namespace) -> None:
         _clear_throttles(cluster, target)
 
 
-def _list(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
-    under_way = sorted(changes.list_reassignments(cluster).items())
+def _list(cluster: ClusterClient, options: Namespace) -> None:
+    under_way = sorted(requests.list_reassignments(cluster).items())
     print("Current partition reassignments:" if under_way else "No partition reassignments found.")
     for partition, (replicas, adding, removing) in under_way:
         print(
-            f"{partition}: replicas: {_comma(replicas)}."
-            + (f" adding: {_comma(adding)}." if adding else "")
-            + (f" removing: {_comma(removing)}." if removing else "")
+            f"{partition}: replicas: {comma(replicas)}."
+            + (f" adding: {comma(adding)}." if adding else "")
+            + (f" removing: {comma(removing)}." if removing else "")
         )
 
 
@@ -209,9 +197,9 @@ ACTIONS = {
         ("topics-to-move-json-file", "broker-list"),
     ),
     "execute": Action(_execute, "begin the moves", _FILE, ("throttle", "additional")),
-    "verify": Action(_verify, "tell how far they are; end throttles after them", _FILE, _KEEP),
-    "cancel": Action(_cancel, "call them off, and end throttles", _FILE, _KEEP),
-    "list": Action(_list, "print what is under way"),
+    "verify": Action(_verify, "print their progress; remove throttles at the end", _FILE, _KEEP),
+    "cancel": Action(_cancel, "cancel the moves, and remove throttles", _FILE, _KEEP),
+    "list": Action(_list, "print the moves in progress"),
 }
 
 
@@ -219,18 +207,22 @@ ACTIONS = {
 
 
 class Copies(NamedTuple):
-    """Who may be read from when a partition moves, and who reads."""
+    """The brokers that a moving partition is copied from, and those that copy it."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
 
 
 def _copies(
-    under_way: "Mapping[TopicPartition, Reassignment]", target: Placement, current: Placement
+    under_way: Mapping[TopicPartition, PartitionReassignment],
+    target: Placement,
+    current: Placement,
 ) -> dict[TopicPartition, Copies]:
-    """Of moves that are under way, too: a topic has one throttle for all of its partitions."""
+    """Also of moves in progress: a topic has one throttle for all of its partitions."""
     copies = {
-        partition: Copies(frozenset(each.replicas) - {*each.adding}, frozenset(each.adding))
+        partition: Copies(
+            frozenset(each.replicas) - {*each.adding_replicas}, frozenset(each.adding_replicas)
+        )
         for partition, each in under_way.items()
     }
     for partition, to in target.items():
@@ -240,10 +232,8 @@ def _copies(
     return copies
 
 
-def _throttle(cluster: "ClusterView", rate: int, copies: Mapping[TopicPartition, Copies]) -> None:
-    """Sources are held back as leaders, destinations as followers; other replicas are not."""
-    from engine.client.changes import Resource, alter_config
-
+def _throttle(cluster: ClusterClient, rate: int, copies: Mapping[TopicPartition, Copies]) -> None:
+    """Limit sources as leaders and destinations as followers; other replicas have no limit."""
     for topic in sorted({partition.topic for partition in copies}):
         held = [
             sorted(
@@ -254,63 +244,57 @@ def _throttle(cluster: "ClusterView", rate: int, copies: Mapping[TopicPartition,
             )
             for side in range(len(TOPIC_THROTTLES))
         ]
-        changes = dict(zip(TOPIC_THROTTLES, map(_comma, held), strict=True))
-        alter_config(cluster, Resource.TOPIC, topic, changes)
+        changes = dict(zip(TOPIC_THROTTLES, map(comma, held), strict=True))
+        alter_config(cluster, ConfigResource("topic", topic), changes)
     brokers = {broker for sides in copies.values() for side in sides for broker in side}
     for broker in sorted(brokers & cluster.metadata.brokers.keys()):
         rates = dict.fromkeys(BROKER_THROTTLES, str(rate))
-        alter_config(cluster, Resource.BROKER, str(broker), rates)
+        alter_config(cluster, ConfigResource("broker", str(broker)), rates)
     print(f"The inter-broker throttle limit was set to {rate} B/s")
 
 
-def _clear_throttles(cluster: "ClusterView", target: Placement) -> None:
-    """On all brokers: who was a source is not known any more."""
-    from engine.client.changes import Resource, alter_config
-
+def _clear_throttles(cluster: ClusterClient, target: Placement) -> None:
+    """On all brokers, since it is not known any more which ones were sources."""
     brokers = sorted(cluster.metadata.brokers)
-    print(f"Clearing broker-level throttles on broker{_s(brokers)} {_comma(brokers)}")
+    print(f"Clearing broker-level throttles on broker{_s(brokers)} {comma(brokers)}")
     for broker in brokers:
-        alter_config(cluster, Resource.BROKER, str(broker), dict.fromkeys(BROKER_THROTTLES))
+        alter_config(
+            cluster, ConfigResource("broker", str(broker)), dict.fromkeys(BROKER_THROTTLES)
+        )
     topics = sorted({partition.topic for partition in target})
-    print(f"Clearing topic-level throttles on topic{_s(topics)} {_comma(topics)}")
+    print(f"Clearing topic-level throttles on topic{_s(topics)} {comma(topics)}")
     for topic in topics:
-        alter_config(cluster, Resource.TOPIC, topic, dict.fromkeys(TOPIC_THROTTLES))
+        alter_config(cluster, ConfigResource("topic", topic), dict.fromkeys(TOPIC_THROTTLES))
 
 
 # -- files -----------------------------------------------------------------------------------
 
 
 def listed(path: str, key: str, **fields: type) -> list[dict[str, Any]]:
-    """What a JSON file lists under a key: objects with a topic, and with these fields."""
+    """The list under a key of a JSON file: objects with a topic, and with these fields."""
     try:
         document = json.loads(Path(path).read_bytes())
     except ValueError as error:
-        raise failure(f"{path} is not valid JSON: {error}") from error
+        raise refusal(f"{path} is not valid JSON: {error}") from error
     entries = document.get(key) if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise failure(f'{path} is missing the list "{key}"')
+        raise refusal(f'{path} is missing the list "{key}"')
     if (version := document.get("version", VERSION)) != VERSION:
-        raise failure(f"{path}: Not supported version field value {version}")
+        raise refusal(f"{path}: Not supported version field value {version}")
     for entry in entries:
         for name, kind in {"topic": str, **fields}.items():
             if not isinstance(entry, dict) or not isinstance(entry.get(name), kind):
-                raise failure(f'{path}: no good "{name}" in {json.dumps(entry)}')
+                raise refusal(f'{path}: no good "{name}" in {json.dumps(entry)}')
     return entries
 
 
 def twice(values: Iterable[T]) -> str:
-    """Those that come more than once."""
-    return _comma(value for value, count in Counter(values).items() if count > 1)
-
-
-def failure(message: str) -> "KafkaError":
-    from engine.errors import ErrorCode, KafkaError
-
-    return KafkaError(ErrorCode.invalid_request, message)
+    """The values that occur more than once."""
+    return comma(value for value, count in Counter(values).items() if count > 1)
 
 
 def _target(options: Namespace) -> Placement:
-    """Where --reassignment-json-file wants each partition."""
+    """The new replicas of each partition, by --reassignment-json-file."""
     path = options.reassignment_json_file
     entries = listed(path, "partitions", partition=int, replicas=list)
     target: Placement = {}
@@ -318,21 +302,21 @@ def _target(options: Namespace) -> Placement:
         partition, to = TopicPartition(entry["topic"], entry["partition"]), entry["replicas"]
         directories = entry.get("log_dirs", ["any"] * len(to))
         if not all(isinstance(broker, int) for broker in to):
-            raise failure(f"{path}: the replicas of {partition} are not all numbers of brokers")
+            raise refusal(f"{path}: the replicas of {partition} are not all numbers of brokers")
         if not to:
-            raise failure("Partition replica list cannot be empty")
+            raise refusal("Partition replica list cannot be empty")
         if again := twice(to):
-            raise failure(
+            raise refusal(
                 "Partition replica lists may not contain duplicate entries: "
                 f"{partition} contains multiple entries for {again}"
             )
         if directories != ["any"] * len(to):
-            raise failure(f'{path}: log_dirs of {partition} is not {len(to)} times "any"')
+            raise refusal(f'{path}: log_dirs of {partition} is not {len(to)} times "any"')
         target[partition] = to
     if not target:
-        raise failure("Partition reassignment list cannot be empty")
+        raise refusal("Partition reassignment list cannot be empty")
     if again := twice(TopicPartition(each["topic"], each["partition"]) for each in entries):
-        raise failure(f"Partition reassignment contains duplicate topic partitions: {again}")
+        raise refusal(f"Partition reassignment contains duplicate topic partitions: {again}")
     return target
 
 
@@ -345,9 +329,7 @@ def _json(placement: Placement) -> str:
     return json.dumps({"version": VERSION, "partitions": listed}, separators=(",", ":"))
 
 
-def _current(cluster: "ClusterView", topics: Iterable[str]) -> Placement:
-    from engine.client.cluster import unknown_topic
-
+def _current(cluster: ClusterClient, topics: Iterable[str]) -> Placement:
     known, placement = cluster.describe(None).topics, dict[TopicPartition, Sequence[int]]()
     for name in topics:
         if name not in known:
@@ -357,13 +339,11 @@ def _current(cluster: "ClusterView", topics: Iterable[str]) -> Placement:
     return placement
 
 
-def _check(what: str, outcomes: "Outcomes") -> None:
-    from engine.errors import KafkaError
-
+def _check(what: str, outcomes: Outcomes) -> None:
     failed = [(partition, error) for partition, error in sorted(outcomes.items()) if error]
     if failed:
-        told = "; ".join(f"{partition}: {error.message}" for partition, error in failed)
-        raise KafkaError(failed[0][1].code, f"{what}: {told}")
+        why = "; ".join(f"{partition}: {error.message}" for partition, error in failed)
+        raise KafkaError(failed[0][1].code, f"{what}: {why}")
 
 
 def _brokers(text: str) -> list[int]:
@@ -371,10 +351,6 @@ def _brokers(text: str) -> list[int]:
         return [int(broker) for broker in text.split(",")]
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not of the form 1,2,3") from None
-
-
-def _comma(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))
 
 
 def _s(values: Sized) -> str:

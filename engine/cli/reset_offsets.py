@@ -1,11 +1,11 @@
-"""`consumer-groups --reset-offsets`: where a group is to go on.
+"""`consumer-groups --reset-offsets`: new offsets for a group.
 
     scope      --topic orders | --topic orders:0,1 | --all-topics     for which partitions
     scenario   --to-earliest, --shift-by -10, --to-datetime ...       to which offset of each
-    outcome    --dry-run (show it), --execute (and do it), --export (as CSV)
+    outcome    --dry-run (print them), --execute (and commit them), --export (as CSV)
 
-An offset beyond either end of a log becomes that end. A group with members is left alone: they
-would not notice, and commit over it.
+An offset beyond either end of a log becomes that end. A group with members is refused: they would
+not notice the reset, and commit their own offsets over it.
 """
 
 import csv
@@ -16,15 +16,19 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from engine.cli.connection import refusal
+from engine.cli.main import UsageError
 from engine.cli.table import Row, table
+from engine.client.admin import group_requests
+from engine.client.admin.requests import find_offset
+from engine.client.cluster import ClusterClient
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST
+from engine.client.offset_and_metadata import OffsetAndMetadata
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
 
-if TYPE_CHECKING:
-    from engine.client.cluster import ClusterView
-    from engine.model import TopicPartition
-
-    Offsets = dict[TopicPartition, int]
+Offsets = dict[TopicPartition, int]
 
 SCENARIOS = (
     *("to_earliest", "to_latest", "to_current", "to_offset"),
@@ -47,10 +51,14 @@ def add_scenarios(parser: ArgumentParser) -> None:
     )
     to = parser.add_mutually_exclusive_group()
     to.add_argument("--to-earliest", action=FLAG, help="to the oldest record that is there")
-    to.add_argument("--to-latest", action=FLAG, help="behind the newest record")
-    to.add_argument("--to-current", action=FLAG, help="to where it is; the end, if nowhere")
+    to.add_argument("--to-latest", action=FLAG, help="to the end, after the newest record")
+    to.add_argument(
+        "--to-current", action=FLAG, help="to the committed offset, or to the end if there is none"
+    )
     to.add_argument("--to-offset", type=int, metavar="N", help="to this offset")
-    to.add_argument("--shift-by", type=int, metavar="N", help="so many records on, or back: -10")
+    to.add_argument(
+        "--shift-by", type=int, metavar="N", help="forward by this many records; -10: back by ten"
+    )
     to.add_argument(
         "--to-datetime",
         type=instant,
@@ -65,15 +73,13 @@ def add_scenarios(parser: ArgumentParser) -> None:
     )
     to.add_argument("--from-file", type=Path, metavar="F", help="to the offsets of this CSV file")
     outcome = parser.add_mutually_exclusive_group()
-    outcome.add_argument("--dry-run", action=FLAG, help="only show what would be done")
-    outcome.add_argument("--execute", action=FLAG, help="do it")
-    parser.add_argument("--export", action=FLAG, help="show it as CSV")
+    outcome.add_argument("--dry-run", action=FLAG, help="print the new offsets, and commit nothing")
+    outcome.add_argument("--execute", action=FLAG, help="commit the new offsets")
+    parser.add_argument("--export", action=FLAG, help="print the new offsets as CSV")
 
 
 def check(options: Namespace) -> None:
-    """Whether it is said for which partitions, and where to."""
-    from engine.cli.main import UsageError
-
+    """Refuse options that do not say which partitions to reset, and to which offset."""
     if not any(getattr(options, name) not in (None, False) for name in SCENARIOS):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in SCENARIOS)
         raise UsageError(f"--reset-offsets needs one of {names}")
@@ -82,18 +88,15 @@ def check(options: Namespace) -> None:
     if not (options.topic or options.all_topics or options.from_file):
         raise UsageError("--reset-offsets needs --topic or --all-topics")
     if not (options.dry_run or options.execute or options.export):
-        told = "WARN: nothing is done without --execute; --dry-run says that it is meant so"
-        print(told, file=sys.stderr)
+        text = "WARN: without --execute nothing is committed; --dry-run turns this warning off"
+        print(text, file=sys.stderr)
 
 
-def reset(cluster: "ClusterView", names: Sequence[str], options: Namespace) -> int:
-    from engine.client import groups
-    from engine.errors import ErrorCode, KafkaError
-
+def reset(cluster: ClusterClient, names: Sequence[str], options: Namespace) -> int:
     plans, busy = {}, []
     for name in names:
-        state = groups.describe(cluster, name).state
-        if state in (groups.EMPTY, groups.DEAD):
+        state = group_requests.describe(cluster, name).state
+        if state in (group_requests.EMPTY, group_requests.DEAD):
             plans[name] = _plan(cluster, name, len(names) == 1, options)
         else:
             busy.append(
@@ -112,16 +115,14 @@ def reset(cluster: "ClusterView", names: Sequence[str], options: Namespace) -> i
     return 0
 
 
-def _commit(cluster: "ClusterView", name: str, offsets: "Offsets") -> None:
-    from engine.client import groups
-
-    places = {it: groups.Committed(offset, -1, "") for it, offset in offsets.items()}
-    for error in groups.commit(cluster, name, places).values() if places else ():
+def _commit(cluster: ClusterClient, name: str, offsets: Offsets) -> None:
+    places = {it: OffsetAndMetadata(offset) for it, offset in offsets.items()}
+    for error in group_requests.commit(cluster, name, places).values() if places else ():
         if error:
             raise error
 
 
-def _print(plans: "Mapping[str, Offsets]") -> None:
+def _print(plans: Mapping[str, Offsets]) -> None:
     rows: list[Row] = [("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")]
     for name, offsets in plans.items():
         rows += [(name, *partition, offsets[partition]) for partition in sorted(offsets)]
@@ -129,7 +130,7 @@ def _print(plans: "Mapping[str, Offsets]") -> None:
     table(rows, WIDTHS)
 
 
-def _export(plans: "Mapping[str, Offsets]", is_single: bool) -> None:
+def _export(plans: Mapping[str, Offsets], is_single: bool) -> None:
     """topic,partition,offset; with the group in front if there are several."""
     rows = csv.writer(sys.stdout, lineterminator="\n")
     for name, offsets in plans.items():
@@ -140,12 +141,10 @@ def _export(plans: "Mapping[str, Offsets]", is_single: bool) -> None:
 # -- which offsets -----------------------------------------------------------------------------
 
 
-def _plan(cluster: "ClusterView", name: str, is_single: bool, options: Namespace) -> "Offsets":
-    from engine.client.reader import EARLIEST, LATEST, list_offset
-
+def _plan(cluster: ClusterClient, name: str, is_single: bool, options: Namespace) -> Offsets:
     if options.from_file:
         return _within(cluster, _read(options.from_file, name, is_single))
-    committed = _committed(cluster, name)
+    committed = group_requests.committed_offsets(cluster, name)
     scope = list(committed) if options.all_topics else partitions_of(cluster, options.topic)
     _there(cluster, scope)
     if options.to_offset is not None:
@@ -153,10 +152,10 @@ def _plan(cluster: "ClusterView", name: str, is_single: bool, options: Namespace
     if options.shift_by is not None:
         return _within(cluster, _shifted(committed, scope, options.shift_by))
     if options.to_earliest:
-        return {it: list_offset(cluster, it, EARLIEST) for it in scope}
+        return {it: find_offset(cluster, it, EARLIEST).offset for it in scope}
     if options.to_current:
         return {
-            it: committed[it] if it in committed else list_offset(cluster, it, LATEST)
+            it: committed[it] if it in committed else find_offset(cluster, it, LATEST).offset
             for it in scope
         }
     found = dict.fromkeys(scope, -1)
@@ -164,44 +163,31 @@ def _plan(cluster: "ClusterView", name: str, is_single: bool, options: Namespace
         since = options.to_datetime
         if since is None:
             since = int((time.time() - options.by_duration.total_seconds()) * 1000)
-        found = {it: list_offset(cluster, it, since) for it in scope}
+        found = {it: find_offset(cluster, it, since).offset for it in scope}
     return {
-        it: list_offset(cluster, it, LATEST) if offset < 0 else offset
+        it: find_offset(cluster, it, LATEST).offset if offset < 0 else offset
         for it, offset in found.items()
     }
 
 
-def _committed(cluster: "ClusterView", name: str) -> "Offsets":
-    from engine.client import groups
-
-    return {
-        partition: it.offset
-        for partition, it in groups.committed(cluster, name).items()
-        if isinstance(it, groups.Committed)
-    }
-
-
-def _shifted(committed: "Offsets", scope: "Collection[TopicPartition]", by: int) -> "Offsets":
-    from engine.errors import ErrorCode, KafkaError
-
+def _shifted(committed: Offsets, scope: Collection[TopicPartition], by: int) -> Offsets:
     for partition in scope:
         if partition not in committed:
-            raise KafkaError(
-                ErrorCode.invalid_request,
+            raise refusal(
                 f"Cannot shift offset for partition {partition} since there is no current "
-                "committed offset",
+                "committed offset"
             )
     return {partition: committed[partition] + by for partition in scope}
 
 
-def _within(cluster: "ClusterView", offsets: "Offsets") -> "Offsets":
+def _within(cluster: ClusterClient, offsets: Offsets) -> Offsets:
     """No further than where each log begins or ends."""
-    from engine.client.reader import EARLIEST, LATEST, list_offset
-
     _there(cluster, offsets)
     kept = {}
     for partition, offset in offsets.items():
-        first, last = (list_offset(cluster, partition, which) for which in (EARLIEST, LATEST))
+        first, last = (
+            find_offset(cluster, partition, which).offset for which in (EARLIEST, LATEST)
+        )
         kept[partition] = min(max(offset, first), last)
         if kept[partition] != offset:
             which = "higher than latest" if offset > last else "lower than earliest"
@@ -213,11 +199,8 @@ def _within(cluster: "ClusterView", offsets: "Offsets") -> "Offsets":
     return kept
 
 
-def partitions_of(cluster: "ClusterView", topics: Sequence[str]) -> "list[TopicPartition]":
+def partitions_of(cluster: ClusterClient, topics: Sequence[str]) -> list[TopicPartition]:
     """What --topic means: `orders` all of its partitions, `orders:0,1` these."""
-    from engine.cli.main import UsageError
-    from engine.model import TopicPartition
-
     found = []
     for text in topics:
         name, colon, numbers = text.partition(":")
@@ -230,10 +213,8 @@ def partitions_of(cluster: "ClusterView", topics: Sequence[str]) -> "list[TopicP
     return list(dict.fromkeys(found))
 
 
-def _there(cluster: "ClusterView", partitions: "Collection[TopicPartition]") -> None:
-    """A partition that there is not has no ends."""
-    from engine.errors import ErrorCode, KafkaError
-
+def _there(cluster: ClusterClient, partitions: Collection[TopicPartition]) -> None:
+    """Refuse partitions that do not exist."""
     for partition in partitions:
         numbers = cluster.topic(partition.topic).partitions
         if partition.partition not in numbers:
@@ -247,25 +228,21 @@ def _there(cluster: "ClusterView", partitions: "Collection[TopicPartition]") -> 
 # -- what is written ---------------------------------------------------------------------------
 
 
-def _read(path: Path, name: str, is_single: bool) -> "Offsets":
+def _read(path: Path, name: str, is_single: bool) -> Offsets:
     """The lines of a CSV file, with the group in front or not; those of one group."""
-    from engine.errors import ErrorCode, KafkaError
-    from engine.model import TopicPartition
-
     plan = {}
     with path.open(newline="") as file:
         for number, row in enumerate(csv.reader(file), 1):
             group = [name] if len(row) == 3 and is_single else row[:1]
             topic, *numbers = row[-3:] or [""]
             if len(row) not in (3, 4) or not group or not all(map(str.isdecimal, numbers)):
-                raise KafkaError(
-                    ErrorCode.invalid_request,
-                    f"{path}: line {number}: not [group,]topic,partition,offset: {','.join(row)}",
+                raise refusal(
+                    f"{path}: line {number}: not [group,]topic,partition,offset: {','.join(row)}"
                 )
             if group == [name]:
                 plan[TopicPartition(topic, int(numbers[0]))] = int(numbers[1])
     if not plan:
-        raise KafkaError(ErrorCode.invalid_request, f"No reset plan for group {name} found")
+        raise refusal(f"No reset plan for group {name} found")
     return plan
 
 

@@ -1,4 +1,4 @@
-"""Try to break a simulated cluster: three brokers, clients, and a storm of faults, all from a seed.
+"""Try to break a simulated cluster: three brokers, clients, and many faults, all from a seed.
 
     simulate --seed 7                       one run; if an invariant breaks: what happened before
     simulate --seed 7 --rows 200            its last 200 lines in any case
@@ -6,8 +6,8 @@
     simulate --minutes 60 --jobs 2          as many as there are in an hour, on two cores
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
 
-The code that decides is the brokers' own; clock, network, disks and ZooKeeper are simulated. The
-same seed makes the same run, to the last event. Exit status 1: an invariant did not hold.
+All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
+simulated. The same seed gives the same run, event by event. Exit status 1: an invariant broke.
 """
 
 import math
@@ -15,17 +15,20 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from multiprocessing import Pool
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from engine.sim.trace import Recipe
+from engine.cli.main import UsageError
+from engine.sim.defects import DEFECTS
+from engine.sim.invariants import Violation
+from engine.sim.run import Fork
+from engine.sim.trace import Recipe, Trace
 
 ROWS = 60  # of a run that failed
-BATCH = 8  # runs of each process between two looks at the clock
+BATCH = 8  # runs of each process between two checks of the time
 
 
-class Outcome(NamedTuple):
-    recipe: "Recipe"
+class RunOutcome(NamedTuple):
+    recipe: Recipe
     failure: str  # "" if all was well
     simulated: int  # ms
     spent: float  # seconds of CPU
@@ -33,8 +36,10 @@ class Outcome(NamedTuple):
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="one run, in detail")
-    parser.add_argument("--seeds", type=int, metavar="N", help="so many runs, in short")
-    parser.add_argument("--minutes", type=float, metavar="M", help="runs until so long has passed")
+    parser.add_argument("--seeds", type=int, metavar="N", help="this many runs, with a summary")
+    parser.add_argument(
+        "--minutes", type=float, metavar="M", help="start runs for this many minutes"
+    )
     parser.add_argument(
         "--first", type=int, default=0, metavar="N", help="the first seed of many (default: 0)"
     )
@@ -51,21 +56,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="AT:SEED",
-        help="from AT seconds on, chance goes by another seed; may be given several times",
+        help="from AT seconds on, another seed decides; may be given several times",
     )
     parser.add_argument("--defect", default="", metavar="NAME", help="give the brokers a defect")
-    parser.add_argument("--rows", type=int, metavar="N", help="lines of space and time to print")
-    parser.add_argument(
-        "--routine", action="store_true", help="also those of what goes on all the time"
-    )
+    parser.add_argument("--rows", type=int, metavar="N", help="lines of the diagram to print")
+    parser.add_argument("--routine", action="store_true", help="also lines of periodic messages")
     parser.add_argument("--save", metavar="FILE", help="record the run: FILE.jsonl or .jsonl.gz")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-    from engine.sim.defects import DEFECTS
-
     if options.defect and options.defect not in DEFECTS:
         raise UsageError(
             f"there is no defect {options.defect}; there are {', '.join(sorted(DEFECTS))}"
@@ -75,10 +75,7 @@ def run(options: Namespace) -> int:
     return _many(options) if options.seed is None else _one(options)
 
 
-def _recipe(options: Namespace, seed: int) -> "Recipe":
-    from engine.sim.run import Fork
-    from engine.sim.trace import Recipe
-
+def _recipe(options: Namespace, seed: int) -> Recipe:
     forks = tuple(Fork(at, other) for at, other in options.fork)
     return Recipe(seed, options.seconds, options.defect, forks)
 
@@ -95,8 +92,6 @@ def _fork(text: str) -> tuple[int, int]:
 
 
 def _one(options: Namespace) -> int:
-    from engine.sim.trace import Trace
-
     trace = Trace(_recipe(options, options.seed))
     rows = options.rows if options.rows is not None else ROWS * (trace.violation is not None)
     if rows:
@@ -130,8 +125,8 @@ def _many(options: Namespace) -> int:
     return int(failed > 0)
 
 
-def _outcomes(options: Namespace) -> Iterator[Outcome]:
-    """Of the seeds in turn, until there were enough or the time is up."""
+def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
+    """The results of the seeds in turn, until there are enough or the time is over."""
     end = time.monotonic() + options.minutes * 60 if options.minutes is not None else math.inf
     last = options.first + options.seeds if options.seeds is not None else math.inf
     at, batch = options.first, BATCH * options.jobs
@@ -142,12 +137,10 @@ def _outcomes(options: Namespace) -> Iterator[Outcome]:
             at += batch
 
 
-def outcome_of(recipe: "Recipe") -> Outcome:
-    from engine.sim.invariants import Violation
-
+def outcome_of(recipe: Recipe) -> RunOutcome:
     began, failure, run = time.process_time(), "", recipe.run()
     try:
         run.go()
     except Violation as violation:
         failure = str(violation)
-    return Outcome(recipe, failure, run.world.now, time.process_time() - began)
+    return RunOutcome(recipe, failure, run.world.now, time.process_time() - began)

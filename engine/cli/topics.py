@@ -7,37 +7,45 @@
     topics --list
     topics --delete --topic orders
 
-For --describe, --alter and --delete a topic may be a regular expression: 'lab-.*'. What is not
-said about a new topic is left to the broker: num.partitions, default.replication.factor.
+For --describe, --alter and --delete a topic may be a regular expression: 'lab-.*'. A new topic
+without these options has the broker's num.partitions and default.replication.factor.
 """
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from engine.cli.options import add_bootstrap, add_config, connect
-from engine.model import TopicPartition
-
-if TYPE_CHECKING:
-    from engine.client.changes import Reassignment
-    from engine.client.cluster import ClusterView
-    from engine.client.metadata import Metadata, Partition, Topic
+from engine.cli.connection import connect
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_choice, add_config, add_flags
+from engine.cli.table import comma
+from engine.client.admin import requests
+from engine.client.admin.values import (
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    PartitionReassignment,
+)
+from engine.client.cluster import ClusterClient, unknown_topic
+from engine.client.metadata import MetadataSnapshot, PartitionSnapshot, TopicSnapshot
+from engine.config import Source
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition, id_text
 
 Assignment = list[list[int]]  # for each partition its replicas, the preferred leader first
+
+FLAGS = {
+    "if-not-exists": "--create: do nothing if the topic exists",
+    "if-exists": "do nothing if there is no such topic",
+    "exclude-internal": "leave out __consumer_offsets and the like",
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
-    action = parser.add_mutually_exclusive_group(required=True)
-    for name, help in (
-        ("create", "make a new topic"),
-        ("list", "print the names of all topics"),
-        ("describe", "print what there is to say about a topic, or about all of them"),
-        ("alter", "give a topic more partitions (its configuration: see `configs`)"),
-        ("delete", "delete a topic and its records"),
-    ):
-        action.add_argument(f"--{name}", dest="action", action="store_const", const=name, help=help)
+    actions = {name: help for name, (_, help) in ACTIONS.items()}
+    add_choice(parser, "action", actions, required=True)
     parser.add_argument("--topic", metavar="T", help="which one")
     parser.add_argument("--partitions", type=_count, metavar="N", help="how many")
     parser.add_argument(
@@ -50,79 +58,60 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="instead of both numbers: the brokers of partition 0, of partition 1 ...",
     )
     add_config(parser, "for --create: a key of the topic's configuration")
-    parser.add_argument(
-        "--if-not-exists", action="store_true", help="--create: leave a topic that is there alone"
-    )
-    parser.add_argument(
-        "--if-exists", action="store_true", help="do nothing if there is no such topic"
-    )
-    parser.add_argument(
-        "--exclude-internal", action="store_true", help="leave out __consumer_offsets and the like"
-    )
-    only = parser.add_mutually_exclusive_group()
-    for name, (_, help) in ONLY.items():
-        only.add_argument(
-            f"--{name}", dest="only", action="store_const", const=name, help=f"--describe: {help}"
-        )
+    add_flags(parser, FLAGS)
+    only = {name: f"--describe: {help}" for name, (_, help) in ONLY.items()}
+    add_choice(parser, "only", only)
 
 
 def run(options: Namespace) -> int:
-    from engine.cli.main import UsageError
-
     if options.topic is None and options.action in ("create", "alter", "delete"):
         raise UsageError(f"--{options.action} needs --topic")
     if options.action == "alter" and options.partitions is None:
-        raise UsageError("--alter needs --partitions: how many there are to be")
+        raise UsageError("--alter needs --partitions: the new number of partitions")
     if options.only and options.action != "describe":
         raise UsageError(f"--{options.only} can't be used with --{options.action}")
     by_number = options.partitions is not None or options.replication_factor is not None
     if options.action == "create" and options.replica_assignment and by_number:
-        raise UsageError("--replica-assignment says it all: leave the numbers out")
+        raise UsageError("--replica-assignment excludes --partitions and --replication-factor")
     with connect(options.bootstrap_server) as cluster:
-        actions = {
-            "create": _create,
-            "list": _list,
-            "describe": _describe,
-            "alter": _alter,
-            "delete": _delete,
-        }
-        actions[options.action](cluster, options)
+        run_action, _ = ACTIONS[options.action]
+        run_action(cluster, options)
     return 0
 
 
 class _Found(NamedTuple):
-    """A partition, and what else there is to know to describe it."""
+    """A partition, with all that `--describe` prints of it."""
 
-    partition: "Partition"
+    partition: PartitionSnapshot
     led: bool
     min_isr: int
-    move: "Reassignment | None"
+    move: PartitionReassignment | None
 
     @property
     def replication(self) -> int:
-        """While it moves, it has more replicas for a time; those that are new don't count yet."""
+        """During a move a partition has more replicas; the new ones don't count yet."""
         if self.move is None:
             return len(self.partition.replicas)
-        return len(set(self.move.replicas).difference(self.move.adding))
+        return len(set(self.move.replicas).difference(self.move.adding_replicas))
 
     def __str__(self) -> str:
         columns = {
             "Leader": str(self.partition.leader) if self.led else "none",
-            "Replicas": _comma(self.partition.replicas),
-            "Isr": _comma(self.partition.isr),
+            "Replicas": comma(self.partition.replicas),
+            "Isr": comma(self.partition.isr),
         }
         if self.move:
-            columns["Adding Replicas"] = _comma(self.move.adding)
-            columns["Removing Replicas"] = _comma(self.move.removing)
+            columns["Adding Replicas"] = comma(self.move.adding_replicas)
+            columns["Removing Replicas"] = comma(self.move.removing_replicas)
         return "".join(f"\t{name}: {value}" for name, value in columns.items())
 
 
-ONLY: "dict[str, tuple[Callable[[_Found], bool], str]]" = {
+ONLY: dict[str, tuple[Callable[[_Found], bool], str]] = {
     "under-replicated-partitions": (
         lambda it: len(it.partition.isr) < it.replication,
         "only partitions with replicas that are not in sync",
     ),
-    "unavailable-partitions": (lambda it: not it.led, "only partitions that nobody leads"),
+    "unavailable-partitions": (lambda it: not it.led, "only partitions without a leader"),
     "under-min-isr-partitions": (
         lambda it: not it.led or len(it.partition.isr) < it.min_isr,
         "only partitions with fewer replicas in sync than min.insync.replicas",
@@ -137,10 +126,7 @@ ONLY: "dict[str, tuple[Callable[[_Found], bool], str]]" = {
 # -- one function an action ------------------------------------------------------------------
 
 
-def _create(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-    from engine.errors import ErrorCode, KafkaError
-
+def _create(cluster: ClusterClient, options: Namespace) -> None:
     if "." in options.topic or "_" in options.topic:
         print(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or "
@@ -148,14 +134,14 @@ def _create(cluster: "ClusterView", options: Namespace) -> None:
             "both."
         )
     try:
-        changes.create_topic(
-            cluster,
+        topic = NewTopic(
             options.topic,
             options.partitions or -1,
             options.replication_factor or -1,
-            options.replica_assignment or [],
+            options.replica_assignment,
             dict(options.config),
         )
+        requests.create_topic(cluster, topic)
     except KafkaError as error:
         if error.code != ErrorCode.topic_already_exists:
             raise
@@ -166,21 +152,17 @@ def _create(cluster: "ClusterView", options: Namespace) -> None:
     print(f"Created topic {options.topic}.")
 
 
-def _list(cluster: "ClusterView", options: Namespace) -> None:
+def _list(cluster: ClusterClient, options: Namespace) -> None:
     for topic in _matching(cluster.describe(None), options):
         print(topic.name)
 
 
-def _describe(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-    from engine.config import Source
-    from engine.model import id_text
-
+def _describe(cluster: ClusterClient, options: Namespace) -> None:
     metadata = cluster.describe(None)
     topics = _matching(metadata, options)
     moves = _moves(cluster)
     for topic in topics:
-        entries = changes.describe_config(cluster, changes.Resource.TOPIC, topic.name)
+        entries = requests.describe_config(cluster, ConfigResource("topic", topic.name))
         found = {
             number: _Found(
                 partition,
@@ -206,40 +188,30 @@ def _describe(cluster: "ClusterView", options: Namespace) -> None:
                 print(f"\tTopic: {topic.name}\tPartition: {number}{each}")
 
 
-def _moves(cluster: "ClusterView") -> "dict[TopicPartition, Reassignment]":
-    """What is under way, unless the brokers are so old that they can't tell."""
-    from engine.client import changes
-    from engine.errors import ErrorCode, KafkaError
-
+def _moves(cluster: ClusterClient) -> dict[TopicPartition, PartitionReassignment]:
+    """The moves in progress; none if the brokers are too old to report them."""
     try:
-        return changes.list_reassignments(cluster)
+        return requests.list_reassignments(cluster)
     except KafkaError as error:
         if error.code != ErrorCode.unsupported_version:
             raise
         return {}
 
 
-def _alter(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
+def _alter(cluster: ClusterClient, options: Namespace) -> None:
     for topic in _matching(cluster.describe(None), options):
         by_hand = options.replica_assignment
         added = None if by_hand is None else by_hand[len(topic.partitions) :]
-        changes.create_partitions(cluster, topic.name, options.partitions, added)
+        requests.create_partitions(cluster, NewPartitions(topic.name, options.partitions, added))
 
 
-def _delete(cluster: "ClusterView", options: Namespace) -> None:
-    from engine.client import changes
-
+def _delete(cluster: ClusterClient, options: Namespace) -> None:
     for topic in _matching(cluster.describe(None), options):
-        changes.delete_topic(cluster, topic.name)
+        requests.delete_topic(cluster, topic.name)
 
 
-def _matching(metadata: "Metadata", options: Namespace) -> "list[Topic]":
+def _matching(metadata: MetadataSnapshot, options: Namespace) -> list[TopicSnapshot]:
     """The topics that --topic means; all of them, without one."""
-    from engine.cli.main import UsageError
-    from engine.client.cluster import unknown_topic
-
     try:
         matches = re.compile(options.topic or ".*").fullmatch
     except re.error as error:
@@ -252,6 +224,15 @@ def _matching(metadata: "Metadata", options: Namespace) -> "list[Topic]":
     if options.topic and not found and not options.if_exists:
         raise unknown_topic(options.topic, metadata.topics)
     return found
+
+
+ACTIONS = {
+    "create": (_create, "create a topic"),
+    "list": (_list, "print the names of all topics"),
+    "describe": (_describe, "print the partitions and configuration of one topic, or of all"),
+    "alter": (_alter, "give a topic more partitions (its configuration: see `configs`)"),
+    "delete": (_delete, "delete a topic and its records"),
+}
 
 
 # -- kinds of values -------------------------------------------------------------------------
@@ -268,7 +249,3 @@ def _assignment(text: str) -> Assignment:
         return [[int(broker) for broker in part.split(":")] for part in text.split(",")]
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not of the form 1:2,2:3") from None
-
-
-def _comma(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))

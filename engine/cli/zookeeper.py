@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from types import FrameType
 
-from engine.cluster.zookeeper import StartError, Zookeeper
+from engine.cluster.zookeeper import StartError, ZookeeperServer
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        with Zookeeper(options.data, options.port) as server:
+        with ZookeeperServer(options.data, options.port) as server:
             print(f"ready zookeeper={server.address} data={server.data_dir}", flush=True)
             code = server.child.wait()
             raise StartError(f"ZooKeeper ended with exit code {code}: see {server.child.log}")

@@ -1,40 +1,52 @@
-"""A view of the cluster: from "somebody at this address" to the broker that can do it.
+"""Blocking requests to the broker that can serve them: a leader, the controller, a coordinator.
 
     bootstrap address -> any broker -> Metadata -> leader of a partition, controller
                              ^                        |
-                             +-- ask again if it says "not me" or is gone
+                             +-- ask again after NOT_LEADER, or if it is gone
 
-Leaders move, brokers come and go. Whoever wants something done hands in an attempt: it looks up
-whom to ask, asks, and raises what went wrong. If that is the kind of thing that passes, the
-metadata is asked for again and the attempt is made again, until there is no more patience.
+The command line, the admin client and Spark's source and sink send one request after the other, and
+wait for each. They use the network of producer and consumer (network.py), without its thread. An
+attempt is a function that makes requests and raises an error; `retry` repeats it, with new
+metadata, while the error is one that may pass, up to a time-out.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Self, TypeVar
 
-from kio.schema.metadata.v11.request import MetadataRequest, MetadataRequestTopic
+from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 
-from engine.client.connection import REQUEST_TIMEOUT, Address, Connection
-from engine.client.metadata import NO_BROKER, Metadata, Topic
+from engine.client.address import Address
+from engine.client.coordinator_lookup import CoordinatorType
+from engine.client.core import ANY, Ask
+from engine.client.metadata import (
+    NO_BROKER,
+    MetadataSnapshot,
+    MetadataView,
+    TopicSnapshot,
+    metadata_request,
+)
+from engine.client.network import NetworkClient, Submitted
+from engine.config.client import ClientConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 
 T = TypeVar("T")
 
-PATIENCE = 30.0  # seconds for something that passes to pass
+REQUEST_TIMEOUT = 30.0  # seconds for an answer: request.timeout.ms
+PATIENCE = 30.0  # seconds of retries after errors that may pass
 BACKOFF = 0.1  # seconds between two attempts: retry.backoff.ms
-NEWS_TAKES = 1.0  # seconds until every broker has heard of a new topic
-SHORTEST = 0.001  # seconds that a request is given when there is no time left
+NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
+SHORTEST = 0.001  # seconds for a request when there is no time left
 
 UNREACHABLE = frozenset(
     {ErrorCode.broker_not_available, ErrorCode.network_exception, ErrorCode.request_timed_out}
 )
-# What passes: elections, brokers that come back, replicas that catch up, groups that are loaded.
+# Errors that may pass: elections, restarts, replicas that catch up, groups that are being loaded.
 PASSING = UNREACHABLE | {
     ErrorCode.unknown_topic_or_partition,
     ErrorCode.leader_not_available,
@@ -56,14 +68,14 @@ PASSING = UNREACHABLE | {
 
 
 def check(code: ErrorCode, message: str | None = None, what: str = "") -> None:
-    """Raise the error that an answer carries, if it does, in the broker's words if it has some."""
+    """Raise the error of an answer, if it has one, with the broker's message if there is one."""
     if code != ErrorCode.none:
         text = message or code.name.replace("_", " ")
         raise KafkaError(code, f"{what}: {text}" if what else text)
 
 
 def unknown_topic(name: str, there_are: Iterable[str]) -> KafkaError:
-    """The error that tells the nearest name there is."""
+    """The error, with the most similar name that exists."""
     names = list(there_are)
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
@@ -72,8 +84,8 @@ def unknown_topic(name: str, there_are: Iterable[str]) -> KafkaError:
     )
 
 
-class ClusterView:
-    """Opened at once: if no bootstrap address leads to a broker, that is an error right away."""
+class ClusterClient:
+    """Its constructor fetches metadata: an error if no bootstrap address leads to a broker."""
 
     def __init__(
         self,
@@ -83,19 +95,35 @@ class ClusterView:
         patience: float = PATIENCE,
         waiting: Callable[[KafkaError, float], None] = lambda error, seconds: None,
         within: float = math.inf,
+        waits: bool = False,
     ) -> None:
-        """`timeout` is for one request, `patience` for what passes, `within` for the opening."""
+        """`timeout` is for one request, `patience` for retries, `within` for the constructor.
+
+        `waits`: while no broker answers, the constructor retries, too.
+        """
         self._bootstrap = bootstrap
-        self._client_id = client_id
         self._timeout = timeout
         self._patience = patience
-        self._waiting = waiting  # told before each new attempt: what failed, for how long already
-        self._until = math.inf  # when all that is done now has to be done
-        self._connections: dict[Address, Connection] = {}
+        self._waiting = waiting  # called before each new attempt: the error, the time since `retry`
+        self._until = math.inf  # the deadline of `within`
         self._wanted: dict[str, bool] = {}  # topics in use, and whether they may be created
-        self.metadata = Metadata(None, NO_BROKER, {}, {})
-        with self.within(within):
-            self.refresh()
+        self._answered: int | Address = bootstrap[0]  # the last broker that answered `ask_any`
+        settings = ClientConfig(
+            bootstrap_servers=tuple(map(str, bootstrap)),
+            client_id=client_id,
+            reconnect_backoff_max_ms=round(BACKOFF * 1000),
+        )
+        self._view = MetadataView(settings, automatic=False)
+        self._network = NetworkClient(settings, self._view, has_thread=False)
+        try:
+            with self.within(within):
+                if waits:
+                    self.retry(self.refresh)
+                else:
+                    self.refresh()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -104,34 +132,90 @@ class ClusterView:
         self.close()
 
     def close(self) -> None:
-        while self._connections:
-            self._connections.popitem()[1].close()
+        self._network.close()
 
-    # -- whom to ask ---------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------
 
-    def node(self, broker: int) -> Connection:
-        """The connection to a broker, for one question at a time."""
-        return self._connect(self._address(broker))
+    def ask(self, broker: int, api: Api, request: Any) -> Any:
+        """The response of this broker, or a KafkaError."""
+        return self.result(self.submit(broker, api, request))
 
-    def open(self, broker: int) -> Connection:
-        """One more connection to a broker, for whoever has several requests on the way."""
-        return Connection(self._address(broker), self._client_id, self._timeout)
+    def submit(self, broker: int, api: Api, request: Any) -> Submitted:
+        """Send a request, and do something else until its `result` is needed."""
+        if broker not in self.metadata.brokers:
+            raise KafkaError(ErrorCode.broker_not_available, f"broker {broker} is not alive")
+        return self._network.submit(Ask(broker, api, request, timeout=self._left()))
 
-    def controller(self) -> Connection:
+    def result(self, submitted: Submitted) -> Any:
+        return self._network.result(submitted)
+
+    def ask_leader(self, partition: TopicPartition, api: Api, request: Any) -> Any:
+        return self.ask(self.leader(partition), api, request)
+
+    def ask_controller(self, api: Api, request: Any) -> Any:
         if self.metadata.controller == NO_BROKER:
             raise KafkaError(ErrorCode.not_controller, "the cluster has no controller")
-        return self.node(self.metadata.controller)
+        return self.ask(self.metadata.controller, api, request)
+
+    def ask_any(self, api: Api, request: Any) -> Any:
+        """The response of the first broker that answers."""
+        errors = []
+        for broker in dict.fromkeys([self._answered, *self.metadata.brokers, *self._bootstrap]):
+            to, at = (ANY, broker) if isinstance(broker, Address) else (broker, None)
+            try:
+                response = self._network.ask(Ask(to, api, request, at=at, timeout=self._left()))
+            except KafkaError as error:
+                if error.code not in UNREACHABLE:
+                    raise
+                errors.append(error)
+            else:
+                self._answered = broker
+                return response
+        raise KafkaError(
+            ErrorCode.broker_not_available,
+            "; ".join(dict.fromkeys(error.message for error in errors)),
+        )
+
+    def coordinator(self, group: str) -> int:
+        """The broker that is the group's coordinator now."""
+        request = FindCoordinatorRequest(key=group, key_type=CoordinatorType.GROUP)
+        response = self.ask_any(Api.FIND_COORDINATOR, request)
+        check(response.error_code, response.error_message, f"group {group}")
+        return int(response.node_id)
+
+    def _left(self) -> float:
+        """The seconds for one request."""
+        return min(self._timeout, max(self._until - time.monotonic(), SHORTEST))
+
+    # -- metadata ------------------------------------------------------------------------
+
+    @property
+    def metadata(self) -> MetadataSnapshot:
+        return self._view.metadata
+
+    def refresh(self) -> None:
+        """Fetch the metadata of the brokers and the topics in use."""
+        self._view.metadata = self.describe(self._wanted, create=any(self._wanted.values()))
+
+    def describe(
+        self, topics: Collection[str] | None, create: bool = False, broker: int | None = None
+    ) -> MetadataSnapshot:
+        """The metadata by one broker, or by any that answers; of all topics, for None."""
+        request = metadata_request(topics, create)
+        if broker is None:
+            return MetadataSnapshot.of(self.ask_any(Api.METADATA, request))
+        return MetadataSnapshot.of(self.ask(broker, Api.METADATA, request))
 
     def leader(self, partition: TopicPartition) -> int:
-        """The broker that leads a partition; nobody may, for a moment."""
+        """The broker that leads a partition; an error if there is none now."""
         leader = self.metadata.leader(partition)
         if leader == NO_BROKER:
             raise KafkaError(ErrorCode.leader_not_available, f"{partition} has no leader")
         return leader
 
-    def topic(self, name: str, create: bool = False) -> Topic:
-        """A topic with its partitions. One that is not there, and is not created either, is an
-        error that tells the nearest name there is."""
+    def topic(self, name: str, create: bool = False) -> TopicSnapshot:
+        """A topic with its partitions. If it does not exist, and is not created either, the error
+        has the most similar name that exists."""
         if not self._wanted.get(name):
             self._wanted[name] = create
         try:
@@ -142,82 +226,28 @@ class ClusterView:
                 raise
             raise unknown_topic(name, self.describe(None).topics) from error
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> TopicSnapshot:
         if name not in self.metadata.topics:
             self.refresh()
         topic = self.metadata.topics[name]
         check(topic.error, what=f"topic {name}")
         return topic
 
-    def _address(self, broker: int) -> Address:
-        if broker not in self.metadata.brokers:
-            raise KafkaError(ErrorCode.broker_not_available, f"broker {broker} is not alive")
-        return self.metadata.brokers[broker]
-
-    def _connect(self, address: Address) -> Connection:
-        if address not in self._connections or self._connections[address].fileno() < 0:
-            self._connections[address] = Connection(address, self._client_id, self._left())
-        connection = self._connections[address]
-        connection.timeout = self._left()
-        return connection
-
-    # -- time ----------------------------------------------------------------------------
+    # -- attempts, and their time --------------------------------------------------------
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """All that is done in there has so long together, whatever it has to wait for."""
+        """A time-out for everything inside the `with` block together."""
         self._until = time.monotonic() + seconds
         try:
             yield
         finally:
             self._until = math.inf
 
-    def _left(self) -> float:
-        """For one request."""
-        return min(self._timeout, max(self._until - time.monotonic(), SHORTEST))
-
-    # -- metadata ------------------------------------------------------------------------
-
-    def refresh(self) -> None:
-        """Ask again about the brokers and the topics in use."""
-        self.metadata = self.describe(self._wanted, create=any(self._wanted.values()))
-
-    def describe(
-        self, topics: Iterable[str] | None, create: bool = False, broker: int | None = None
-    ) -> Metadata:
-        """What one broker knows, or any that answers; of all topics, for None."""
-        wanted = tuple(MetadataRequestTopic(topic_id=None, name=name) for name in topics or ())
-        request = MetadataRequest(
-            topics=None if topics is None else wanted,
-            allow_auto_topic_creation=create,
-            include_topic_authorized_operations=False,
-        )
-        if broker is None:
-            return Metadata.of(self.ask_any(Api.METADATA, request))
-        return Metadata.of(self.node(broker).ask(Api.METADATA, request))
-
-    def ask_any(self, api: Api, request: Any) -> Any:
-        """Of whoever answers first."""
-        known = [*self._connections, *self.metadata.brokers.values(), *self._bootstrap]
-        errors = []
-        for address in dict.fromkeys(known):
-            try:
-                return self._connect(address).ask(api, request)
-            except KafkaError as error:
-                if error.code not in UNREACHABLE:
-                    raise
-                self._connections.pop(address, None)
-                errors.append(error)
-        raise KafkaError(
-            ErrorCode.broker_not_available, "; ".join(error.message for error in errors)
-        )
-
-    # -- attempts ------------------------------------------------------------------------
-
     def retry(self, attempt: Callable[[], T], stale: bool = False) -> T:
-        """Do it, again and again while what is in the way is of the kind that passes.
+        """Make an attempt, and repeat it while its error is one that may pass.
 
-        `stale`: something failed before, so what we know is out of date already.
+        `stale`: a request failed before, so the metadata is out of date already.
         """
         began = time.monotonic()
         while True:

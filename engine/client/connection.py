@@ -1,200 +1,306 @@
-"""One connection to one broker.
+"""A connection to one broker that never blocks, for the network's thread (network.py).
 
-    send(a) send(b) send(c)  ->  | a | b | c |  ->  broker
-    receive() receive() ...  <-  | A | B | C |  <-
+    DOWN -> CONNECTING -> GREETING -> READY      requests, and answers in the same order
+      ^  a pause, that   |  ApiVersions   |
+      +- doubles         +----------------+----- lost: all requests fail
 
-A broker answers the requests of a connection in the order in which they were sent, so several may
-be on the way, and the next answer always belongs to the oldest of them. Each request goes out in
-the newest version that both sides know; which those are is the first thing to ask (ApiVersions).
+Requests wait while there is no connection. Each has a time-out. When it is over for a request that
+was sent, the connection is closed, because the answers to all later requests are behind it.
 
-Invariant: after any error the connection is closed. What was on the way may have been done or not.
+Invariant: a request that fails with UNSENT was not sent; with any other code it may have been
+sent, and the broker may have carried it out.
 """
 
 import os
 import selectors
 import socket
-import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterable
+from enum import Enum
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
+from engine.client.address import Address
+from engine.client.core import UNSENT, Ask, Core
+from engine.config.client import ClientConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
-from engine.wire.frame import Frame, FrameReader
+from engine.wire.frame import FrameReader
 
-SETUP_TIMEOUT = 10.0  # seconds to connect and agree on versions: socket.connection.setup.timeout.ms
-REQUEST_TIMEOUT = 30.0  # seconds until an answer has to be there: request.timeout.ms
 CHUNK = 256 * 1024  # bytes read from the socket at once
-MAX_ANSWER = 512 * 1024 * 1024  # more than that is not Kafka speaking
+MAX_ANSWER = 512 * 1024 * 1024  # a longer answer is not Kafka's protocol
+
+Outcome = tuple[Core, Ask, Any]  # the core, its ask, and the response or a KafkaError
 
 
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        host, _, port = text.strip().rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise KafkaError(
-                ErrorCode.invalid_config, f"{text!r} is not HOST:PORT, such as 127.0.0.1:9092"
-            )
-        return cls(host.strip("[]"), int(port))
+class ConnectionState(Enum):
+    DOWN = "down"
+    CONNECTING = "connecting"
+    GREETING = "greeting"
+    READY = "ready"
 
 
-class _Sent(NamedTuple):
-    """A request whose answer is to come."""
+class _Asked(NamedTuple):
+    """A request that waits: for a connection, or for its answer."""
 
-    header: RequestHeader
-    at: float
-    about: Any
-
-
-class Answer(NamedTuple):
-    about: Any  # what the sender of the request noted with it
-    response: Any
+    core: Core
+    ask: Ask
+    until: float
+    header: RequestHeader | None = None  # None: not sent yet
 
 
-class Connection:
+class BrokerConnection:
     def __init__(
-        self, address: Address, client_id: str = "brokerlab", timeout: float = REQUEST_TIMEOUT
+        self,
+        settings: ClientConfig,
+        selector: selectors.BaseSelector,
+        address: Callable[[], Address],  # where the broker is now; raises if that is not known
     ) -> None:
-        self.address = address
-        self._client_id = client_id
-        self.timeout = timeout  # seconds for one request and its answer
+        self.state = ConnectionState.DOWN
+        self._settings = settings
+        self._selector = selector
+        self._find = address
+        self._address: Address | None = None
+        self._socket: socket.socket | None = None
+        self._places: list[Any] = []  # the addresses of the host name that were not tried yet
+        self._failures = 0  # in a row
+        self._again = 0.0  # the time of the next attempt
+        self._setup_until = 0.0
         self._numbers = count(1)
-        self._on_the_way: deque[_Sent] = deque()
+        self._versions: dict[int, int] = {}
         self._reader = FrameReader(MAX_ANSWER)
-        self._frames: deque[Frame] = deque()  # answers that are here and were not asked for yet
-        setup = min(timeout, SETUP_TIMEOUT)
-        try:
-            self._socket = socket.create_connection(address, setup)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise KafkaError(
-                ErrorCode.broker_not_available, f"no broker at {address}: {reason}"
-            ) from error
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._versions = {int(Api.API_VERSIONS): 0}
-        self._versions = self._negotiate(setup)
+        self._waiting: deque[_Asked] = deque()
+        self._on_the_way: deque[_Asked] = deque()
+        self._out: deque[tuple[memoryview, _Asked | None]] = deque()  # None: it has an answer
+        self._outcomes: list[Outcome] = []
 
-    def __enter__(self) -> Self:
-        return self
+    @property
+    def load(self) -> int:
+        """How many requests are before a new one."""
+        return len(self._waiting) + len(self._on_the_way)
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+    def pause(self, now: float) -> float:
+        """Seconds until the next attempt; 0 if it is connected, or may connect at once."""
+        return max(self._again - now, 0) if self.state is ConnectionState.DOWN else 0
+
+    # -- called by the network -------------------------------------------------------------
+
+    def put(self, core: Core, ask: Ask, now: float) -> None:
+        timeout = ask.timeout
+        if timeout is None:
+            timeout = self._settings.request_timeout_ms / 1000
+        self._waiting.append(_Asked(core, ask, now + timeout))
+
+    def move(self, now: float) -> None:
+        """Send the requests that wait; connect first if there is no connection."""
+        if not self._waiting:
+            return
+        if self.state is ConnectionState.DOWN and now >= self._again:
+            self._connect(now)
+        if self.state is ConnectionState.READY:
+            while self._waiting:
+                self._send(self._waiting.popleft())
+            self._flush(now)
+
+    def serve(self, events: int, now: float) -> None:
+        """The selector reports that the socket is ready."""
+        if self.state is ConnectionState.CONNECTING:
+            self._connected(now)
+            return
+        if events & selectors.EVENT_READ:
+            self._read(now)
+        if events & selectors.EVENT_WRITE and self._out:
+            self._flush(now)
+
+    def expire(self, now: float) -> None:
+        """Fail the requests whose time is over."""
+        late = ErrorCode.request_timed_out
+        if any(now >= asked.until for asked in self._on_the_way):
+            self._lost(now, f"{self._address} does not answer", late)
+        elif (
+            self.state in (ConnectionState.CONNECTING, ConnectionState.GREETING)
+            and now >= self._setup_until
+        ):
+            self._lost(now, f"{self._address} does not answer")
+        for asked in [asked for asked in self._waiting if now >= asked.until]:
+            self._waiting.remove(asked)
+            where = self._address or "the broker"
+            self._came(asked, KafkaError(UNSENT, f"no connection to {where} in time"))
+
+    def due(self) -> float | None:
+        """The time of the next call that is needed even if nothing arrives."""
+        dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
+        if self.state in (ConnectionState.CONNECTING, ConnectionState.GREETING):
+            dues.append(self._setup_until)
+        elif self.state is ConnectionState.DOWN and self._waiting:
+            dues.append(self._again)
+        return min(dues, default=None)
+
+    def outcomes(self) -> Iterable[Outcome]:
+        """The results since the last call."""
+        found, self._outcomes = self._outcomes, []
+        return found
 
     def close(self) -> None:
-        self._socket.close()
+        if self._socket is not None:
+            self._selector.unregister(self._socket)
+            self._socket.close()
+            self._socket = None
+        self.state = ConnectionState.DOWN
+        self._out.clear()
 
-    def fileno(self) -> int:
-        return self._socket.fileno()
+    # -- a connection, and its end ---------------------------------------------------------
 
-    @property
-    def on_the_way(self) -> int:
-        """How many requests wait for their answers."""
-        return len(self._on_the_way)
-
-    @property
-    def overdue(self) -> bool:
-        """Whether the oldest answer should have been here long ago."""
-        if not self._on_the_way or self._frames:
-            return False
-        return time.monotonic() - self._on_the_way[0].at > self.timeout
-
-    # -- requests ------------------------------------------------------------------------
-
-    def ask(self, api: Api, request: Any, timeout: float | None = None) -> Any:
-        """One request and its answer, when nothing else is on the way."""
-        assert not self._on_the_way, "the next answer would be that of an older request"
-        self.send(api, request)
-        return self.receive(timeout).response
-
-    def send(self, api: Api, request: Any, about: Any = None, answered: bool = True) -> None:
-        """Put a request on its way. One that is not `answered` is forgotten: acks=0."""
-        header = RequestHeader(int(api), self.version(api), next(self._numbers), self._client_id)
-        frame = encode_request(header, request)
+    def _connect(self, now: float) -> None:
         try:
-            self._socket.settimeout(self.timeout)
-            self._socket.sendall(frame)
+            self._address = self._find()
+            # The lookup of a name may block: brokers of a lab have IP addresses, or are local.
+            found = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
+        except KafkaError as error:
+            self._refuse(now, error)
         except OSError as error:
-            raise self._lost(f"the connection to {self.address} broke: {error}") from error
-        if answered:
-            self._on_the_way.append(_Sent(header, time.monotonic(), about))
+            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {error}"))
+        else:
+            self._places = [(family, place) for family, _, _, _, place in found]
+            self._setup_until = now + self._settings.socket_connection_setup_timeout_ms / 1000
+            self._next_place(now, "it has no address")
 
-    def receive(self, timeout: float | None = None) -> Answer:
-        """The answer to the oldest request on the way, as soon as it is there."""
-        until = time.monotonic() + (self.timeout if timeout is None else timeout)
-        while not self._frames:
-            self._read(max(until - time.monotonic(), 0.001))
-        sent = self._on_the_way.popleft()
-        try:
-            return Answer(sent.about, decode_response(sent.header, self._frames.popleft()))
-        except Malformed as error:
-            raise self._not_kafka(error) from error
-
-    def version(self, api: Api) -> int:
-        """The newest version of a request that both sides know."""
-        if api not in self._versions:
-            raise not_served(api, self.address)
-        return self._versions[api]
-
-    def abandon(self) -> list[Any]:
-        """Give up on all answers; returns what was noted with the requests."""
+    def _next_place(self, now: float, reason: str) -> None:
+        """A name may have several addresses, and the broker may listen on only one of them."""
         self.close()
-        abandoned = [sent.about for sent in self._on_the_way]
+        if not self._places:
+            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {reason}"))
+            return
+        family, place = self._places.pop(0)
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(self._socket, selectors.EVENT_WRITE, self)
+        self.state = ConnectionState.CONNECTING
+        try:
+            self._socket.connect(place)
+        except BlockingIOError:
+            pass  # in progress: `_connected` gets the result
+        except OSError as error:
+            self._next_place(now, os.strerror(error.errno or 0))
+
+    def _connected(self, now: float) -> None:
+        assert self._socket is not None
+        failure = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failure:
+            self._next_place(now, os.strerror(failure))
+            return
+        self.state = ConnectionState.GREETING
+        self._reader = FrameReader(MAX_ANSWER)
+        header = RequestHeader(int(Api.API_VERSIONS), 0, 0, self._settings.client_id)
+        self._out.append((memoryview(encode_request(header, ApiVersionsRequest())), None))
+        self._flush(now)
+
+    def _greeted(self, frame: bytes | bytearray) -> None:
+        header = RequestHeader(int(Api.API_VERSIONS), 0, 0, None)
+        self._versions = agreed(decode_response(header, frame))
+        self._failures = 0
+        self.state = ConnectionState.READY
+
+    def _lost(self, now: float, why: str, code: ErrorCode = ErrorCode.network_exception) -> None:
+        """The connection is closed: all requests fail."""
+        unsent = [asked for _, asked in self._out if asked is not None]
+        self.close()
+        for asked in (*self._on_the_way, *unsent):
+            self._came(asked, KafkaError(code, why))
         self._on_the_way.clear()
-        return abandoned
+        self._refuse(now, KafkaError(UNSENT, why))
 
-    def has_answer(self) -> bool:
-        """Whether the next answer is here already, without a look at the socket."""
-        return bool(self._frames)
+    def _refuse(self, now: float, error: KafkaError) -> None:
+        """No connection: the requests that wait fail, and the next attempt is delayed."""
+        self._again = now + self._backoff()
+        self._failures += 1
+        for asked in self._waiting:
+            self._came(asked, error)
+        self._waiting.clear()
 
-    def _negotiate(self, timeout: float) -> dict[int, int]:
-        """Asked in version 0, which any broker answers, however old or new."""
-        return agreed(self.ask(Api.API_VERSIONS, ApiVersionsRequest(), timeout))
+    def _backoff(self) -> float:
+        longest = self._settings.reconnect_backoff_max_ms
+        return min(self._settings.reconnect_backoff_ms << min(self._failures, 30), longest) / 1000
 
-    # -- bytes ---------------------------------------------------------------------------
+    # -- bytes -----------------------------------------------------------------------------
 
-    def _read(self, timeout: float) -> None:
-        """Whatever arrives next; an answer may take several such reads."""
-        try:
-            self._socket.settimeout(timeout)
-            chunk = self._socket.recv(CHUNK)
-        except TimeoutError as error:
-            raise self._lost(
-                f"the broker at {self.address} does not answer", ErrorCode.request_timed_out
-            ) from error
-        except OSError as error:
-            raise self._lost(f"the connection to {self.address} broke: {error}") from error
-        if not chunk:
-            raise self._lost(f"{self.address} closed the connection")
-        try:
-            self._frames.extend(self._reader.feed(chunk))
-        except Malformed as error:
-            raise self._not_kafka(error) from error
-
-    def _lost(self, why: str, code: ErrorCode = ErrorCode.network_exception) -> KafkaError:
-        self.close()
-        return KafkaError(code, why)
-
-    def _not_kafka(self, error: Malformed) -> KafkaError:
-        return self._lost(
-            f"what {self.address} answers is not Kafka's protocol: {error}",
-            ErrorCode.unknown_server_error,
+    def _send(self, asked: _Asked) -> None:
+        ask = asked.ask
+        version = self._versions.get(ask.api) if ask.version is None else ask.version
+        if version is None:
+            self._came(asked, not_served(ask.api, self._address))
+            return
+        header = RequestHeader(int(ask.api), version, next(self._numbers), self._settings.client_id)
+        self._out.append(
+            (memoryview(encode_request(header, ask.request)), None if ask.answered else asked)
         )
+        if ask.answered:
+            self._on_the_way.append(asked._replace(header=header))
+
+    def _flush(self, now: float) -> None:
+        """Send as much as the socket takes."""
+        assert self._socket is not None
+        try:
+            while self._out:
+                view, asked = self._out[0]
+                sent = self._socket.send(view)
+                if sent < len(view):
+                    self._out[0] = (view[sent:], asked)
+                    continue
+                self._out.popleft()
+                if asked is not None:
+                    self._came(asked, None)
+        except BlockingIOError:
+            pass  # the selector reports when it takes more
+        except OSError as error:
+            self._lost(now, f"the connection to {self._address} broke: {error}")
+            return
+        more = selectors.EVENT_WRITE if self._out else 0
+        self._selector.modify(self._socket, selectors.EVENT_READ | more, self)
+
+    def _read(self, now: float) -> None:
+        assert self._socket is not None
+        try:
+            chunk = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._lost(now, f"the connection to {self._address} broke: {error}")
+            return
+        if not chunk:
+            self._lost(now, f"{self._address} closed the connection")
+            return
+        try:
+            for frame in self._reader.feed(chunk):
+                self._take(frame)
+        except Malformed as error:
+            why = f"what {self._address} answers is not Kafka's protocol: {error}"
+            self._lost(now, why, ErrorCode.unknown_server_error)
+
+    def _take(self, frame: bytes | bytearray) -> None:
+        """The answer to the oldest request in flight."""
+        if self.state is ConnectionState.GREETING:
+            self._greeted(frame)
+        elif not self._on_the_way:
+            raise Malformed("an answer to nothing")
+        else:
+            asked = self._on_the_way[0]
+            assert asked.header is not None
+            response = decode_response(asked.header, frame)
+            self._on_the_way.popleft()
+            self._came(asked, response)
+
+    def _came(self, asked: _Asked, outcome: Any) -> None:
+        self._outcomes.append((asked.core, asked.ask, outcome))
 
 
 def agreed(response: Any) -> dict[int, int]:
-    """The newest version of each API that both sides know, by the answer to ApiVersions."""
+    """The newest version of each API that both sides serve, by the answer to ApiVersions."""
     offered = {each.api_key: each for each in response.api_keys}
     return {
         int(api): min(api.newest, offered[api].max_version)
@@ -211,14 +317,3 @@ def not_served(api: Api, address: Address | None) -> KafkaError:
         ErrorCode.unsupported_version,
         f"the broker at {address} does not serve {name} in version {api.oldest} to {api.newest}",
     )
-
-
-def wait(connections: Collection[Connection], timeout: float) -> Sequence[Connection]:
-    """Those of the connections on which an answer arrives first; none after `timeout` seconds."""
-    at_hand = [each for each in connections if each.has_answer()]
-    if at_hand:
-        return at_hand
-    with selectors.DefaultSelector() as selector:
-        for each in connections:
-            selector.register(each, selectors.EVENT_READ, each)
-        return [key.data for key, _ in selector.select(max(timeout, 0))]

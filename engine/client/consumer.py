@@ -1,4 +1,4 @@
-"""Reads topics: as one of a group that shares them, or alone.
+"""Reads topics: as a member of a group that shares them, or alone.
 
     consumer = Consumer({"bootstrap.servers": "127.0.0.1:9092", "group.id": "billing",
                          "auto.offset.reset": "earliest"})
@@ -7,40 +7,62 @@
         print(message.value())
     consumer.close()
 
-It has the methods of confluent-kafka's Consumer, and Kafka's configuration keys. What needs no
-group is in standalone.py; this half brings in the others:
+It has the methods of confluent-kafka's Consumer, and Kafka's configuration keys.
 
-    network's thread    JoinGroup, SyncGroup, Heartbeat          OffsetCommit
-                               |                                      |
-                        orders: Revoke, Assign, Lost                  |
-    - - - - - - - - - - - - - -|- - - - - - - - - - - - - - - - - - - | - - -
-    application's       poll:  +-> on_revoke, on_assign, on_lost      +-> on_commit
+    network's thread    Metadata, ListOffsets, OffsetForLeaderEpoch, Fetch       JoinGroup, ...
+                                    |                                                |
+                        fetched: | orders-0 | orders-2 |                   rebalances, commits
+    - - - - - - - - - - - - - - - - | - - - - - - - - - - - - - - - - - - - - - - - -|- - - - -
+    application's       poll:       +-> message, message, message                    +-> callbacks
 
-A rebalance waits for the application: what is revoked is committed, `on_revoke` has its say, and
-only then the group may give it to somebody else.
+The deciding code is in consuming/. Callbacks and commits of a group are in consumer_coordinator.py;
+without a group.id there is none, and partitions are assigned by hand. poll returns an error of a
+partition as a message with an `error()`; the error of a call is raised.
 
-Invariant: an order is carried out to its end, whatever the application's function raises.
+Invariant: the application's functions are called within poll, consume and close, in its own
+thread, and never under the lock.
 """
 
-import re
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, Self
 
-from engine.client.asking import Core
-from engine.client.consuming.committing import Committed, Committing, Found
-from engine.client.consuming.coordinating import Coordinating
-from engine.client.consuming.membership import Membership
-from engine.client.consuming.offsets import NEWS_TAKES, NOBODY
-from engine.client.consuming.orders import Assign, Lost, Order, Revoke
-from engine.client.consuming.place import Position
-from engine.client.consuming.positions import Fetch
-from engine.client.consuming.progress import Progress
-from engine.client.consuming.rounds import NO_GENERATION, Identity
-from engine.client.standalone import CALM, Standalone, keys_of
+from engine.client.consumer_coordinator import CALM, ConsumerCoordinator, GroupCores, Listeners
+from engine.client.consuming.arguments import (
+    Listener,
+    committed_offsets,
+    key_of,
+    keys_of,
+    starts_of,
+    subscription_of,
+)
+from engine.client.consuming.assigned_partition import Position
+from engine.client.consuming.fetcher import ConsumerFetcher
+from engine.client.consuming.offset_commits import FetchedOffsets
+from engine.client.consuming.offset_lookup import (
+    EARLIEST,
+    LATEST,
+    NOBODY,
+    FoundOffset,
+    MissingPartition,
+    OffsetLookups,
+)
+from engine.client.consuming.positions import Positions
+from engine.client.delivery import MessageDelivery
+from engine.client.metadata import MetadataView
+from engine.client.network import NetworkClient
 from engine.client.values import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
     OFFSET_INVALID,
+    ClusterMetadata,
     ConsumerGroupMetadata,
     KafkaError,
     KafkaException,
@@ -49,63 +71,141 @@ from engine.client.values import (
     error_of,
     exception_of,
 )
+from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode
 from engine.errors import KafkaError as Failure
+from engine.model import Event
 from engine.model import TopicPartition as Partition
 
-CLOSING = 30.0  # seconds to commit and to leave the group
+MOST = 1_000_000  # messages that may be asked for at once
+EVENTS = 10_000  # that are kept
 
-Listener = Callable[["Consumer", list[TopicPartition]], Any]
-
-
-class Listeners(NamedTuple):
-    """What the application wants to hear of its partitions."""
-
-    on_assign: Listener | None = None
-    on_revoke: Listener | None = None
-    on_lost: Listener | None = None
-
-    def of(self, order: Order) -> Listener | None:
-        if isinstance(order, Assign):
-            return self.on_assign
-        if isinstance(order, Lost) and self.on_lost is not None:
-            return self.on_lost
-        return self.on_revoke
+_numbers = count(1)
 
 
-class _Group(NamedTuple):
-    membership: Membership
-    committing: Committing
+class Consumer:
+    def __init__(self, config: Mapping[str, Any] | None = None, **more: Any) -> None:
+        if config is None and not more:
+            raise TypeError("expected configuration dict")
+        self.events: deque[Event] = deque(maxlen=EVENTS)  # the latest, for observers
+        self._calm_until = 0.0
+        self._reported: Failure | None = None  # the error that error_cb was called with last
+        self._closed = False
+        try:
+            taken, functions = ConsumerConfig.take({**(config or {}), **more})
+            self._config = replace(taken, client_id=taken.client_id or _client_id(taken))
+            self._on_error = functions.pop("error_cb", None)
+            self._patience = self._config.default_api_timeout_ms / 1000
+            self._start(functions.get("on_commit"))
+        except Failure as error:
+            raise exception_of(error, KafkaError._INVALID_ARG) from error
 
+    def _start(self, on_commit: Callable[..., Any] | None) -> None:
+        config, emit = self._config, _noting(self.events)
+        group = GroupCores.of(config, emit) if config.group_id is not None else None
+        self._offsets = OffsetLookups(config)
+        committed = group.offsets.fetch if group else None
+        self._positions = Positions(config, self._offsets, committed, emit)
+        fetching = ConsumerFetcher(config, self._positions)
+        self._view = MetadataView(config, create=config.allow_auto_create_topics)
+        cores = [self._positions, self._offsets, fetching, *(group or ())]
+        self._network = NetworkClient(config, self._view, cores)
+        self._lock = self._network.lock
+        self._end = weakref.finalize(self, self._network.close)  # nothing below refers to `self`
+        self._delivery = MessageDelivery(config, self._positions, fetching, self._network)
+        self._group: ConsumerCoordinator | None = None
+        if group is not None:
+            self._group = ConsumerCoordinator(
+                config, group, self._positions, self._network, on_commit
+            )
 
-class Consumer(Standalone):
-    _in_group: _Group | None = None  # if there is a group.id
-    _listeners = Listeners()
-    _is_subscribed = False
-    _as_assigned: Identity | None = None  # who we were then
+    def __enter__(self) -> Self:
+        return self
 
-    def _group(self, functions: Mapping[str, Any]) -> tuple[Fetch | None, list[Core]]:
-        self._on_commit = functions.get("on_commit")
-        if self._config.group_id is None:
-            return None, []
-        coordinating = Coordinating(self._config)
-        membership = Membership(self._config, coordinating, self._emit)
-        committing = Committing(self._config, coordinating, membership)
-        self._in_group = _Group(membership, committing)
-        return committing.fetch, [membership, committing, coordinating]
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
-    def _begin(self, committed: Fetch | None, group: list[Core]) -> None:
-        super()._begin(committed, group)
-        committing = self._in_group.committing if self._in_group else None
-        self._progress = Progress(self._config, self._positions, committing)
+    def close(self) -> None:
+        """Leave the group, if there is one, and close. May be called again."""
+        if self._closed:
+            return
+        try:
+            if self._lock.is_ours and self._group is not None:
+                self._group.close(self)
+        finally:
+            self._closed, self._calm_until = True, 0.0
+            self._end()
 
-    def _need_group(self) -> _Group:
-        if self._in_group is None:
-            why = "To subscribe, and to commit offsets, a consumer needs a group.id"
-            raise KafkaException(KafkaError(KafkaError.INVALID_GROUP_ID, why))
-        return self._in_group
+    def _check(self) -> None:
+        if self._closed:
+            raise RuntimeError("Consumer closed")
+        self._network.check()
 
-    # -- subscription ----------------------------------------------------------------------
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A change under the lock, after which the network acts."""
+        with self._lock:
+            self._check()
+            yield
+            self._network.wake()
+
+    # -- messages --------------------------------------------------------------------------
+
+    def poll(self, timeout: float | None = None) -> Message | None:
+        """The next message, or None after `timeout` seconds; without a time-out it waits."""
+        with self._lock:
+            if time.monotonic() < self._calm_until:
+                message = self._delivery.one()
+                if message is not None:  # a message without a value is false
+                    return message
+        messages = self._wait(1, _deadline(timeout))
+        return messages[0] if messages else None
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """`num_messages`, at most max.poll.records; or fewer when the time is over."""
+        if not 0 <= num_messages <= MOST:
+            raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
+        limit = min(num_messages, self._config.max_poll_records)
+        until = _deadline(timeout)
+        found: list[Message] = []
+        while len(found) < limit and (more := self._wait(limit - len(found), until)):
+            found += more
+        return found
+
+    def _wait(self, limit: int, until: float) -> list[Message]:
+        while True:
+            if news := self._serve():
+                return [news]
+            if messages := self._delivery.take(limit):
+                return messages
+            with self._lock:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return []
+                if not self._delivery.has_news:
+                    self._network.changed.wait(min(left, CALM))
+
+    def _serve(self) -> Message | None:
+        """Callbacks and all that is due in the application's thread; a message with an error."""
+        with self._lock:
+            self._check()
+            now = time.monotonic()
+            self._calm_until = now + CALM
+            if self._group is not None:
+                self._group.polled(now)
+        if self._group is not None:
+            self._group.call_back(self)
+        self._report_trouble()
+        return self._group.trouble() if self._group is not None else None
+
+    def _report_trouble(self) -> None:
+        with self._lock:
+            trouble, reported = self._view.trouble, self._reported
+            self._reported = trouble
+        if trouble is not None and reported is None and self._on_error is not None:
+            self._on_error(error_of(trouble))
+
+    # -- as a member of a group ------------------------------------------------------------
 
     def subscribe(
         self,
@@ -114,132 +214,39 @@ class Consumer(Standalone):
         on_revoke: Listener | None = None,
         on_lost: Listener | None = None,
     ) -> None:
-        """Share these topics with the group; one that begins with ^ is a pattern of names."""
-        if not isinstance(topics, list):
-            raise TypeError("expected list of topic unicode strings")
+        """Read these topics together with the group; ^ begins a pattern of names."""
+        names, pattern = subscription_of(topics)
         listeners = Listeners(on_assign, on_revoke, on_lost)
-        for name, each in listeners._asdict().items():
-            if each is not None and not callable(each):
-                raise TypeError(f"{name} expects a callable")
-        names, pattern = _wish([str(each) for each in topics])
-        with self._at_work():
-            membership = self._need_group().membership
-            if not self._is_subscribed:
-                self._positions.unassign(list(self._positions.places))
-            self._listeners, self._is_subscribed = listeners, True
-            membership.subscribe(names, pattern, time.monotonic())
+        listeners.check()
+        with self._changing():
+            self._need_group().subscribe(names, pattern, listeners)
 
     def unsubscribe(self) -> None:
-        """Leave the group, once the next poll has given up what is owned."""
-        with self._at_work():
-            if self._is_subscribed:
-                self._is_subscribed = False
-                self._need_group().membership.unsubscribe(time.monotonic())
+        """Leave the group, after the next poll has given up the partitions."""
+        with self._changing():
+            if self._group is not None:
+                self._group.unsubscribe()
 
     def memberid(self) -> str | None:
-        """As the coordinator calls this member."""
-        with self._at_work():
-            return self._in_group.membership.identity.member_id or None if self._in_group else None
+        """The id that the coordinator gave this member."""
+        with self._changing():
+            return self._group.identity.member_id or None if self._group else None
 
     def consumer_group_metadata(self) -> ConsumerGroupMetadata | None:
-        """Who this member was when it was assigned what it reads; for a producer's transaction.
+        """This member's identity at its last assignment; for a producer's transaction.
 
-        What the group has taken away since is so committed under an identity that does not count
-        any more, and refused.
+        If the group has revoked partitions since, a commit under this identity is refused.
         """
-        with self._at_work():
-            if self._in_group is None:
+        with self._changing():
+            if self._group is None:
                 return None
-            found = self._as_assigned or self._in_group.membership.identity
-            return ConsumerGroupMetadata(*found)
+            return ConsumerGroupMetadata(*(self._group.as_assigned or self._group.identity))
 
-    # -- what the group has to say ---------------------------------------------------------
-
-    def _polled(self, now: float) -> None:
-        if self._in_group is not None:
-            self._progress.commit_if_due(now)
-            self._in_group.membership.polled(now)
-            self._network.wake()
-
-    def _call(self) -> Callable[[], Any] | None:
-        with self._lock:
-            if self._in_group is not None and self._in_group.membership.orders:
-                return partial(self._carry_out, self._in_group.membership.orders.popleft())
-            while self._progress.to_tell:
-                outcome = self._progress.to_tell.popleft()
-                if self._on_commit is not None:
-                    return partial(self._on_commit, outcome.failure(), outcome.partitions())
-        return super()._call()
-
-    def _group_trouble(self) -> Message | None:
-        if self._in_group is None:
-            return None
-        with self._lock:
-            membership = self._in_group.membership
-            if membership.exceeded:
-                membership.exceeded = False
-                limit = self._config.max_poll_interval_ms
-                why = f"poll was not called for max.poll.interval.ms ({limit}): left the group"
-                return Message(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, why))
-            error = membership.take_error()
-        if error is None:
-            return None
-        is_fatal = error.code == ErrorCode.fenced_instance_id
-        return Message(error=error_of(error, fatal=is_fatal))
-
-    def _carry_out(self, order: Order) -> None:
-        """The application's part in a rebalance."""
-        if isinstance(order, Revoke):
-            self._commit_before(order.partitions)
-        if isinstance(order, Assign):
-            with self._lock:
-                identity = self._need_group().membership.identity
-                if identity.generation != NO_GENERATION:  # it may have been lost since
-                    self._as_assigned = identity
-        listener = self._listeners.of(order)
-        self._has_assigned = False
-        try:
-            if listener is not None and (order.partitions or isinstance(order, Assign)):
-                listener(self, [TopicPartition(*each) for each in order.partitions])
-        finally:
-            with self._lock:
-                if not self._has_assigned and isinstance(order, Assign):
-                    self._positions.assign(dict.fromkeys(order.partitions, OFFSET_INVALID))
-                elif not self._has_assigned:
-                    self._positions.unassign(order.partitions)
-                self._need_group().membership.done(order, time.monotonic())
-                self._network.wake()
-
-    def _commit_before(self, partitions: Iterable[Partition] | None) -> None:
-        """Before they go: once others have them, it is too late."""
-        with self._lock:
-            outcome = self._progress.last(partitions, time.monotonic())
-            if outcome is not None:
-                self._wait_a_while(lambda: outcome.done)
-
-    def _leave(self) -> None:
-        if self._in_group is None:
-            return
-        membership = self._in_group.membership
-        if not self._is_subscribed:
-            self._commit_before(None)
-        with self._lock:
-            membership.close(time.monotonic())
-        while True:
-            while (call := self._call()) is not None:
-                call()
-            with self._lock:
-                self._wait_a_while(lambda: membership.orders or membership.has_left)
-                if not membership.orders:
-                    return
-
-    def _wait_a_while(self, holds: Callable[[], Any]) -> None:
-        """For the group; but where there is no broker at all, there is no use in it."""
-        began = time.monotonic()
-        while not self._network.wait(holds, CALM):
-            patience = NEWS_TAKES if self._view.trouble is not None else CLOSING
-            if time.monotonic() >= began + patience:
-                return
+    def _need_group(self) -> ConsumerCoordinator:
+        if self._group is None:
+            why = "To subscribe, and to commit offsets, a consumer needs a group.id"
+            raise KafkaException(KafkaError(KafkaError.INVALID_GROUP_ID, why))
+        return self._group
 
     # -- commits ---------------------------------------------------------------------------
 
@@ -249,22 +256,18 @@ class Consumer(Standalone):
         offsets: list[TopicPartition] | None = None,
         asynchronous: bool = True,
     ) -> list[TopicPartition] | None:
-        """Up to and with a message, or these offsets, or all that was consumed.
+        """Commit up to this message, including it, or these offsets, or all that was consumed.
 
-        Asynchronous: `on_commit` is told, in a later poll. Otherwise what became of each partition
-        is returned; if that is an error for any of them, and it was the only one, it is raised.
+        Asynchronous: a later poll calls `on_commit`. Otherwise it returns the result of each
+        partition; if all of them failed, it raises the first error.
         """
-        given = self._given(message, offsets)
-        with self._at_work():
-            self._need_group()
-            wanted = self._progress.consumed() if given is None else given
-            if wanted:
-                now = time.monotonic()
-                outcome = self._progress.commit(wanted, now, tell=asynchronous)
-            elif not asynchronous:
+        given = committed_offsets(message, offsets)
+        with self._changing():
+            outcome = self._need_group().commit(given, report=asynchronous)
+            if outcome is None and not asynchronous:
                 why = "Commit failed: nothing was consumed, or stored"
                 raise KafkaException(KafkaError(KafkaError._NO_OFFSET, why))
-            if asynchronous:
+            if outcome is None or asynchronous:
                 return None
             self._network.wait(lambda: outcome.done, self._patience)
         if not outcome.done:
@@ -278,14 +281,14 @@ class Consumer(Standalone):
     def store_offsets(
         self, message: Message | None = None, offsets: list[TopicPartition] | None = None
     ) -> None:
-        """What a commit commits, where enable.auto.offset.store is false."""
-        given = self._given(message, offsets)
+        """Set the offsets of the next commit; only if enable.auto.offset.store is false."""
+        given = committed_offsets(message, offsets)
         if given is None:
             raise ValueError("expected either message or offsets")
         if self._config.enable_auto_offset_store:
             why = "StoreOffsets failed: enable.auto.offset.store must be false"
             raise KafkaException(KafkaError(KafkaError._INVALID_ARG, why))
-        with self._at_work():
+        with self._changing():
             for key in given.keys() - self._positions.places.keys():
                 why = f"StoreOffsets failed: {key} is not assigned"
                 raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION, why))
@@ -295,12 +298,12 @@ class Consumer(Standalone):
     def committed(
         self, partitions: list[TopicPartition], timeout: float | None = None
     ) -> list[TopicPartition]:
-        """Where the group is in each; OFFSET_INVALID where nothing was committed."""
+        """The committed offset of each partition; OFFSET_INVALID if there is none."""
         keys = keys_of(partitions)
-        found: list[Found | Failure] = []
-        with self._at_work():
-            committing = self._need_group().committing
-            committing.fetch([key for _, key in keys], found.append, time.monotonic())
+        found: list[FetchedOffsets | Failure] = []
+        with self._changing():
+            fetch = self._need_group().fetch_committed
+            fetch([key for _, key in keys], found.append, time.monotonic())
             self._network.wait(lambda: found, self._within(timeout))
         if not found:
             raise self._timed_out("committed offsets")
@@ -315,41 +318,174 @@ class Consumer(Standalone):
                 each.leader_epoch = row.epoch if row.epoch >= 0 else None
         return partitions
 
-    @staticmethod
-    def _given(
-        message: Message | None, offsets: list[TopicPartition] | None
-    ) -> dict[Partition, Committed] | None:
-        """The offsets that a call names."""
-        if message is not None and offsets is not None:
-            raise ValueError("message and offsets are mutually exclusive")
-        if message is not None:
-            if (error := message.error()) is not None:
-                raise KafkaException(error)
-            key = Partition(str(message.topic()), message._partition)
-            epoch = message.leader_epoch()
-            return {key: Committed(message._offset + 1, NOBODY if epoch is None else epoch)}
-        if offsets is None:
-            return None
-        return {
-            key: Committed(
-                each.offset,
-                NOBODY if each.leader_epoch is None else each.leader_epoch,
-                each.metadata or "",
-            )
-            for each, key in keys_of(offsets)
-            if each.offset >= 0
-        }
+    # -- assignment ------------------------------------------------------------------------
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Read only these partitions, each from its offset, or from the committed one."""
+        starts = starts_of(partitions)
+        with self._assigning():
+            self._positions.unassign(list(self._positions.places))
+            self._positions.assign(starts)
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions, too."""
+        starts = starts_of(partitions)
+        with self._assigning():
+            for each in starts.keys() & self._positions.places.keys():
+                why = f"{each} is already part of the current assignment"
+                raise KafkaException(KafkaError(KafkaError._CONFLICT, why))
+            self._positions.assign(starts)
+
+    def unassign(self) -> None:
+        self.assign([])
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        """Stop reading these partitions."""
+        keys = starts_of(partitions).keys()
+        with self._assigning():
+            for each in keys - self._positions.places.keys():
+                why = f"{each} can't be unassigned since it is not in the current assignment"
+                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, why))
+            self._positions.unassign(keys)
+
+    @contextmanager
+    def _assigning(self) -> Iterator[None]:
+        """If the application assigns partitions in a callback, poll does not assign them again."""
+        with self._changing():
+            yield
+            if self._group is not None:
+                self._group.has_assigned = True
+
+    def assignment(self) -> list[TopicPartition]:
+        with self._changing():
+            return [TopicPartition(*each) for each in sorted(self._positions.places)]
+
+    # -- positions -------------------------------------------------------------------------
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Continue at its offset, which may be OFFSET_BEGINNING or OFFSET_END."""
+        epoch = NOBODY if partition.leader_epoch is None else partition.leader_epoch
+        with self._changing():
+            if (key := key_of(partition)) not in self._positions.places:
+                why = f"Failed to seek to offset {partition.offset}: {key} is not assigned"
+                raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION, why))
+            if partition.offset < 0 and partition.offset not in (OFFSET_BEGINNING, OFFSET_END):
+                why = f"Failed to seek: {partition.offset} is no offset"
+                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, why))
+            self._positions.seek(key, partition.offset, epoch)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Without partitions: all that are assigned."""
+        for each in partitions or self.assignment():
+            self.seek(TopicPartition(each.topic, each.partition, OFFSET_BEGINNING))
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        for each in partitions or self.assignment():
+            self.seek(TopicPartition(each.topic, each.partition, OFFSET_END))
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """The offset of the next message of each; OFFSET_INVALID if it is not known yet."""
+        with self._changing():
+            for each, key in keys_of(partitions):
+                place = self._positions.places.get(key)
+                known = place is not None and place.offset >= 0
+                each.offset = place.offset if place and known else OFFSET_INVALID
+                each.leader_epoch = place.epoch if place and known and place.epoch >= 0 else None
+        return partitions
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Keep the partitions, but deliver no messages of them until `resume`."""
+        self._pause(partitions, True)
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._pause(partitions, False)
+
+    def _pause(self, partitions: list[TopicPartition], paused: bool) -> None:
+        with self._changing():
+            for each, key in keys_of(partitions):
+                if key in self._positions.places:
+                    self._positions.pause(key, paused)
+                else:
+                    each.error = KafkaError(KafkaError._UNKNOWN_PARTITION)
+
+    # -- requests to brokers ---------------------------------------------------------------
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
+    ) -> tuple[int, int]:
+        """The first offset, and the one after the last readable; `cached`: by the last fetch."""
+        key = key_of(partition)
+        if cached:
+            with self._changing():
+                place = self._positions.places.get(key)
+            if place is None or place.high_watermark < 0:
+                return OFFSET_INVALID, OFFSET_INVALID
+            return place.log_start, place.high_watermark
+        first, last = self._find([(key, EARLIEST), (key, LATEST)], timeout)
+        if isinstance(first, MissingPartition) or isinstance(last, MissingPartition):
+            why = first if isinstance(first, MissingPartition) else last
+            raise KafkaException(KafkaError(*why))
+        return first.offset, last.offset
+
+    def offsets_for_times(
+        self, partitions: list[TopicPartition], timeout: float | None = None
+    ) -> list[TopicPartition]:
+        """The first offset from a time on; `offset` has the time, in milliseconds."""
+        keys = keys_of(partitions)
+        found = self._find([(key, each.offset) for each, key in keys], timeout)
+        results = []
+        for (_, key), at in zip(keys, found, strict=True):
+            results.append(each := TopicPartition(*key))
+            if isinstance(at, MissingPartition):
+                each.error = KafkaError(*at)
+            else:
+                each.offset = at.offset if at.offset >= 0 else OFFSET_END
+        return results
+
+    def _find(
+        self, wanted: Sequence[tuple[Partition, int]], timeout: float | None
+    ) -> list[FoundOffset | MissingPartition]:
+        found: dict[int, FoundOffset | MissingPartition] = {}
+        with self._changing():
+            lookups = [
+                self._offsets.find(partition, at, partial(found.__setitem__, number))
+                for number, (partition, at) in enumerate(wanted)
+            ]
+            self._network.wait(lambda: len(found) == len(wanted), self._within(timeout))
+            self._offsets.forget(lookups)
+        if len(found) < len(wanted):
+            raise self._timed_out("offsets")
+        return [found[number] for number in range(len(wanted))]
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
+        """All topics or one, and all brokers."""
+        self._check()
+        wanted = None if topic is None else [topic]
+        try:
+            return ClusterMetadata.of(self._network.metadata(wanted, self._within(timeout)))
+        except Failure as error:
+            raise exception_of(error) from error
+
+    def _within(self, timeout: float | None) -> float:
+        return self._patience if timeout is None or timeout < 0 else timeout
+
+    def _timed_out(self, what: str) -> KafkaException:
+        """With the reason, if it is known."""
+        if self._view.trouble is not None:
+            return exception_of(self._view.trouble)
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT, f"Failed to get {what}: timed out"))
 
 
-def _wish(topics: Iterable[str]) -> tuple[list[str], re.Pattern[str] | None]:
-    """The names, and the pattern that stands for all patterns."""
-    names = [each for each in topics if not each.startswith("^")]
-    patterns = [f"(?:{each})" for each in topics if each.startswith("^")]
-    if (not names and not patterns) or not all(names):
-        why = "Failed to set subscription: there is a topic without a name, or no topic at all"
-        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, why))
-    try:
-        return names, re.compile("|".join(patterns)) if patterns else None
-    except re.error as error:
-        why = f"Failed to set subscription: {error}"
-        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, why)) from error
+def _noting(events: deque[Event]) -> Callable[[Event], None]:
+    """Events of cores have the time of a monotonic clock; observers need the time of day."""
+    return lambda event: events.append(event._replace(at=round(time.time() * 1000)))
+
+
+def _client_id(config: ConsumerConfig) -> str:
+    """Java's name for a consumer without a client.id."""
+    return f"consumer-{config.group_id}-{config.group_instance_id or next(_numbers)}"
+
+
+def _deadline(timeout: float | None) -> float:
+    """None or a negative number: no time-out."""
+    return math.inf if timeout is None or timeout < 0 else time.monotonic() + timeout

@@ -1,11 +1,11 @@
-"""From a topic's name to the queue of one of its partitions.
+"""Finds the queue for a record: the topic's partitions, and the partitioner's choice.
 
-    "orders", key -> how many partitions has it? -> the partitioner chooses -> a queue
+    "orders", key -> how many partitions does it have? -> the partitioner chooses -> a queue
                      |
-                     nothing known yet: wait for the view, up to max.block.ms
+                     not known yet: wait for the metadata, up to max.block.ms
 
-A topic that brokers say is not there gets a little time: it may be so new that not every broker
-has heard of it. Then the application is told, with the nearest name there is.
+If brokers say that a topic does not exist, it may be so new that they don't know it yet. After
+two seconds the application gets an error, with the nearest name that exists.
 """
 
 import time
@@ -14,22 +14,20 @@ from typing import NamedTuple
 from engine import errors
 from engine.client.cluster import unknown_topic
 from engine.client.metadata import NO_BROKER
-from engine.client.network import Network
+from engine.client.network import NetworkClient
 from engine.client.partitioner import Partitioner
-from engine.client.producing.accumulator import Accumulator, Queue
+from engine.client.producing.accumulator import PartitionQueue, RecordAccumulator
 from engine.client.values import KafkaError, KafkaException, exception_of
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 
-NEWS_TAKES = 2.0  # seconds until every broker has heard of a new topic
+PROPAGATION = 2.0  # seconds until every broker knows a new topic
 
 
-class _Target(NamedTuple):
-    """What is known of a topic."""
-
-    version: int  # of the view that it is from
-    queues: list[Queue]  # by partition
+class _TopicQueues(NamedTuple):
+    version: int  # of the metadata
+    queues: list[PartitionQueue]  # by partition
     available: list[int]  # partitions that have a leader
 
 
@@ -37,20 +35,20 @@ class Destinations:
     def __init__(
         self,
         settings: ProducerConfig,
-        network: Network,
-        accumulator: Accumulator,
+        network: NetworkClient,
+        accumulator: RecordAccumulator,
         partitioner: Partitioner,
     ) -> None:
-        self._patience = settings.max_block_ms / 1000
+        self._max_block = settings.max_block_ms / 1000
         self._network = network
         self._view = network.view
         self._accumulator = accumulator
         self._partitioner = partitioner
-        self._targets: dict[str, _Target] = {}
+        self._topics: dict[str, _TopicQueues] = {}
 
-    def queue(self, topic: str, key: bytes | None, partition: int, size: int) -> Queue:
-        """Where a record of this size goes. The network's lock must be held."""
-        target = self._targets.get(topic)
+    def queue(self, topic: str, key: bytes | None, partition: int, size: int) -> PartitionQueue:
+        """For a record of this size. The network's lock must be held."""
+        target = self._topics.get(topic)
         if target is None or target.version != self._view.version:
             target = self._look_up(topic)
         if partition >= 0:
@@ -64,15 +62,15 @@ class Destinations:
             queue = target.queues[self._partitioner.choose(topic, key, count, target.available)]
         return queue
 
-    def _look_up(self, topic: str, partition: int = 0) -> _Target:
-        """What is known of a topic now; waits until that is enough."""
+    def _look_up(self, topic: str, partition: int = 0) -> _TopicQueues:
+        """Waits until the metadata has this partition."""
         known = self._view.partitions(topic)
-        if known is None and topic in self._targets:
-            return self._targets[topic]  # it is gone, or will be back: time will tell
+        if known is None and topic in self._topics:
+            return self._topics[topic]  # deleted, perhaps to be created again
         if known is None or partition >= known:
             known = self._await_topic(topic, partition)
         partitions = [TopicPartition(topic, number) for number in range(known)]
-        target = self._targets[topic] = _Target(
+        target = self._topics[topic] = _TopicQueues(
             self._view.version,
             [self._accumulator.queue(each) for each in partitions],
             [each.partition for each in partitions if self._view.leader(each) != NO_BROKER],
@@ -80,7 +78,7 @@ class Destinations:
         return target
 
     def _await_topic(self, topic: str, partition: int) -> int:
-        """How many partitions it has, as soon as it is known; or the error there is."""
+        """How many partitions it has, as soon as that is known; otherwise raises why not."""
         began = time.monotonic()
         if self._view.wants(topic):
             self._view.stale()
@@ -92,10 +90,10 @@ class Destinations:
             if self._view.version == asked or error is None:
                 return False
             if error == ErrorCode.unknown_topic_or_partition:
-                return time.monotonic() > began + NEWS_TAKES
+                return time.monotonic() > began + PROPAGATION
             return not error.retriable
 
-        self._network.wait(is_known, self._patience)
+        self._network.wait(is_known, self._max_block)
         known, error = self._view.partitions(topic), self._view.error(topic)
         if known is not None and partition < known:
             return known
@@ -107,14 +105,15 @@ class Destinations:
     def _no_topic(self, topic: str, error: ErrorCode | None) -> KafkaException:
         if error == ErrorCode.unknown_topic_or_partition:
             try:
-                there_are = self._network.metadata(None, self._patience).topics
+                existing = self._network.metadata(None, self._max_block).topics
             except errors.KafkaError:
-                there_are = {}  # then there is no name to suggest
-            return exception_of(unknown_topic(topic, there_are), KafkaError._UNKNOWN_TOPIC)
+                existing = {}  # then no name can be suggested
+            return exception_of(unknown_topic(topic, existing), KafkaError._UNKNOWN_TOPIC)
         if error is not None and not error.retriable:
             return KafkaException(KafkaError(error, f"topic {topic!r}: {error.name}"))
         reason = self._view.trouble or "its partitions have no leaders"
         text = (
-            f"nothing is known of topic {topic} after {self._patience:g} s (max.block.ms): {reason}"
+            f"nothing is known of topic {topic} after {self._max_block:g} s "
+            f"(max.block.ms): {reason}"
         )
         return KafkaException(KafkaError(KafkaError._TIMED_OUT, text, retriable=True))

@@ -1,18 +1,20 @@
-"""The one background thread of a client: sockets, clock, and nothing to decide.
+"""The network of a client: sockets and clock, in one background thread or in the caller's.
 
     the application's thread          this thread
     ------------------------          -------------------------------------------------
     with network.lock:                every core's step()  ->  asks  ->  links  ->  brokers
         change a core                 answers, failures    <-         <-  links  <-
-    network.wake()                    changed: whoever waits looks again
+    network.wake()                    changed: threads that wait check their condition
 
-A client is a few cores (asking.py) around one `View`. All that they hold is guarded by one lock,
-which this thread has whenever it is awake. So a core is never called by two threads at once, and
-an application that looks at one sees it at rest.
+A client is a few cores (core.py) and one `MetadataView`. One lock guards their state, and this
+thread holds it except while it waits for sockets. So two threads never call a core at once, and an
+application never reads one in the middle of a change.
 
-Invariant: a bug in a core ends the thread, and is raised by the application's next call: it is
-never silent. And after a fork the child has the client's memory and none of its threads: every
-call there is refused.
+A client that only sends a request and waits (cluster.py) needs no thread: then each wait of the
+application runs these rounds itself, and nothing happens between two waits.
+
+Invariant: a bug in a core ends the thread, and the application's next call raises it. After a fork
+the child has the client's memory and none of its threads, so it refuses every call.
 """
 
 import os
@@ -23,20 +25,19 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from engine.client.asking import ANY, UNSENT, Ask, Core
-from engine.client.connection import Address
-from engine.client.link import Link, State
-from engine.client.metadata import Metadata
-from engine.client.view import View, metadata_request
+from engine.client.address import Address
+from engine.client.connection import BrokerConnection, ConnectionState
+from engine.client.core import ANY, UNSENT, Ask, Core
+from engine.client.metadata import MetadataSnapshot, MetadataView, metadata_request
 from engine.config.client import ClientConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
 
-IDLE = 60.0  # seconds that nothing needs to happen for
+IDLE = 60.0  # seconds: the longest wait for sockets
 
 
 class Lock:
-    """A lock that is refused in a forked child, where the thread that may hold it is gone."""
+    """A lock that raises in a forked child, where the thread that may hold it does not exist."""
 
     def __init__(self) -> None:
         self.inner = threading.RLock()
@@ -61,18 +62,25 @@ class Lock:
         self.inner.release()
 
 
-class Network:
-    def __init__(self, settings: ClientConfig, view: View, cores: Sequence[Core] = ()) -> None:
+class NetworkClient:
+    def __init__(
+        self,
+        settings: ClientConfig,
+        view: MetadataView,
+        cores: Sequence[Core] = (),
+        has_thread: bool = True,
+    ) -> None:
         self.lock = Lock()
         self.pid = self.lock.process
-        self.changed = threading.Condition(self.lock.inner)  # told after every round
+        self.changed = threading.Condition(self.lock.inner)  # notified after every round
         self.view = view
         self._settings = settings
-        self._questions = Questions()
-        self._cores: list[Core] = [view, *cores, self._questions]
+        self._requests = ApplicationRequests()
+        self._cores: list[Core] = [view, *cores, self._requests]
         self._bootstrap = [Address.parse(each) for each in settings.bootstrap_servers]
-        self._links: dict[tuple[int | Address, str], Link] = {}  # by whom they lead to, and lane
-        self._turn = 0  # whose it is to be asked what anybody knows
+        # By broker or address, and lane.
+        self._links: dict[tuple[int | Address, str], BrokerConnection] = {}
+        self._turn = 0  # of requests to any broker
         self._selector = selectors.DefaultSelector()
         self._sleeper, self._waker = socket.socketpair()
         self._sleeper.setblocking(False)
@@ -81,13 +89,15 @@ class Network:
         self._asleep = False
         self._over = False
         self._crash: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="brokerlab-client", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if has_thread:
+            self._thread = threading.Thread(target=self._run, name="brokerlab-client", daemon=True)
+            self._thread.start()
 
     # -- the application's side ----------------------------------------------------------
 
     def check(self) -> None:
-        """Every call of an application begins with this: can the client be used at all?"""
+        """Raises if the client can't be used. Every call of the application begins with this."""
         self.lock.check()
         if self._crash is not None:
             raise RuntimeError(f"the client met a bug of its own: {self._crash!r}") from self._crash
@@ -99,39 +109,56 @@ class Network:
             self._waker.send(b"!")
 
     def wait(self, holds: Callable[[], Any], timeout: float | None) -> Any:
-        """What `holds` gives as soon as that is true, or in the end. The lock must be held."""
+        """Wait until `holds` is true, or the time is over; its result. The lock must be held."""
         until = None if timeout is None else time.monotonic() + timeout
         while not (found := holds()):
             self.check()
             left = IDLE if until is None else until - time.monotonic()
             if left <= 0 or self._over:
                 break
-            self.wake()
-            self.changed.wait(left)
+            if self._thread is None:
+                self._round(left)
+            else:
+                self.wake()
+                self.changed.wait(left)
         return found
 
-    def ask(self, ask: Ask, timeout: float) -> Any:
-        """One question of the application's own, and the response, or the KafkaError."""
+    def ask(self, ask: Ask, timeout: float | None = None) -> Any:
+        """Send a request of the application, and wait for the response, or raise the KafkaError."""
+        return self.result(self.submit(ask), timeout)
+
+    def submit(self, ask: Ask) -> "Submitted":
+        """Send a request whose response is wanted later."""
         self.check()
         with self.lock:
-            question = self._questions.add(ask)
-            self.wait(lambda: question.done, timeout)
-            self._questions.forget(question)
-        if question.error is not None:
-            raise question.error
-        if not question.done:
-            raise KafkaError(
-                ErrorCode.request_timed_out, f"no answer to {ask.api.name} within {timeout:g} s"
-            )
-        return question.response
+            submitted = self._requests.add(ask)
+            if self._thread is None:
+                self._round(0)
+            else:
+                self.wake()
+        return submitted
 
-    def metadata(self, topics: Collection[str] | None, timeout: float) -> Metadata:
-        """What some broker knows, of all topics for None; asked again while none answers."""
+    def result(self, submitted: "Submitted", timeout: float | None = None) -> Any:
+        """The response, or the KafkaError. Without a time-out, the request has its own."""
+        with self.lock:
+            self.wait(lambda: submitted.done, timeout)
+            self._requests.forget(submitted)
+        if submitted.error is not None:
+            raise submitted.error
+        if not submitted.done:
+            name = submitted.ask.api.name
+            raise KafkaError(
+                ErrorCode.request_timed_out, f"no answer to {name} within {timeout or 0:g} s"
+            )
+        return submitted.response
+
+    def metadata(self, topics: Collection[str] | None, timeout: float) -> MetadataSnapshot:
+        """The metadata of any broker, of all topics for None; retried while none answers."""
         until = time.monotonic() + timeout
         while True:
             try:
                 ask = Ask(ANY, Api.METADATA, metadata_request(topics))
-                return Metadata.of(self.ask(ask, max(until - time.monotonic(), 0)))
+                return MetadataSnapshot.of(self.ask(ask, max(until - time.monotonic(), 0)))
             except KafkaError as error:
                 left = until - time.monotonic()
                 if error.code not in (UNSENT, ErrorCode.network_exception) or left <= 0:
@@ -140,13 +167,16 @@ class Network:
                 self.wait(lambda: False, min(left, self._settings.retry_backoff_ms / 1000))
 
     def close(self) -> None:
-        """Hang up; what was asked gets no answer. In a forked child there is nothing to close."""
+        """Close the connections; requests get no answer. A forked child has nothing to close."""
         if not self.lock.is_ours:
             return
         with self.lock:
             self._over = True
-            self.wake()
-        if threading.current_thread() is not self._thread:
+            if self._thread is None:
+                self._disconnect()
+            else:
+                self.wake()
+        if self._thread not in (None, threading.current_thread()):
             self._thread.join()
 
     # -- the thread ----------------------------------------------------------------------
@@ -155,30 +185,34 @@ class Network:
         try:
             with self.lock:
                 while not self._over:
-                    self._ask(time.monotonic())
-                    self._serve(self._sleep(), time.monotonic())
+                    self._round(IDLE)
         except BaseException as error:
-            self._crash = error  # `check` raises it where it is heard
+            self._crash = error  # `check` raises it in the application's thread
         finally:
             with self.lock:
                 self._over = True
-                self._hang_up()
+                self._disconnect()
                 self.changed.notify_all()
 
+    def _round(self, longest: float) -> None:
+        """Send the cores' requests, and pass on what arrives within so many seconds."""
+        self._ask(time.monotonic())
+        self._serve(self._sleep(longest), time.monotonic())
+
     def _ask(self, now: float) -> None:
-        """Collect what the cores want to ask, and put it on its way."""
+        """Collect the requests of the cores, and send them."""
         for core in self._cores:
             for ask in core.step(now, self.view):
                 self._link(ask, now).put(core, ask, now)
         for link in self._links.values():
             link.move(now)
 
-    def _sleep(self) -> list[tuple[selectors.SelectorKey, int]]:
-        """Until a socket can go on, something is due, or somebody wakes us; without the lock."""
+    def _sleep(self, longest: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """Until a socket is ready, something is due, or `wake` is called; without the lock."""
         dues = [due for core in self._cores if (due := core.due()) is not None]
         dues += [due for link in self._links.values() if (due := link.due()) is not None]
         until = min(dues, default=float("inf"))
-        left = min(max(until - time.monotonic(), 0), IDLE)
+        left = min(max(until - time.monotonic(), 0), longest)
         self.changed.notify_all()
         self._asleep = True
         self.lock.inner.release()
@@ -189,7 +223,7 @@ class Network:
             self._asleep = False
 
     def _serve(self, ready: list[tuple[selectors.SelectorKey, int]], now: float) -> None:
-        """Take in what came, and tell the cores."""
+        """Read what came, and call the cores with their answers and failures."""
         for key, events in ready:
             if key.data is None:
                 self._sleeper.recv(4096)
@@ -203,51 +237,55 @@ class Network:
                 else:
                     core.answered(ask, outcome, now)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         for link in self._links.values():
             link.close()
         self._selector.close()
         self._sleeper.close()
         self._waker.close()
 
-    # -- whom to ask ---------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------
 
-    def _link(self, ask: Ask, now: float) -> Link:
-        who = self._anybody(ask.lane, now) if ask.to == ANY else ask.to
-        key = (who, ask.lane)
+    def _link(self, ask: Ask, now: float) -> BrokerConnection:
+        broker: int | Address = ask.to if ask.at is None else ask.at
+        if broker == ANY:
+            broker = self._any_broker(ask.lane, now)
+        key = (broker, ask.lane)
         if key not in self._links:
-            self._links[key] = Link(self._settings, self._selector, lambda: self._address(who))
+            self._links[key] = BrokerConnection(
+                self._settings, self._selector, lambda: self._address(broker)
+            )
         return self._links[key]
 
-    def _address(self, who: int | Address) -> Address:
-        if isinstance(who, Address):
-            return who
-        address = self.view.metadata.brokers.get(who)
+    def _address(self, broker: int | Address) -> Address:
+        if isinstance(broker, Address):
+            return broker
+        address = self.view.metadata.brokers.get(broker)
         if address is None:
             self.view.stale()
-            raise KafkaError(UNSENT, f"broker {who} is not alive, as far as is known")
+            raise KafkaError(UNSENT, f"broker {broker} is not alive, as far as is known")
         return address
 
-    def _anybody(self, lane: str, now: float) -> int | Address:
-        """One that is connected if there is one, else the next in turn that may be called."""
+    def _any_broker(self, lane: str, now: float) -> int | Address:
+        """A broker that is connected if there is one, else the next in turn."""
         known: list[int | Address] = [*self.view.metadata.brokers, *self._bootstrap]
         self._turn += 1
         known = known[(turn := self._turn % len(known)) :] + known[:turn]
 
-        def rank(who: int | Address) -> tuple[float, int, int]:
-            link = self._links.get((who, lane))
+        def rank(broker: int | Address) -> tuple[float, int, int]:
+            link = self._links.get((broker, lane))
             if link is None:
-                return (0, 1 + isinstance(who, Address), 0)
-            return (link.pause(now), link.state is not State.READY, link.load)
+                return (0, 1 + isinstance(broker, Address), 0)
+            return (link.pause(now), link.state is not ConnectionState.READY, link.load)
 
         return min(known, key=rank)
 
 
-# -- questions of the application itself -----------------------------------------------------
+# -- requests of the application itself ------------------------------------------------------
 
 
-class Question:
-    """An ask of the application, and what came of it."""
+class Submitted:
+    """A request of the application, and its result."""
 
     def __init__(self, ask: Ask) -> None:
         self.ask = ask
@@ -256,23 +294,23 @@ class Question:
         self.error: KafkaError | None = None
 
 
-class Questions:
-    """The core that asks for `Network.ask`."""
+class ApplicationRequests:
+    """The core for `NetworkClient.submit`."""
 
     def __init__(self) -> None:
-        self._new: list[Question] = []
+        self._new: list[Submitted] = []
 
-    def add(self, ask: Ask) -> Question:
-        question = Question(ask)
-        self._new.append(question)
-        return question
+    def add(self, ask: Ask) -> Submitted:
+        submitted = Submitted(ask)
+        self._new.append(submitted)
+        return submitted
 
-    def forget(self, question: Question) -> None:
-        """Its asker waits no more."""
-        if question in self._new:
-            self._new.remove(question)
+    def forget(self, submitted: Submitted) -> None:
+        """Do not send it, if it was not sent yet."""
+        if submitted in self._new:
+            self._new.remove(submitted)
 
-    def step(self, now: float, view: View) -> list[Ask]:
+    def step(self, now: float, view: MetadataView) -> list[Ask]:
         asks = [each.ask._replace(about=each) for each in self._new]
         self._new.clear()
         return asks

@@ -1,18 +1,18 @@
 """Which partition a record goes to.
 
-    key -> murmur2 -> partition        the same key, the same partition, whoever sends it
+    key -> murmur2 -> partition        the same key, the same partition, from every producer
 
-All clients in all languages agree on that hash, so the records of a key stay together and in
-order, as long as the number of partitions stays the same. It is 32-bit murmur2 with a seed of its
-own. Where a record without a key goes is up to the sender: Kafka fills a batch for one partition,
-then one for another ("sticky", KIP-480), since few full batches are cheaper than many small ones.
+Clients in all languages use the same hash, so the records of a key stay together and in order, as
+long as the number of partitions stays the same. It is 32-bit murmur2 with Kafka's own seed. A
+record without a key may go anywhere: Kafka fills a batch for one partition, then for another
+("sticky", KIP-480), because a few full batches cost less than many small ones.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-Pick = Callable[[int], int]  # a random number below that one
+Pick = Callable[[int], int]  # a random number below the given one
 
 _SEED, _MIX, _SHIFT, _MASK = 0x9747B28C, 0x5BD1E995, 24, 0xFFFFFFFF
 
@@ -22,7 +22,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 def murmur2(data: bytes) -> int:
-    """The hash, unsigned; Java shows the same 32 bits as a signed number."""
+    """Unsigned; Java shows the same 32 bits as a signed number."""
     size = len(data)
     whole = size & ~3
     mixed = (_SEED ^ size) & _MASK
@@ -40,26 +40,26 @@ class Partitioner(Protocol):
     def choose(
         self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
     ) -> int:
-        """`available`: those that have a leader now."""
+        """`available`: the partitions that have a leader now."""
         ...
 
     def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
-        """The next record without a key would begin a new batch where the last one went."""
+        """The next record without a key would need a new batch in the partition of the last one."""
         ...
 
 
-class Sticky:
+class StickyPartitioner:
     """The same partition until a batch is full, then another one."""
 
-    def __init__(self, pick: Pick, heeds_keys: bool = True) -> None:
+    def __init__(self, pick: Pick, uses_keys: bool = True) -> None:
         self._pick = pick
-        self._heeds_keys = heeds_keys
+        self._uses_keys = uses_keys
         self._current: dict[str, int] = {}
 
     def choose(
         self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
     ) -> int:
-        if key is not None and self._heeds_keys:
+        if key is not None and self._uses_keys:
             return partition_of(key, partitions)
         if topic not in self._current:
             self.filled(topic, partitions, available)
@@ -71,7 +71,7 @@ class Sticky:
         self._current[topic] = others[self._pick(len(others))]
 
 
-class RoundRobin:
+class RoundRobinPartitioner:
     """Each partition that has a leader in turn, whatever the key."""
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class RoundRobin:
         return usable[turn % len(usable)]
 
     def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
-        pass  # nobody's batch counts
+        pass  # the choice does not depend on batches
 
 
-class Own:
-    """A function of the application's: (key, number of partitions) -> partition."""
+class CustomPartitioner:
+    """The application's own function: (key, number of partitions) -> partition."""
 
     def __init__(self, function: Callable[[bytes | None, int], Any]) -> None:
         self._function = function
@@ -106,11 +106,11 @@ class Own:
         return chosen
 
     def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
-        pass  # the function knows nothing of batches
+        pass  # the function does not depend on batches
 
 
 def partitioner(name: str, pick: Pick) -> Partitioner:
-    """Of the name that `partitioner.class` has."""
+    """For a value of `partitioner.class`."""
     if name == "roundrobin":
-        return RoundRobin()
-    return Sticky(pick, heeds_keys=name != "sticky")
+        return RoundRobinPartitioner()
+    return StickyPartitioner(pick, uses_keys=name != "sticky")

@@ -1,32 +1,35 @@
-"""What an application handles: messages, places in a log, errors. Of confluent-kafka's shape.
+"""Messages, partitions and errors for the application, with confluent-kafka's classes.
 
-    TopicPartition("orders", 0, offset=17)          a place
-    message.topic(), .offset(), .value(), .error()  a record, or why there is none
-    KafkaError.code() == KafkaError._PARTITION_EOF  an error, told by its code
+    TopicPartition("orders", 0, offset=17)          a partition, and an offset in it
+    message.topic(), .offset(), .value(), .error()  a record, or an error instead of one
+    KafkaError.code() == KafkaError._PARTITION_EOF  an error and its code
     KafkaException.args[0]                          the KafkaError that was raised
+    ClusterMetadata, GroupMetadata                  the results of list_topics and list_groups
 
-Codes from 0 on are those that a broker answers, under librdkafka's names. Negative ones are a
-client's own and never on the wire. Inside the engine failures are `engine.errors.KafkaError`; a
-façade turns them into these at its edge, once: `error_of` to report one, `exception_of` to raise.
+Codes from 0 on come from brokers, under librdkafka's names. Negative ones are a client's own and
+never on the wire. Inside the engine errors are `engine.errors.KafkaError`; the public methods
+convert them, once: `error_of` to report an error, `exception_of` to raise it.
 """
 
 import builtins
+from dataclasses import dataclass, field
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from engine import errors
+from engine.client.metadata import NO_BROKER, MetadataSnapshot
 from engine.errors import ErrorCode
 
 OFFSET_END = -1
 OFFSET_BEGINNING = -2
-OFFSET_STORED = -1000  # what the group has committed
-OFFSET_INVALID = -1001  # no offset: not told, or not known
+OFFSET_STORED = -1000  # the group's committed offset
+OFFSET_INVALID = -1001  # no offset: not given, or not known
 
 TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME = range(3)
 
 Headers = list[tuple[str, bytes | None]]
 
-# A client's own codes: what it finds out without a broker.
+# A client's own codes, for errors without a broker.
 _LOCAL = {
     -199: ("_BAD_MSG", "bad message format"),
     -198: ("_BAD_COMPRESSION", "invalid compressed data"),
@@ -77,7 +80,7 @@ _LOCAL = {
     -139: ("_LOG_TRUNCATION", "the log was truncated below what has been read"),
 }
 
-# Where librdkafka's name is not Kafka's.
+# Codes whose name in librdkafka differs from Kafka's.
 _RENAMED = {
     ErrorCode.unknown_server_error: "UNKNOWN",
     ErrorCode.none: "NO_ERROR",
@@ -100,7 +103,7 @@ _TEXTS = {int(each): f"Broker: {each.name.replace('_', ' ')}" for each in ErrorC
 
 
 class _Codes(type):
-    """Tells a type checker that the names of all codes are attributes; a loop below sets them."""
+    """For type checkers: the names of all codes are attributes; a loop below sets them."""
 
     if TYPE_CHECKING:
 
@@ -109,7 +112,7 @@ class _Codes(type):
 
 @total_ordering
 class KafkaError(metaclass=_Codes):
-    """What went wrong. It equals its code, and every other error of that code."""
+    """An error. It equals its code, and every other error of that code."""
 
     __slots__ = ("_aborts", "_code", "_fatal", "_retriable", "_text")
 
@@ -134,19 +137,19 @@ class KafkaError(metaclass=_Codes):
         return _NAMES.get(self._code, f"ERR_{self._code}?")
 
     def str(self) -> builtins.str:
-        """The sentence for people."""
+        """The message."""
         return self._text or _TEXTS.get(self._code, f"Err-{self._code}?")
 
     def fatal(self) -> bool:
-        """Whether the client is of no use any more."""
+        """Whether the client can't be used any more."""
         return self._fatal
 
     def retriable(self) -> bool:
-        """Whether it may go well another time."""
+        """Whether the same call may succeed later."""
         return self._retriable
 
     def txn_requires_abort(self) -> bool:
-        """Whether the transaction can only be aborted; the next one may go well."""
+        """Whether the transaction can only be aborted; the next one may succeed."""
         return self._aborts
 
     def __repr__(self) -> builtins.str:
@@ -172,7 +175,7 @@ class KafkaException(Exception):
 
 
 def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = False) -> KafkaError:
-    """The engine's error as an application hears of it; `code` if a local one says it better."""
+    """The engine's error as a client's KafkaError, with `code` instead of its own if given."""
     number = _LOST.get(error.code, int(error.code)) if code is None else code
     return KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
 
@@ -182,7 +185,7 @@ def exception_of(error: errors.KafkaError, code: int | None = None) -> KafkaExce
     return KafkaException(error_of(error, code))
 
 
-# No broker ever answers these two: our own network says so.
+# No broker answers these two: they come from our own network.
 _LOST = {
     ErrorCode.network_exception: KafkaError._TRANSPORT,
     ErrorCode.broker_not_available: KafkaError._ALL_BROKERS_DOWN,
@@ -190,9 +193,9 @@ _LOST = {
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """Which member of a group speaks, and since which rebalance: for a producer to hand on.
+    """A member of a group and its generation, for a producer that commits the group's offsets.
 
-    Offsets that come with it count only as long as that is what the group says, too (KIP-447).
+    The coordinator refuses offsets of a member or generation that is no longer current (KIP-447).
     """
 
     group_id: str
@@ -203,7 +206,7 @@ class ConsumerGroupMetadata(NamedTuple):
 
 @total_ordering
 class TopicPartition:
-    """A partition, and a place in it. Only the partition counts when two are compared."""
+    """A partition, and an offset in it. Two are equal if the partitions are."""
 
     __slots__ = ("error", "leader_epoch", "metadata", "offset", "partition", "topic")
 
@@ -306,7 +309,7 @@ class Message:
         return self._latency
 
     def leader_epoch(self) -> int | None:
-        """Whose reign the record is from: the epoch of the leader that wrote it."""
+        """The epoch of the leader that wrote the record."""
         return self._epoch
 
     def set_topic(self, topic: str) -> None:
@@ -326,3 +329,90 @@ class Message:
 
     def __len__(self) -> int:
         return len(self._value) if self._value is not None else 0
+
+
+# -- the results of list_topics and list_groups -------------------------------------------------
+
+
+@dataclass
+class BrokerMetadata:
+    id: int = NO_BROKER
+    host: str | None = None
+    port: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}/{self.id}"
+
+
+@dataclass
+class PartitionMetadata:
+    id: int = -1
+    leader: int = NO_BROKER
+    replicas: list[int] = field(default_factory=list)
+    isrs: list[int] = field(default_factory=list)
+    error: KafkaError | None = None
+
+
+@dataclass
+class TopicMetadata:
+    topic: str | None = None
+    partitions: dict[int, PartitionMetadata] = field(default_factory=dict)
+    error: KafkaError | None = None
+
+    def __str__(self) -> str:
+        return str(self.topic)
+
+
+@dataclass
+class ClusterMetadata:
+    cluster_id: str | None = None
+    controller_id: int = NO_BROKER
+    brokers: dict[int, BrokerMetadata] = field(default_factory=dict)
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    orig_broker_id: int = NO_BROKER
+    orig_broker_name: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.cluster_id)
+
+    @classmethod
+    def of(cls, metadata: MetadataSnapshot) -> Self:
+        """The result of `list_topics`, from a broker's answer."""
+        return cls(
+            metadata.cluster_id,
+            metadata.controller,
+            {number: BrokerMetadata(number, *at) for number, at in metadata.brokers.items()},
+            {
+                topic.name: TopicMetadata(
+                    topic.name,
+                    {
+                        number: PartitionMetadata(
+                            number, it.leader, list(it.replicas), list(it.isr)
+                        )
+                        for number, it in topic.partitions.items()
+                    },
+                    None if topic.error == ErrorCode.none else KafkaError(topic.error),
+                )
+                for topic in metadata.topics.values()
+            },
+        )
+
+
+@dataclass
+class GroupMember:
+    id: str
+    client_id: str
+    client_host: str
+    metadata: bytes  # its subscription
+    assignment: bytes
+
+
+@dataclass
+class GroupMetadata:
+    broker: BrokerMetadata
+    id: str
+    error: KafkaError | None
+    state: str
+    protocol_type: str
+    protocol: str
+    members: list[GroupMember]

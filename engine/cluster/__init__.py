@@ -1,15 +1,19 @@
 """A whole cluster on one machine: Java, ZooKeeper, and the processes that make it up.
 
-- `java`       which Java runs the one JVM we need
-- `child`      a process that can be killed, paused and resumed, and never outlives its parent
-- `scratch`    a temporary directory that goes with the last who works in it
-- `zookeeper`  the real ZooKeeper, from the jars that PySpark brings along
-- `znodes`     what stands in it and changes, as it tells itself; `mirror` what is known of that
-- `node`       one broker: its place, and its process when it has one
-- `cluster`    all of them, and what a lab does to them
-- `faults`     what is cut and slowed, remembered
-- `door`, `view`, `stream`, `observer`   what the brokers tell, made into one picture
-- `state`      that picture; `recording` a run of them in a file
+- `java`            finds the Java that runs ZooKeeper
+- `child`           a process that can be killed, paused and resumed, and never outlives its parent
+- `scratch`         a temporary directory that is removed when its last process has ended
+- `ports`           free ports, and the process that occupies one
+- `resources`       is there enough memory, disk and room for processes?
+- `zookeeper`       a real ZooKeeper server, from the jars that PySpark contains
+- `broker_process`  one broker: its number, port and directory, and its process while it runs
+- `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients
+- `faults`          which links are cut or slow
+- `debug_client`    asks a broker for its state and events (engine/broker/debug_server.py)
+- `observer`        asks all brokers; `state_merger` and `event_stream` merge their answers
+- `state`           the snapshot that comes out; `recording` a series of snapshots in a file,
+                    `recorded_files` the log files of a recording
+- `znode_watcher`   follows all znodes of a ZooKeeper; `znode_changes` the tree and its changes
 
 Everything listens on 127.0.0.1 only.
 """

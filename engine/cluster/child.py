@@ -1,9 +1,8 @@
 """A child process that can be killed, paused and resumed, and never outlives its parent.
 
-A notebook kernel ends in many ways: interrupted, restarted, shut down without its atexit
-handlers, killed by SIGKILL. The one thing the system does in every case is to close the
-kernel's files. So the parent holds one end of a socket pair, the child's lifeline, and when it
-closes the child has to go:
+A notebook kernel can end in many ways: interrupted, restarted, shut down without its atexit
+handlers, killed by SIGKILL. In every case the system closes the kernel's files. So the parent
+holds one end of a socket pair, the lifeline, and the child ends when that end is closed:
 
     parent                         process group of the child
     ┌────────────┐    lifeline     ┌──────────────────────────────────────┐
@@ -13,12 +12,12 @@ closes the child has to go:
     └────────────┘                 └──────────────────────────────────────┘
 
 A shell starts the watcher in the background, then becomes the command: the process id, the
-exit code and the signals are the command's own, be it Python or a JVM. A watcher beside the
-command can end it even when it is paused or stuck, which no thread inside it could.
+exit code and the signals are those of the command, Python or a JVM. The watcher is a process of
+its own, so it can end the command even when the command is paused or stuck.
 
 Invariant: the parent's end of the lifeline exists in the parent only. It is closed on exec, and in
-a forked copy of the parent too; one copy elsewhere, and the end of file would never come.
-Invariant: the child is not in the parent's process group, for interrupting a kernel sends
+a forked copy of the parent too; with one more copy open the watcher would never see its end.
+Invariant: the child is not in the parent's process group, because interrupting a kernel sends
 SIGINT to the whole group.
 """
 
@@ -34,8 +33,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-# The lifeline is the shell's stdout, read from as well as written to, and the log its stderr: a
-# descriptor of its own might be one that the command is to inherit.
+# The shell reads and writes the lifeline as its stdout, and the log is its stderr: any other
+# descriptor number could be one that the command inherits.
 WATCH = """
 {
     echo watching
@@ -76,8 +75,8 @@ class Child:
                 pass_fds=keep,
                 start_new_session=True,
             )
-        # Until its watcher is there a child must not be left alone: a signal that comes too early
-        # would stop the shell instead, and the parent could die with nobody to notice.
+        # Wait until the watcher runs: an earlier signal would stop the shell instead of the
+        # command, and if the parent died now, nothing would end the child.
         self._lifeline.recv(64)
         _running.add(self)
 
@@ -99,12 +98,12 @@ class Child:
         return code
 
     def kill(self) -> None:
-        """As a crash: no chance to say goodbye, to ZooKeeper or to anyone."""
+        """SIGKILL, as in a crash: the process closes no session and writes nothing more."""
         self._send(signal.SIGKILL)
         self.wait()
 
     def pause(self) -> None:
-        """As a long garbage collection: its connections stay open, it answers nobody."""
+        """SIGSTOP, as in a long garbage collection: connections stay open, nothing is answered."""
         self.paused = True
         self._send(signal.SIGSTOP)
 
@@ -113,13 +112,13 @@ class Child:
         self._send(signal.SIGCONT)
 
     def ask_to_end(self) -> None:
-        """A paused one is woken, or it would not hear."""
+        """SIGTERM. A paused process is resumed, since it handles no signal while paused."""
         self._send(signal.SIGTERM)
         if self.paused:
             self.resume()
 
     def terminate(self, timeout: float = 10.0) -> int:
-        """Ask it to shut down, and kill it if it has not done so in time."""
+        """Ask it to shut down; kill it if it has not ended in time."""
         self.ask_to_end()
         try:
             return self.wait(timeout)
@@ -149,19 +148,19 @@ class Child:
         self._process.send_signal(number)  # does nothing once the exit code is known
 
     def _release(self) -> None:
-        """The command is over; the watcher is told that nothing is left to end.
+        """The command has ended: stop the watcher.
 
-        Who kills it and who only looks may find that out at the same time, in two threads.
+        Two threads may notice this at the same time, one that kills and one that only checks.
         """
         with self._releasing:
             if self._lifeline.fileno() != -1:  # not closed yet
                 _running.discard(self)
-                with self._lifeline, contextlib.suppress(ConnectionError):  # it may be dead as well
+                with self._lifeline, contextlib.suppress(ConnectionError):  # it may have ended too
                     self._lifeline.sendall(b"released\n")
 
 
 def end_all(children: Sequence[Child], patience: float) -> None:
-    """Ask all at once to shut down; those that have not in so many seconds are killed."""
+    """Ask all of them to shut down; kill those that still run after `patience` seconds."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + patience
@@ -176,7 +175,7 @@ _running: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
 def _close_lifelines() -> None:
-    """In a forked copy of the parent, a multiprocessing worker say: these are not its children."""
+    """In a forked copy of the parent (a multiprocessing worker): these are not its children."""
     for child in list(_running):
         child._lifeline.close()
 

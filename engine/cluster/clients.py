@@ -1,31 +1,43 @@
-"""Clients that belong to a cluster: they know where it is, and they end with it.
+"""Clients that belong to a cluster: they know its address, and are closed with it.
 
     producer = cluster.producer({"acks": "all"})      engine.Producer({"bootstrap.servers": ..., ...
     consumer = cluster.consumer({"group.id": "g"})    engine.Consumer({"bootstrap.servers": ..., ...
     cluster.admin.create_topic("orders")              engine.AdminClient({...})
+    cluster.znode("/controller")                      a KazooClient, as an administrator has one
 
-They are fetched from engine/client when the first of them is wanted: a cluster alone needs none,
-and starts sooner.
+engine/client is imported when the first client is made: a cluster without clients starts sooner.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, SessionExpiredError
 
 if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
     from engine.client.consumer import Consumer
     from engine.client.producer import Producer
 
+T = TypeVar("T")
 Settings = Mapping[str, Any]
 NONE: Settings = {}
 PATIENCE = 2.0  # seconds for records that are still on their way when the cluster ends
 
+QUIET = logging.getLogger("engine.cluster.clients")  # kazoo logs each connection that ends
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
+
 
 class Clients:
-    def __init__(self, bootstrap: Callable[[], str]) -> None:
+    def __init__(self, bootstrap: Callable[[], str], hosts: Callable[[], str]) -> None:
+        """`hosts` is the address of ZooKeeper."""
         self._bootstrap = bootstrap
+        self._hosts = hosts
+        self._kazoo: KazooClient | None = None
         self._open = ExitStack()
         self._admin: AdminClient | None = None
 
@@ -47,9 +59,26 @@ class Clients:
         self._open.callback(made.close)
         return made
 
+    def ask(self, read: Callable[[KazooClient], T]) -> T:
+        """Read from ZooKeeper; once more in a new session, if ours has ended meanwhile."""
+        try:
+            return read(self._session())
+        except (SessionExpiredError, ConnectionLoss, ConnectionClosedError):
+            self._kazoo = None
+            return read(self._session())
+
+    def _session(self) -> KazooClient:
+        if self._kazoo is None:
+            made = KazooClient(self._hosts(), logger=QUIET)
+            made.start()
+            self._open.callback(made.close)
+            self._open.callback(made.stop)
+            self._kazoo = made
+        return self._kazoo
+
     def close(self) -> None:
-        """While there are brokers to say good-bye to; the newest first."""
-        self._admin = None
+        """Close them while the brokers still run; the newest first."""
+        self._admin = self._kazoo = None
         self._open.close()
 
     def _new(self, module: str, name: str, settings: Settings) -> Any:

@@ -5,41 +5,47 @@
     DIR/broker-2/ ...
 
     with Cluster(brokers=3) as cluster:
-        cluster.kill(2)
-        cluster.state().partitions
-        cluster.restart(2)
+        orders = cluster.topic("orders", replicas=[1, 2, 3])
+        cluster.write(orders, ["a", "b"], acks="all")
+        cluster.kill(1)
+        cluster.wait("a new leader", lambda: cluster.leader(orders) in (2, 3))
+        cluster.read(orders), cluster.isr(orders)
+        cluster.mend()
 
-Everything listens on 127.0.0.1. Without a directory of its own a cluster lives in a temporary
-one, which goes with it. Nothing outlives the process that made the cluster (child.py, scratch.py).
+Everything listens on 127.0.0.1. A cluster that is given no directory uses a temporary one, which is
+removed with it. Nothing outlives the process that made the cluster (child.py, scratch.py).
 
-A fault is real, and so is its cure: kill is SIGKILL, pause is SIGSTOP, and a broker comes back by
-the command that started it, on the same port and directory. What is cut or slowed stays so, also
-for a broker that is down meanwhile, until `heal`.
+The faults are real: kill is SIGKILL, pause is SIGSTOP, and a broker is restarted by the command
+that started it, on the same port and directory. A link that is cut or slow stays so until `heal`,
+also when its broker is restarted meanwhile.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from engine.cluster import room
+from kazoo.exceptions import NoNodeError
+
+from engine.cluster import resources, topics
+from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.faults import End, Faults
-from engine.cluster.files import TRACK as FILES
-from engine.cluster.files import Files, Wish
-from engine.cluster.node import Node
 from engine.cluster.observer import Observer
+from engine.cluster.recorded_files import TRACK as FILES
+from engine.cluster.recorded_files import FileTrack, WantedFiles
 from engine.cluster.recording import NONE as NO_TRACKS
 from engine.cluster.recording import Recorder, Track
 from engine.cluster.scratch import Scratch
 from engine.cluster.state import ClusterState, Status
-from engine.cluster.stream import Happened
-from engine.cluster.view import Member
-from engine.cluster.znodes import Znodes
-from engine.cluster.zookeeper import Zookeeper
+from engine.cluster.state_merger import ProcessState
+from engine.cluster.znode_watcher import ZnodeWatcher
+from engine.cluster.zookeeper import ZookeeperServer
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
+from engine.table import Table
 from engine.wire.apis import Api
 
 if TYPE_CHECKING:
@@ -47,9 +53,11 @@ if TYPE_CHECKING:
     from engine.client.consumer import Consumer
     from engine.client.producer import Producer
 
-STOP_TIMEOUT = 30.0  # seconds for brokers to hand over what they lead, and to close their logs
-HASTE = 3.0  # the same, where nothing is worth keeping
-PAUSE = 0.02  # seconds between two looks
+T = TypeVar("T")
+
+STOP_TIMEOUT = 30.0  # seconds for brokers to hand over leadership and close their logs
+SHORT_STOP_TIMEOUT = 3.0  # the same for a temporary cluster, whose files are removed anyway
+PAUSE = 0.02  # seconds between two checks
 
 
 class Cluster:
@@ -65,26 +73,28 @@ class Cluster:
     ) -> None:
         """`port` is the first broker's, the others follow; 0 takes free ones.
 
-        `report` is told what is being waited for.
+        `report` is called with a line that says what is being waited for.
         """
         if brokers < 1:
             raise KafkaError(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._keep = [self._scratch.end] if self._scratch else []
-        self._server = None if zookeeper else Zookeeper(self.data / "zookeeper", keep=self._keep)
+        self._server = (
+            None if zookeeper else ZookeeperServer(self.data / "zookeeper", keep=self._keep)
+        )
         self._zookeeper = zookeeper or ""
         self._config = _defaults(brokers) | dict(config or {})
         self._report = report
-        self._nodes: dict[int, Node] = {}
+        self._nodes: dict[int, BrokerProcess] = {}
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
         self._faults = Faults()
         self._observer = Observer(self.directory, self._members)
         self._recorders: list[Recorder] = []
-        self._znodes: Znodes | None = None
-        self._trace_wish = {"on": False, "frames": False}
-        self._clients = Clients(lambda: self.bootstrap)
+        self._znodes: ZnodeWatcher | None = None
+        self._trace_settings = {"on": False, "frames": False}
+        self._clients = Clients(lambda: self.bootstrap, lambda: self.zookeeper)
 
     @property
     def zookeeper(self) -> str:
@@ -93,16 +103,16 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """What clients want as bootstrap.servers."""
+        """The value of bootstrap.servers for clients."""
         return ",".join(node.address for node in self._nodes.values())
 
     @property
     def admin(self) -> "AdminClient":
-        """What can be done to a cluster through its own protocol."""
+        """An admin client of this cluster."""
         return self._clients.admin
 
     def producer(self, config: Mapping[str, Any] = NONE) -> "Producer":
-        """Of this cluster, with Kafka's keys; it ends with it, as consumers do."""
+        """A producer of this cluster, configured by Kafka's keys; closed with the cluster."""
         return self._clients.producer(config)
 
     def consumer(self, config: Mapping[str, Any] = NONE) -> "Consumer":
@@ -110,7 +120,7 @@ class Cluster:
 
     @property
     def brokers(self) -> list[int]:
-        """Their numbers, of those that are down, too."""
+        """The numbers of all brokers, also of those that are down."""
         return list(self._nodes)
 
     def directory(self, broker: int) -> Path:
@@ -121,17 +131,17 @@ class Cluster:
         return self._node(broker).child
 
     def command(self, broker: int) -> str:
-        """What starts this broker by hand."""
+        """The command that starts this broker by hand."""
         return self._node(broker).command(self.zookeeper)
 
-    # -- life ----------------------------------------------------------------------------
+    # -- start and stop ------------------------------------------------------------------
 
     def start(self) -> Self:
         """Returns once every broker is registered and serves, and knows the controller."""
-        need = room.cluster(len(self._nodes), zookeeper=self._server is not None)
+        need = resources.cluster(len(self._nodes), zookeeper=self._server is not None)
         try:
-            room.check(need, self.data)
-            with room.refusals(need.what):
+            resources.check(need, self.data)
+            with resources.refusals(need.what):
                 self._start()
         except BaseException as error:
             blamed = self._server.last_words if self._server else ""
@@ -162,10 +172,10 @@ class Cluster:
         for node in self._nodes.values():
             node.expected = False
         children = [node.child for node in self._nodes.values() if node.launched]
-        end_all(children, HASTE if self._scratch else STOP_TIMEOUT)
+        end_all(children, SHORT_STOP_TIMEOUT if self._scratch else STOP_TIMEOUT)
         self._observer.close()
         for node in self._nodes.values():
-            node.release()
+            node.release_port()
         if self._server:
             self._server.stop()
         if self._scratch:
@@ -178,7 +188,7 @@ class Cluster:
         self.stop()
 
     def add_broker(self) -> int:
-        """One more, with the next number and a free port; returns the number."""
+        """Add a broker with the next number and a free port; returns its number."""
         number = max(self._nodes) + 1
         node = self._add(number, 0)
         self._launch(node)
@@ -188,31 +198,44 @@ class Cluster:
     # -- faults of brokers ---------------------------------------------------------------
 
     def kill(self, broker: int) -> None:
-        """SIGKILL: as a crash of the machine, but for the page cache."""
+        """SIGKILL: as a crash of the machine, except that the page cache survives."""
         node = self._node(broker)
         node.expected = False
         if node.status is Status.UP:
-            self._observer.collect([broker])  # what happened in it is forgotten with it
+            self._observer.collect([broker])  # its events are lost when it ends
         node.child.kill()
         self._is_down(node, "killed")
 
-    def pause(self, broker: int) -> None:
-        """SIGSTOP: as a long garbage collection."""
+    def pause(self, broker: End) -> None:
+        """SIGSTOP: as in a long garbage collection. A broker, or "zookeeper"."""
+        if broker == ZOOKEEPER:
+            self._own_zookeeper().pause()
+            return
         self._node(broker).child.pause()
         self._observer.note("broker.paused", broker=broker)
 
-    def resume(self, broker: int) -> None:
+    def resume(self, broker: End) -> None:
+        if broker == ZOOKEEPER:
+            self._own_zookeeper().resume()
+            return
         self._node(broker).child.resume()
         self._observer.note("broker.resumed", broker=broker)
 
+    def _own_zookeeper(self) -> Child:
+        if self._server is None:
+            raise KafkaError(
+                ErrorCode.invalid_request, f"{self.zookeeper} was not started by this cluster"
+            )
+        return self._server.child
+
     def stop_broker(self, broker: int) -> int:
-        """SIGTERM: it hands over what it leads, and closes its logs. Returns its exit code."""
+        """SIGTERM: it hands over leadership and closes its logs. Returns its exit code."""
         node = self._node(broker)
         node.expected = False
         node.child.ask_to_end()
         deadline = time.monotonic() + STOP_TIMEOUT
         while node.status is Status.UP and time.monotonic() < deadline:
-            self._observer.collect([broker])  # how it hands over
+            self._observer.collect([broker])  # the events of its shutdown
             time.sleep(PAUSE)
         code = node.child.terminate(0)
         self._is_down(node, "stopped", code=code)
@@ -227,43 +250,51 @@ class Cluster:
         if wait:
             self._await(node)
 
-    def _is_down(self, node: Node, how: str, **data: Any) -> None:
-        node.hold()
+    def _is_down(self, node: BrokerProcess, how: str, **data: Any) -> None:
+        node.reserve_port()
         self._observer.note(f"broker.{how}", broker=node.number, **data)
 
     # -- faults of links -----------------------------------------------------------------
 
     def cut(self, one: End, other: End, both: bool = True) -> None:
-        """Between two brokers, or a broker and "zookeeper": what is sent waits, and nobody knows.
+        """Between two brokers, or a broker and "zookeeper": messages are held back, without error.
 
-        `both=False`: only what the first sends no longer reaches the other.
+        `both=False`: only messages from the first to the other.
         """
         self._check_ends(one, other)
         kept_by = [self._faults.cut(one, other)]
         if both:
             kept_by.append(self._faults.cut(other, one))
-        self._tell(kept_by)
+        self._send_faults(kept_by)
         self._observer.note("link.cut", one=one, other=other, both=both)
 
     def slow(self, one: End, other: End, ms: int) -> None:
-        """Every message between the two, in either direction, takes so much longer."""
+        """Delay every message between the two, in either direction, by `ms`."""
         self._check_ends(one, other)
-        self._tell(self._faults.slow(one, other, ms))
+        self._send_faults(self._faults.slow(one, other, ms))
         self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
-    def heal(self) -> None:
-        """Every link is whole and quick again."""
-        self._tell(self._faults.heal(), heal=True)
-        self._observer.note("link.healed")
+    def heal(self, one: End | None = None, other: End | None = None) -> None:
+        """Undo all cuts and delays, or those of the link between two ends."""
+        if one is None or other is None:
+            self._send_faults(self._faults.heal(), heal=True)
+            self._observer.note("link.healed")
+        else:
+            self._check_ends(one, other)
+            self._send_faults(self._faults.heal_link(one, other))
+            self._observer.note("link.healed", one=one, other=other)
 
     def drop_next_answer(self, broker: int, api: Api | None = None) -> None:
-        """The next answer to a client: all is done, but the connection breaks before it hears.
+        """Drop the next response to a client: the request is done, then the connection breaks.
 
-        With `api`, the next one to such a request, and not to whatever is asked first.
+        With `api`: the next response to a request of that kind.
         """
-        request = {"ask": "drop", "answers": 1, "api": None if api is None else int(api)}
-        self._observer.tell(broker, request)
+        self._drop_answers(broker, 1, api)
         self._observer.note("answer.dropped", broker=broker)
+
+    def _drop_answers(self, broker: int, answers: int, api: Api | None = None) -> None:
+        request = {"ask": "drop", "answers": answers, "api": None if api is None else int(api)}
+        self._observer.request(broker, request)
 
     def _check_ends(self, one: End, other: End) -> None:
         if one == other or not {one, other} <= {*self._nodes, ZOOKEEPER}:
@@ -273,41 +304,41 @@ class Cluster:
                 f'one end, and another one or "{ZOOKEEPER}" at the other',
             )
 
-    def _tell(self, brokers: Iterable[int], heal: bool = False) -> None:
-        """A broker that is paused will hear when it goes on, one that is down when it starts."""
+    def _send_faults(self, brokers: Iterable[int], heal: bool = False) -> None:
+        """A paused broker applies them when it is resumed, one that is down when it starts."""
         for broker in sorted(set(brokers)):
             status = self._node(broker).status
             if status is not Status.DOWN:
                 request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
-                self._observer.tell(broker, request, wait=status is Status.UP)
+                self._observer.request(broker, request, wait=status is Status.UP)
 
-    # -- what is going on ----------------------------------------------------------------
+    # -- state and events ----------------------------------------------------------------
 
     def state(self) -> ClusterState:
-        """What every broker tells of itself now; see state.py."""
+        """A snapshot of what every broker reports now; see state.py."""
         self.deaths()
         return self._observer.state(self._faults.states())
 
-    def events(self, after: int = 0) -> list[Happened]:
-        """What happened, in order, after an event of that number; 0 comes before the first."""
+    def events(self, after: int = 0) -> list[ClusterEvent]:
+        """The events after the event with that number, in order; 0: all of them."""
         self.deaths()
         return self._observer.events(after)
 
     def trace(self, on: bool = True, *, frames: bool = False) -> None:
-        """Have every broker tell each request that it serves, as an event; with its bytes, too."""
-        self._trace_wish = {"on": on, "frames": frames}
+        """Have every broker emit an event for each request it serves; `frames`: with its bytes."""
+        self._trace_settings = {"on": on, "frames": frames}
         for node in self._nodes.values():
             self._trace(node)
 
-    def _trace(self, node: Node) -> None:
+    def _trace(self, node: BrokerProcess) -> None:
         if node.status is not Status.DOWN:
             wait = node.status is Status.UP
-            self._observer.tell(node.number, {"ask": "trace", **self._trace_wish}, wait=wait)
+            self._observer.request(node.number, {"ask": "trace", **self._trace_settings}, wait=wait)
 
-    def znodes(self) -> Znodes:
-        """What stands in ZooKeeper and changes there, for all who look; see znodes.py."""
+    def znodes(self) -> ZnodeWatcher:
+        """The znodes and their changes, shared by all callers; see znode_watcher.py."""
         if self._znodes is None:
-            self._znodes = Znodes(self.zookeeper)
+            self._znodes = ZnodeWatcher(self.zookeeper)
         return self._znodes
 
     def record(
@@ -315,28 +346,28 @@ class Cluster:
         path: Path | str,
         *,
         znodes: bool = False,
-        files: Wish = (),
+        files: WantedFiles = (),
         tracks: Mapping[str, Track] = NO_TRACKS,
     ) -> Recorder:
         """Write states, events and tracks to a file, from now on; see recording.py.
 
-        `znodes`: also what stands in ZooKeeper; see znodes.py.
-        `files`: also those of some partitions (`["orders-0"]`), on all brokers or on those that
-        are named (`{"orders-0": [1]}`); see files.py.
+        `znodes`: also the znodes and their changes; see znode_watcher.py.
+        `files`: also the log files of some partitions (`["orders-0"]`), on all brokers or on some
+        (`{"orders-0": [1]}`); see recorded_files.py.
         """
         if znodes:
             tracks = {**tracks, "znodes": self.znodes().track()}
         if files:
-            tracks = {**tracks, FILES: Files(self.directory, lambda: self.brokers, files)}
+            tracks = {**tracks, FILES: FileTrack(self.directory, lambda: self.brokers, files)}
         recorder = Recorder(Path(path), self.state, self.events, tracks)
         self._recorders.append(recorder)
         return recorder
 
-    def _members(self) -> dict[int, Member]:
+    def _members(self) -> dict[int, ProcessState]:
         return {number: node.member for number, node in self._nodes.items()}
 
     def deaths(self) -> list[tuple[int, str]]:
-        """Brokers that have ended by themselves since this was noticed last, and why."""
+        """Brokers that have ended by themselves since the last call, and why."""
         found = []
         for node in self._nodes.values():
             if node.expected and node.launched and node.status is Status.DOWN:
@@ -345,41 +376,125 @@ class Cluster:
                 self._is_down(node, "died", reason=found[-1][1])
         return found
 
+    # -- experiments ---------------------------------------------------------------------
+
+    def topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replicas: int | Sequence[int] | Sequence[Sequence[int]] = 3,
+        **config: object,
+    ) -> str:
+        """Create a topic and wait for its leaders. Returns its name: "orders", then "orders-2" ...
+
+        `replicas`: how many; or the brokers of the one partition, the first leads; or a list of
+        brokers for each partition. `config`: of the topic, with _ for each dot.
+        """
+        return topics.create(self, name, partitions, replicas, config)
+
+    def write(self, topic: str, values: Iterable[str], **how: Any) -> list[int]:
+        """Produce records; returns the offsets of those that were acknowledged.
+
+        `partition`, `key`, `timestamp`: of every record; a key may be a function of its value.
+        Anything else configures the producer: acks=1.
+        """
+        return topics.write(self, topic, values, **how)
+
+    def read(self, topic: str, partition: int = 0, **config: object) -> list[str]:
+        """Consume one partition from its start to its end."""
+        return topics.read(self, topic, partition, config)
+
+    def records(self, topic: str, **config: Any) -> Table:
+        """Consume all partitions: a row for each record, in the order in which they came."""
+        return topics.records(self, topic, config)
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """By ZooKeeper; -1: there is none."""
+        return topics.state(self, topic, partition).leader
+
+    def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
+        """As ZooKeeper has it."""
+        return topics.state(self, topic, partition).isr
+
+    def znode(self, path: str) -> bytes | None:
+        """What stands at a path in ZooKeeper; None: there is no such znode."""
+        try:
+            return bytes(self._clients.ask(lambda kazoo: kazoo.get(path))[0])
+        except NoNodeError:
+            return None
+
+    def children(self, path: str) -> list[str]:
+        try:
+            return sorted(self._clients.ask(lambda kazoo: kazoo.get_children(path)))
+        except NoNodeError:
+            return []
+
+    def wait(self, what: str, condition: Callable[[], T], seconds: float = 60) -> T:
+        """Wait until a condition is true, and return what it returned.
+
+        `what` is waited for; the error names it: cluster.wait("a new leader", lambda: ...).
+        """
+        deadline = time.monotonic() + seconds
+        while not (found := condition()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what}: not within {seconds:g} seconds; run this cell again")
+            time.sleep(PAUSE)
+        return found
+
+    def mend(self) -> None:
+        """Undo every fault: heal links, start brokers, wait until all replicas are in sync."""
+        if self._server:
+            self._server.child.resume()
+        self.heal()
+        for number, node in self._nodes.items():
+            if node.status is Status.PAUSED:
+                self.resume(number)
+        for number, node in self._nodes.items():
+            if node.status is Status.DOWN:
+                self.restart(number)
+            else:
+                self._drop_answers(number, 0)  # one that was to be dropped no longer is
+        self.wait("all replicas in sync", lambda: topics.in_sync(self))
+
     # -- brokers -------------------------------------------------------------------------
 
-    def _add(self, number: int, port: int) -> Node:
-        node = self._nodes[number] = Node(number, port, self.directory(number), self._config)
+    def _add(self, number: int, port: int) -> BrokerProcess:
+        node = self._nodes[number] = BrokerProcess(
+            number, port, self.directory(number), self._config
+        )
         return node
 
-    def _node(self, broker: int) -> Node:
-        if broker not in self._nodes:
+    def _node(self, broker: End) -> BrokerProcess:
+        node = self._nodes.get(broker) if isinstance(broker, int) else None
+        if node is None:
             raise KafkaError(
                 ErrorCode.broker_not_available,
                 f"there is no broker {broker} in this cluster, only {self.brokers}",
             )
-        return self._nodes[broker]
+        return node
 
-    def _launch(self, node: Node) -> None:
+    def _launch(self, node: BrokerProcess) -> None:
         if self._scratch and not self.data.exists():
             raise KafkaError(
                 ErrorCode.broker_not_available,
-                "this cluster has ended, and its files have gone with it: make a new one",
+                "this cluster has ended, and its files were removed: make a new one",
             )
         node.launch(self.zookeeper, self._faults.environment(node.number), self._keep)
         self._observer.note("broker.started", broker=node.number, pid=node.child.pid)
 
-    def _await(self, node: Node) -> None:
+    def _await(self, node: BrokerProcess) -> None:
         node.await_ready()
         node.await_cluster({node.number})
-        if self._trace_wish["on"]:
+        if self._trace_settings["on"]:
             self._trace(node)
 
 
 def _defaults(brokers: int) -> dict[str, str]:
-    """Where Kafka's defaults are meant for large clusters: as in its own first steps.
+    """Settings for a small cluster, as in Kafka's quickstart.
 
-    Fewer brokers than three can't keep offsets and transactions thrice, and in a lab nobody wants
-    to wait for the members of a group to come.
+    Fewer than three brokers can't hold three replicas of the offsets and transactions topics; and
+    in a lab a group need not wait for more members to join.
     """
     return {
         "offsets.topic.replication.factor": str(min(3, brokers)),

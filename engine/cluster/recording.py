@@ -1,17 +1,17 @@
-"""A run in a file: what the states were and what happened, to be looked at again later.
+"""A run of a cluster in a file: its states and events, to be replayed later.
 
     {"t": 1700000000000, "controller": 1, "brokers": {"1": [...], ...}, "partitions": {...}, ...}
     {"t": 1700000000104, "partitions": {"orders-0": [...]}}          only what has changed
     {"t": 1700000000311, "events": [["broker.killed", ...], ...]}
-    {"t": 1700000000420, "tracks": {"znodes": ...}}                  what else was asked for
+    {"t": 1700000000420, "tracks": {"znodes": ...}}                  further data: tracks
     {"t": 1700000060000}                                             the end
 
 One JSON value a line, compressed if the file's name ends in .gz. Nothing is written while nothing
-changes, and so the clocks of the brokers are not: in a recording they stand at the time of the
-last change. A file that ends in the middle of a line (its writer was killed) is read up to there.
+changes; a change of a broker's clock alone does not count, so a recording has the clock of the last
+change. A file that ends in the middle of a line (its writer was killed) is read up to there.
 
-A track is told by somebody else: a function that returns what is new since its last call, as
-JSON knows it, or None. `Recording.track(name)` gives it all back, each with its time.
+A track is a function that returns what is new since its last call, as a JSON value, or None.
+`Recording.track(name)` returns all its values with their times.
 """
 
 import gzip
@@ -24,6 +24,7 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import (
     BrokerState,
     ClusterState,
@@ -36,18 +37,17 @@ from engine.cluster.state import (
     Status,
     TransactionState,
 )
-from engine.cluster.stream import Happened
 from engine.model import TopicPartition
 
 INTERVAL = 0.1  # seconds
 FLUSH = 10  # intervals
 
 T = TypeVar("T")
-Track = Callable[[], Any]  # what is new since the last call; None: nothing is
+Track = Callable[[], Any]  # returns what is new since the last call; None: nothing is
 NONE: Mapping[str, Track] = {}
 
 
-class Writer:
+class RecordingWriter:
     """Writes what has changed since the last time, a line for each."""
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class Writer:
     def write(
         self,
         state: ClusterState,
-        events: Sequence[Happened],
+        events: Sequence[ClusterEvent],
         last: bool = False,
         tracks: Mapping[str, Any] = NONE,
     ) -> None:
@@ -72,13 +72,17 @@ class Writer:
 
 
 class Recorder:
-    """Writes from a thread of its own, until `stop`, or to the end of a with block."""
+    """Writes in a thread of its own, until `stop`, or to the end of a with block.
+
+    The state at the beginning is in the file before the constructor returns: what happens next is
+    recorded as a change, however fast it happens.
+    """
 
     def __init__(
         self,
         path: Path,
         state: Callable[[], ClusterState],
-        events: Callable[[int], list[Happened]],
+        events: Callable[[int], list[ClusterEvent]],
         tracks: Mapping[str, Track] = NONE,
     ) -> None:
         self.path = path
@@ -86,14 +90,19 @@ class Recorder:
         self._events = events
         self._tracks = tracks
         self._number = 0  # of the last event that is written
-        self._writer = Writer(path)
+        self._writer = RecordingWriter(path)
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
+        try:
+            self._write_what_is_new(last=False)
+        except BaseException:
+            self._writer.file.close()
+            raise
         self._thread = threading.Thread(target=self._run, name=f"recording {path}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what is there now, and close the file. An error of the disk is raised here."""
+        """Write the last state, and close the file. An error of the thread is raised here."""
         self._stopping.set()
         self._thread.join()
         failure, self._failure = self._failure, None
@@ -123,18 +132,18 @@ class Recorder:
         state, events = self._state(), self._events(self._number)
         if events:
             self._number = events[-1].number
-        told = {name: track() for name, track in self._tracks.items()}
-        tracks = {name: new for name, new in told.items() if new is not None}
+        news = {name: track() for name, track in self._tracks.items()}
+        tracks = {name: new for name, new in news.items() if new is not None}
         self._writer.write(state, events, last, tracks)
 
 
 class Recording:
-    """The states of a run in the order of time, and its events."""
+    """The states of a run in order, and its events."""
 
     def __init__(
         self,
         states: list[ClusterState],
-        events: list[Happened],
+        events: list[ClusterEvent],
         tracks: Mapping[str, list[tuple[int, Any]]] | None = None,
     ) -> None:
         self._states = states
@@ -145,13 +154,13 @@ class Recording:
     @classmethod
     def load(cls, path: Path | str) -> Self:
         states: list[ClusterState] = []
-        events: list[Happened] = []
+        events: list[ClusterEvent] = []
         tracks: dict[str, list[tuple[int, Any]]] = {}
         state = ClusterState(0, -1, {}, {})
         for line in _lines(Path(path)):
             state = _applied(state, line)
             states.append(state)
-            events += [Happened(*each) for each in line.get("events", ())]
+            events += [ClusterEvent(*each) for each in line.get("events", ())]
             for name, new in line.get("tracks", {}).items():
                 tracks.setdefault(name, []).append((line["t"], new))
         return cls(states, events, tracks)
@@ -166,14 +175,14 @@ class Recording:
         return self._times[-1]
 
     def at(self, time: int) -> ClusterState:
-        """The state as it was then; before the beginning, the first."""
+        """The state at that time; before the beginning, the first."""
         return self._states[max(bisect_right(self._times, time) - 1, 0)]
 
-    def events(self, after: int = 0) -> list[Happened]:
+    def events(self, after: int = 0) -> list[ClusterEvent]:
         return [event for event in self._events if event.number > after]
 
     def track(self, name: str) -> list[tuple[int, Any]]:
-        """What the track told, each with its time; of one that was not recorded, nothing."""
+        """The values of a track, each with its time; empty if it was not recorded."""
         return list(self._tracks.get(name, ()))
 
     def __iter__(self) -> Iterator[ClusterState]:
@@ -216,19 +225,17 @@ def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
         if old.partitions.get(partition) is not state
     }
     partitions |= {str(partition): None for partition in old.partitions.keys() - new.partitions}
-    groups = _others(old.groups, new.groups)
-    transactions = _others(old.transactions, new.transactions)
-    return (
-        changes
-        | ({"brokers": brokers} if brokers else {})
-        | ({"partitions": partitions} if partitions else {})
-        | ({"groups": groups} if groups else {})
-        | ({"transactions": transactions} if transactions else {})
-    )
+    parts = {
+        "brokers": brokers,
+        "partitions": partitions,
+        "groups": _others(old.groups, new.groups),
+        "transactions": _others(old.transactions, new.transactions),
+    }
+    return changes | {name: part for name, part in parts.items() if part}
 
 
 def _others(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not the same object as before, and None for what is gone."""
+    """The entries that are not the same object as before, and None for those that are gone."""
     changed = {name: asdict(each) for name, each in new.items() if old.get(name) is not each}
     return changed | dict.fromkeys(old.keys() - new)
 

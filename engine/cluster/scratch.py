@@ -1,16 +1,16 @@
-"""A temporary directory that goes when the last process that works in it has gone.
+"""A temporary directory that is removed when the last process that works in it has ended.
 
 A kernel that is killed removes nothing. So a shell, in a session of its own, reads from a pipe
-that nobody ever writes to, and whose other end the parent and all its children hold:
+that nobody writes to. The parent and all its children hold the pipe's other end:
 
     parent   ──┐
     ZooKeeper ─┼── pipe ──> sh: read to the end, then rm -rf DIR
     broker 1 ──┘
 
-The pipe ends when the last of them has ended, in whatever way. It is so in good order, too: there
-is one way to remove the directory, and it is used every day.
+The pipe is closed when the last of them has ended, in whatever way. An orderly stop removes the
+directory in the same way: there is only one.
 
-Invariant: nobody writes into the directory any more when it is removed.
+Invariant: no process writes into the directory any more when it is removed.
 """
 
 import os
@@ -22,11 +22,11 @@ from pathlib import Path
 
 from engine.errors import ErrorCode, KafkaError
 
-PATIENCE = 10.0  # seconds until we look for ourselves; a terabyte of logs takes longer than that
+PATIENCE = 10.0  # seconds for the shell to remove it; then we do
 
 
 class Scratch:
-    """`end` is the descriptor that every process in the directory is to inherit."""
+    """`end` is the descriptor that every process in the directory has to inherit."""
 
     def __init__(self) -> None:
         try:
@@ -43,22 +43,22 @@ class Scratch:
             stdin=reader,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # what interrupts the kernel is not to interrupt this
+            start_new_session=True,  # interrupting the kernel must not interrupt this
         )
         os.close(reader)
         _open.add(self)
 
     def remove(self) -> None:
-        """Let go, and see that it is gone. All children have ended."""
-        self._let_go()
+        """Remove the directory now. All children have ended."""
+        self._close()
         try:
             self._sweeper.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._sweeper.kill()
             self._sweeper.wait()
-        shutil.rmtree(self.path, ignore_errors=True)  # should the shell have failed
+        shutil.rmtree(self.path, ignore_errors=True)  # if the shell has failed
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         _open.discard(self)
         if self.end != -1:
             os.close(self.end)
@@ -68,10 +68,10 @@ class Scratch:
 _open: weakref.WeakSet[Scratch] = weakref.WeakSet()
 
 
-def _let_go_of_all() -> None:
-    """In a forked copy of the parent: it may live on for long, and the directories are not its."""
+def _close_all() -> None:
+    """In a forked copy of the parent: it may run for long, and the directories are not its own."""
     for scratch in list(_open):
-        scratch._let_go()
+        scratch._close()
 
 
-os.register_at_fork(after_in_child=_let_go_of_all)
+os.register_at_fork(after_in_child=_close_all)

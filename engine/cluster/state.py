@@ -1,15 +1,16 @@
-"""A snapshot of a cluster: who is alive, who leads, who is in sync, what is committed.
+"""A snapshot of a cluster: live brokers, leaders, replicas in sync, high watermarks.
 
     ClusterState ── brokers ──── BrokerState     its process, its session, its own clock
                  ├─ partitions ─ PartitionState ── replicas ── ReplicaState    as each has it
                  │                              └─ followers ─ FollowerState   as the leader sees it
                  ├─ groups ───── GroupState ── members ── MemberState   as its coordinator has it
                  ├─ transactions TransactionState    likewise, by transactional id
-                 └─ links ────── LinkState       only those that are not as they should be
+                 └─ links ────── LinkState       only those with a fault
 
-Each broker tells of itself, so the parts may be some milliseconds apart, and two brokers may be
-of two minds about a partition: then the higher leader epoch is right, and in it the leader. Of a
-broker that does not answer (killed, paused, hanging) the last that was known is shown, and marked.
+Each broker reports its own state, so the parts may be some milliseconds apart, and two brokers may
+disagree about a partition: then the higher leader epoch wins, and within an epoch the leader. For a
+broker that does not answer (killed, paused, hanging) the last known state is shown, marked by
+`answers`.
 """
 
 from collections.abc import Mapping
@@ -33,22 +34,22 @@ class Status(Enum):
 @dataclass(frozen=True, slots=True)
 class BrokerState:
     status: Status
-    answers: bool  # what is told of it is of now; otherwise it is the last that was known
+    answers: bool  # the rest is its state now; otherwise it is the last known one
     pid: int
     port: int
     at: int = 0  # its own clock when it answered, ms since 1970
     epoch: int = NOBODY  # the broker epoch: another one with each registration
     session: int | None = None  # with ZooKeeper; None: no connection
-    controller: int = NOBODY  # who it believes is controller
-    controller_epoch: int = 0  # the highest that it has heard of
+    controller: int = NOBODY  # the controller in its metadata
+    controller_epoch: int = 0  # the highest that it knows
     active: bool = False  # it believes to be controller itself
-    brokers: tuple[int, ...] = ()  # whom it believes alive
+    brokers: tuple[int, ...] = ()  # the live brokers in its metadata
     connections: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    role: str  # leader, follower, none (never told), offline (its disk)
+    role: str  # leader, follower, none (no LeaderAndIsr received yet), offline (its disk)
     leader_epoch: int
     log_start: int
     high_watermark: int
@@ -61,12 +62,12 @@ class ReplicaState:
 @dataclass(frozen=True, slots=True)
 class FollowerState:
     log_end: int  # by its fetches
-    behind_since: int  # when it last had all, by the leader's clock (0: never); -1: it has all now
+    behind_since: int  # when it last was caught up, by the leader's clock; 0: never; -1: it is now
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    leader: int  # -1: nobody
+    leader: int  # -1: none
     leader_epoch: int
     isr: tuple[int, ...]
     assignment: tuple[int, ...]  # the preferred leader first
@@ -79,8 +80,8 @@ class MemberState:
     client: str  # its client.id
     host: str
     instance: str | None  # its group.instance.id: a static member
-    share: tuple[str, ...] | None  # "orders-0", ...; None: none that could be read, or none yet
-    waits: bool  # for an answer to JoinGroup or SyncGroup: it reads nothing meanwhile
+    share: tuple[str, ...] | None  # its partitions: "orders-0", ...; None: none yet, or unreadable
+    waits: bool  # for a response to JoinGroup or SyncGroup: it fetches nothing meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class GroupState:
     offsets: Mapping[str, int]  # committed, by partition: "orders-0"
 
     @classmethod
-    def parse(cls, coordinator: int, told: Mapping[str, Any]) -> Self:
+    def parse(cls, coordinator: int, answer: Mapping[str, Any]) -> Self:
         members = {
             each["member"]: MemberState(
                 each["client"],
@@ -105,9 +106,9 @@ class GroupState:
                 None if each["share"] is None else tuple(each["share"]),
                 each["waits"],
             )
-            for each in told["members"]
+            for each in answer["members"]
         }
-        facts = {name: told[name] for name in GROUP_FACTS}
+        facts = {name: answer[name] for name in GROUP_FACTS}
         return cls(coordinator=coordinator, members=members, **facts)
 
 
@@ -120,19 +121,19 @@ class TransactionState:
     state: str
     producer_id: int
     epoch: int
-    updated: int | None  # when it came to be as it is, ms since 1970
+    updated: int | None  # when its state changed last, ms since 1970
     started: int | None  # when its transaction began
     timeout: int  # ms that a transaction may take
     partitions: tuple[str, ...]  # that it has written to: "orders-0", ...
-    unmarked: tuple[str, ...]  # of these, the ones that have not heard how it ended
+    unmarked: tuple[str, ...]  # of these, the ones that have no transaction marker yet
 
     @classmethod
-    def parse(cls, coordinator: int, told: Mapping[str, Any]) -> Self:
+    def parse(cls, coordinator: int, answer: Mapping[str, Any]) -> Self:
         return cls(
             coordinator=coordinator,
-            partitions=tuple(told["partitions"]),
-            unmarked=tuple(told["unmarked"]),
-            **{name: told[name] for name in TRANSACTION_FACTS},
+            partitions=tuple(answer["partitions"]),
+            unmarked=tuple(answer["unmarked"]),
+            **{name: answer[name] for name in TRANSACTION_FACTS},
         )
 
 
@@ -142,7 +143,7 @@ GROUP_FACTS = ("partition", "state", "since", "generation", "protocol", "leader"
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What one end sends to the other: a broker's number, or "zookeeper"."""
+    """A faulty link, in one direction; each end is a broker's number, or "zookeeper"."""
 
     source: str
     target: str
@@ -152,8 +153,8 @@ class LinkState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    at: int  # when it was asked for, ms since 1970
-    controller: int  # -1: nobody
+    at: int  # when it was taken, ms since 1970
+    controller: int  # -1: none
     brokers: Mapping[int, BrokerState]
     partitions: Mapping[TopicPartition, PartitionState]
     links: tuple[LinkState, ...] = ()
@@ -162,8 +163,8 @@ class ClusterState:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What one broker tells of one of its replicas; the order is that of the control door."""
+class ReplicaRow:
+    """What one broker reports about one of its replicas, in the order of the debug server."""
 
     role: str
     leader: int
@@ -174,8 +175,8 @@ class Row:
     followers: Mapping[int, FollowerState] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, told: list[Any]) -> Self:
-        role, leader, epoch, isr, assignment, start, committed, end, size, segments, others = told
+    def parse(cls, row: list[Any]) -> Self:
+        role, leader, epoch, isr, assignment, start, committed, end, size, segments, others = row
         return cls(
             role,
             leader,

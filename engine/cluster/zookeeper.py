@@ -1,19 +1,19 @@
-"""A real ZooKeeper server on this machine, from the jars that PySpark brings along.
+"""A real ZooKeeper server on this machine, from the jars that PySpark contains.
 
-    DIR/zoo.cfg          its configuration, written anew at each start
-    DIR/zookeeper.log    what it has to say; a restart adds to it
+    DIR/zoo.cfg          its configuration, written at each start
+    DIR/zookeeper.log    its output; a restart appends to it
     DIR/zookeeper.lock   held as long as the server or its parent lives
     DIR/version-2/       ZooKeeper's own transaction logs and snapshots
 
-Stop it, start it on the same directory, and every znode is there again; only the ephemeral
-ones go, with the sessions they belonged to.
+After a restart on the same directory all znodes are back, except the ephemeral ones, which end with
+their sessions.
 
-The JVM is given seven jars and not the hundreds that PySpark has. Among those it would find
-log4j's core and Jackson, and starting them would cost half as much again as the server itself
-(and half as much memory); without a core, log4j's interface writes to stderr by itself.
+The JVM gets seven of PySpark's hundreds of jars. With all of them it would load log4j's core and
+Jackson, which costs half as much time and memory again as the server itself; without the core,
+log4j's interface writes to stderr.
 
-Invariant: two servers never write to one directory (the lock), and what answers on the port
-is our server and not somebody else's (its answer to `conf` names our directory).
+Invariant: two servers never write to one directory (the lock), and the server that answers on the
+port is ours (its answer to `conf` names our directory).
 """
 
 import fcntl
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from engine.cluster import java, room
+from engine.cluster import java, resources
 from engine.cluster.child import Child
 from engine.cluster.ports import HOST, free_port, port_taken, taken
 
@@ -36,8 +36,8 @@ JARS = (
     "metrics-core",
     "snappy-java",  # named by the code that writes snapshots, though ours are not compressed
     "slf4j-api",  # the logging that ZooKeeper calls,
-    "log4j-slf4j2-impl",  # which hands over to log4j,
-    "log4j-api",  # which writes to stderr where there is no log4j-core
+    "log4j-slf4j2-impl",  # which passes it to log4j,
+    "log4j-api",  # which writes to stderr if there is no log4j-core
 )
 FLAGS = (
     "-Xmx64m",
@@ -63,20 +63,20 @@ admin.enableServer=false
 4lw.commands.whitelist=ruok,srvr,conf,wchc,dump
 autopurge.purgeInterval=1
 """
-START_TIMEOUT = 60.0  # seconds; on a busy machine with a fraction of a core a JVM takes its time
+START_TIMEOUT = 60.0  # seconds; a JVM starts slowly on a busy machine
 LOCK_TIMEOUT = 5.0  # a server whose parent was killed is gone after a second or two
 
 
 class StartError(OSError):
-    """ZooKeeper did not come up; the message has the reason, or the last lines of its log."""
+    """ZooKeeper did not start; the message has the reason, or the last lines of its log."""
 
 
 class PortTaken(StartError):
     """Another program listens on the port."""
 
 
-class Zookeeper:
-    """One server, as a context manager: up at the beginning of the block, gone at its end."""
+class ZookeeperServer:
+    """One server; as a context manager, started and stopped by the with block."""
 
     def __init__(
         self, data_dir: Path, port: int = 0, tick_time: int = 200, keep: Sequence[int] = ()
@@ -101,7 +101,7 @@ class Zookeeper:
 
     @property
     def last_words(self) -> str:
-        """Why it ended by itself; "" if it runs, or has not begun to."""
+        """Why it ended by itself; "" if it runs, or was not started."""
         if self._child is None or self._child.alive:
             return ""
         return f"ZooKeeper has ended{_end(self._child)}"
@@ -142,7 +142,7 @@ class Zookeeper:
             except PortTaken:
                 if not self._any_port:
                     raise
-                # Between finding the port and the server's bind someone else was quicker.
+                # Another program took the port between our check and the server's bind.
 
     def _run(self) -> None:
         config = CONFIG.format(port=self.port, tick=self.tick_time, shortest=2 * self.tick_time)
@@ -151,7 +151,7 @@ class Zookeeper:
         self._child = Child(
             [java.find(), *FLAGS, "-cp", class_path(), MAIN, "./zoo.cfg"],
             self.data_dir / "zookeeper.log",
-            cwd=self.data_dir,  # so zoo.cfg holds no path, which it could not in every alphabet
+            cwd=self.data_dir,  # so that zoo.cfg needs no path: it can't hold every character
             env={"LC_ALL": "C.UTF-8"},
             keep=[self._lock, *self._keep],
         )
@@ -172,8 +172,8 @@ class Zookeeper:
             answer = ask(self.port, "conf")
         except OSError:
             return False
-        told = dict(line.partition("=")[::2] for line in answer.splitlines())
-        return Path(told.get("dataDir", "")).resolve() == self.data_dir / "version-2"
+        config = dict(line.partition("=")[::2] for line in answer.splitlines())
+        return Path(config.get("dataDir", "")).resolve() == self.data_dir / "version-2"
 
 
 def ask(port: int, command: str, host: str = HOST) -> str:
@@ -197,7 +197,7 @@ def class_path() -> str:
 
 
 def _lock(path: Path) -> int:
-    """Lock a file by a descriptor that the server inherits: it stays locked while either lives."""
+    """Lock a file by a descriptor that the server inherits: locked while either process lives."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
@@ -214,8 +214,8 @@ def _lock(path: Path) -> int:
 def _end(child: Child) -> str:
     """How it ended: the last lines of the log, without the frames of Java's stack traces."""
     code, output = child.exit_code, child.output()
-    hint = room.hint(code, output)
+    hint = resources.hint(code, output)
     if hint and code is not None and code < 0:
-        return hint  # whoever is killed writes nothing about it
+        return hint  # a process that is killed writes nothing about it
     lines = [line for line in output.splitlines() if not line.startswith("\tat ")]
     return "\n".join([f"{hint} The log ends:" if hint else ":", *lines[-8:]])

@@ -1,7 +1,7 @@
 """Every limit and default of the engine, under Kafka's names, in one place.
 
-`TopicConfig` and `BrokerConfig` are the definition and the documentation in one: open topic.py
-and broker.py and read. Values are Kafka 2.8's wherever Kafka has the key.
+`TopicConfig` and `BrokerConfig` are both the definition and the documentation: see topic.py and
+broker.py. Names and defaults are those of Kafka 2.8.
 
     topic = TopicConfig.parse({"segment.bytes": "1048576"}, base=broker.topic_defaults())
     topic.segment_bytes                              # 1048576

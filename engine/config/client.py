@@ -1,22 +1,22 @@
-"""What producer, consumer and admin client have in common, as Kafka 2.8's Java clients have it.
+"""The keys that producer, consumer and admin client share, as in Kafka 2.8's Java clients.
 
-    settings, functions = ProducerConfig.take({"linger.ms": 5, "on_delivery": told, ...})
+    settings, functions = ProducerConfig.take({"linger.ms": 5, "on_delivery": report, ...})
 
-An application hands over one dict. `take` parts it: values, which come as text or as Python has
-them (5, True), and functions of the application, which no file of properties could hold. It also
-knows librdkafka's other names for keys and values that programs for confluent-kafka really use.
+An application passes one dict. `take` splits it into values, as text or as Python values (5, True),
+and functions. It also knows librdkafka's names for keys and values that programs for
+confluent-kafka use.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from engine.config.key import Config, Type, at_least, invalid, key, not_empty, printed, required
+from engine.config.key import Config, Long, at_least, invalid, key, not_empty, printed, required
 from engine.errors import ErrorCode, KafkaError
 
 Function = Callable[..., Any]
 
-# librdkafka's name of a key -> Kafka's; what a client has no such key for is unknown all the same.
+# librdkafka's name of a key -> Kafka's.
 ALIASES = {
     "metadata.broker.list": "bootstrap.servers",
     "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
@@ -58,37 +58,29 @@ class ClientConfig(Config):
     functions: ClassVar[frozenset[str]] = frozenset({"error_cb"})  # keys whose value is a function
 
     bootstrap_servers: tuple[str, ...] = required(
-        Type.LIST,
-        "Brokers to ask first, as HOST:PORT,...: any of them knows all others.",
-        not_empty,
+        "The first brokers to connect to, as HOST:PORT,...: each knows all others.", not_empty
     )
-    client_id: str = key(Type.STRING, "", "What brokers call this client in their logs.")
+    client_id: str = key("", "The name of this client in the logs of brokers.")
     request_timeout_ms: int = key(
-        Type.INT,
-        30_000,
-        "An answer that has not come by then will not come: the connection is given up.",
-        at_least(0),
+        30_000, "How long to wait for a response before the connection is closed.", at_least(0)
     )
-    retry_backoff_ms: int = key(
-        Type.LONG, 100, "The pause before something that failed is tried again.", at_least(0)
+    retry_backoff_ms: Long = key(
+        100, "How long to wait before a failed request is repeated.", at_least(0)
     )
-    reconnect_backoff_ms: int = key(
-        Type.LONG, 50, "The pause before a broker is called again; it doubles.", at_least(0)
+    reconnect_backoff_ms: Long = key(
+        50, "How long to wait before connecting again; doubled after each failure.", at_least(0)
     )
-    reconnect_backoff_max_ms: int = key(Type.LONG, 1000, "What that pause grows to.", at_least(0))
-    metadata_max_age_ms: int = key(
-        Type.LONG,
-        300_000,
-        "Who leads what is asked again after this time, even if nothing seems wrong.",
-        at_least(0),
+    reconnect_backoff_max_ms: Long = key(1000, "The maximum of that time.", at_least(0))
+    metadata_max_age_ms: Long = key(
+        300_000, "The metadata is requested again after this time, errors or not.", at_least(0)
     )
-    socket_connection_setup_timeout_ms: int = key(
-        Type.LONG, 10_000, "The time for a connection to be made, and versions agreed.", at_least(1)
+    socket_connection_setup_timeout_ms: Long = key(
+        10_000, "The time to connect and to agree on versions.", at_least(1)
     )
 
     @classmethod
     def take(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, Function]]:
-        """The configuration of a client, and the functions that came along, by their names."""
+        """The configuration of a client, and the functions by their names."""
         if not isinstance(given, Mapping):
             raise TypeError(f"expected a dict of configuration, not {type(given).__name__}")
         values: dict[str, str] = {}

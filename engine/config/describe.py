@@ -1,13 +1,13 @@
-"""A configuration as DescribeConfigs tells it: each value, and where it is from.
+"""A configuration for DescribeConfigs: each value and its source.
 
-A value can be set in several places. The strongest comes first, and is what counts:
+A value can be set in several places. The first of them is used:
 
     topic override > this broker's dynamic > all brokers' dynamic > static > the default
 
-The places are handed in as layers of text, by name; a topic key is looked up in the broker's
-layers under the broker's names for it. So `retention.ms` with `log.retention.hours=1` given on the
+The places are layers of texts, by name; for a topic key the broker's names are looked up in the
+broker's layers. So `retention.ms` with `log.retention.hours=1` given on the
 command line has the value 3600000 and the synonym `log.retention.hours` = 1. (Kafka 2.8 drops
-synonyms of another unit here, and calls that value a default. Ours says what is the case.)
+synonyms of another unit here, and reports that value as a default.)
 
 No key holds a secret, so nothing is marked sensitive.
 """
@@ -22,7 +22,7 @@ from engine.config.topic import TopicConfig
 
 
 class Source(IntEnum):
-    """Where a value is from, by its number in a DescribeConfigs response."""
+    """The source of a value, by its number in a DescribeConfigs response."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -43,32 +43,28 @@ class Synonym(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What there is to say about one key."""
+    """The description of one key."""
 
     name: str
     value: str | None
     type: Type
     source: Source
     read_only: bool  # it takes a restart
-    synonyms: list[Synonym]  # all places, the one that counts first
+    synonyms: list[Synonym]  # all places, the used one first
     documentation: str
-
-    @property
-    def is_default(self) -> bool:
-        return self.source is Source.DEFAULT
 
 
 def describe_topic(
     config: TopicConfig, overrides: Mapping[str, str], layers: Sequence[Layer] = ()
 ) -> list[Entry]:
-    """A topic's keys; the layers are those of the broker that is asked."""
+    """A topic's keys; the layers are those of this broker."""
     entries = []
     for it in TopicConfig.keys().values():
         synonyms = list(_synonyms(_defaults_of(it.field), layers))
         if it.name in overrides:
             synonyms.insert(0, Synonym(it.name, overrides[it.name], Source.TOPIC))
         entries.append(_entry(config, it, synonyms, read_only=False))
-    return entries
+    return entries + _unknown(TopicConfig, [(Source.TOPIC, overrides)])
 
 
 def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[Entry]:
@@ -76,14 +72,26 @@ def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[
     for it in BrokerConfig.keys().values():
         all_units = _defaults_of(it.topic) if it.topic else [it]
         synonyms = list(_synonyms(all_units, layers))
-        while synonyms and synonyms[0].name != it.name:  # stronger, but of another unit
+        while synonyms and synonyms[0].name != it.name:  # used, but in another unit
             del synonyms[0]
         entries.append(_entry(config, it, synonyms, read_only=not it.dynamic))
-    return entries
+    return entries + _unknown(BrokerConfig, layers)
+
+
+def _unknown(kind: type[Config], layers: Sequence[Layer]) -> list[Entry]:
+    """Unknown keys: without their values, as by Kafka."""
+    known = kind.keys()
+    found = {name: source for source, values in reversed(layers) for name in values}
+    text = "This broker does not know this key, and ignores it."
+    return [
+        Entry(name, None, Type.STRING, source, read_only=False, synonyms=[], documentation=text)
+        for name, source in found.items()
+        if name not in known
+    ]
 
 
 def _defaults_of(topic_field: str) -> list[Key]:
-    """The broker's keys for a topic's key, the one that counts first."""
+    """The broker's keys for a topic's key, the used one first."""
     return [it for it in BrokerConfig.keys().values() if it.topic == topic_field]
 
 

@@ -1,24 +1,31 @@
-"""What a configuration key is: a name, a type, a range, a default and a sentence.
+"""Configuration keys: each has a name, a type, a range, a default and a description.
 
 A configuration is a frozen dataclass whose fields *are* the definition:
 
-    segment_bytes: int = key(Type.INT, 1 << 30, "A segment is closed when ...", at_least(14))
+    segment_bytes: int = key(1 << 30, "A segment is closed when ...", at_least(14))
 
-Its Kafka name is the field's, with dots: `segment.bytes`. Values come in as text, from a command
-line, from a client or from ZooKeeper, and are parsed once, here, with Kafka's types and ranges
-and in Kafka's words:
+Its Kafka name is the field's, with dots: `segment.bytes`. Its type is the annotation's: `int` is
+Kafka's INT, and `Long` its LONG. Values come in as text, from a command line, from a client or from
+ZooKeeper, and are parsed here, with Kafka's types, ranges and error texts:
 
     Invalid value 5 for configuration segment.bytes: Value must be at least 14
+
+There are two ways to parse:
+
+    parse     for a command line, a client  an unknown key or a bad value is an error
+    lenient   for ZooKeeper                 an unknown key is ignored, and a key with a bad value
+                                            keeps its default; the reasons are returned by name
 
 Invariant: a `Config` that exists is valid, however it was made.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from engine.errors import ErrorCode, KafkaError
 
@@ -38,6 +45,19 @@ class Type(IntEnum):
     LIST = 7
 
 
+Long = Annotated[int, Type.LONG]
+Short = Annotated[int, Type.SHORT]
+
+# By the annotation of a field.
+_TYPES: dict[Any, Type] = {
+    bool: Type.BOOLEAN,
+    str: Type.STRING,
+    int: Type.INT,
+    Short: Type.SHORT,
+    Long: Type.LONG,
+    float: Type.DOUBLE,
+    tuple[str, ...]: Type.LIST,
+}
 _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -47,19 +67,19 @@ _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 class Key:
     """One line of a definition."""
 
-    name: str = ""  # Kafka's, filled in from the field's
+    name: str = ""  # Kafka's; this and the next two are filled in from the field
     field: str = ""
-    type: Type
+    type: Type = Type.STRING
     default: Any = None
     required: bool = False  # there is no default
     check: Check | None = None
     doc: str
     dynamic: bool = False  # may be changed while the broker runs
     topic: str = ""  # the topic's field whose default this is
-    unit: int = 1  # how many of that field's units one of ours is: 3,600,000 for hours
+    unit: int = 1  # in units of the topic's field: 3,600,000 for hours
 
     def parse(self, text: str) -> Any:
-        """The value that a text stands for; whether it is in range is asked by `validate`."""
+        """The value of a text; `validate` checks its range."""
         return parse(self.name, self.type, text)
 
     def validate(self, value: Any) -> None:
@@ -67,21 +87,26 @@ class Key:
             self.check(self.name, value)
 
 
-def key(type: Type, default: T, doc: str, check: Check | None = None, **more: Any) -> T:
-    """A field of a configuration. Of the type that its default has, to a type checker."""
-    definition = Key(type=type, default=default, doc=doc, check=check, **more)
+def key(default: T, doc: str, check: Check | None = None, **more: Any) -> T:
+    """A field of a configuration. A type checker sees the type of the default."""
+    definition = Key(default=default, doc=doc, check=check, **more)
     made: T = field(default=default, metadata={"key": definition})
     return made
 
 
-def required(type: Type, doc: str, check: Check | None = None) -> Any:
+def required(doc: str, check: Check | None = None) -> Any:
     """A field that has no default."""
-    return field(metadata={"key": Key(type=type, required=True, doc=doc, check=check)})
+    return field(metadata={"key": Key(required=True, doc=doc, check=check)})
+
+
+def _type(annotation: Any) -> Type:
+    """Of `int`, or of `int | None`."""
+    return next(_TYPES[each] for each in (annotation, *get_args(annotation)) if each in _TYPES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What topics, brokers and clients have in common: named values that are checked."""
+    """The base of all configurations: named values that are checked."""
 
     kind: ClassVar[str] = ""  # "topic", "broker": whose keys these are
     _keys: ClassVar[Mapping[str, Key]]
@@ -95,16 +120,16 @@ class Config:
     def keys(cls) -> Mapping[str, Key]:
         """The keys by their Kafka names, in the order of their definition."""
         if "_keys" not in cls.__dict__:
-            named = (
-                replace(it.metadata["key"], field=it.name, name=it.name.replace("_", "."))
-                for it in fields(cls)
-            )
-            cls._keys = {it.name: it for it in named}
+            cls._keys = {}
+            for it in fields(cls):
+                name = it.name.replace("_", ".")
+                definition: Key = it.metadata["key"]
+                cls._keys[name] = replace(definition, name=name, field=it.name, type=_type(it.type))
         return cls._keys
 
     @classmethod
     def find(cls, name: str) -> Key:
-        """The key of a name, or a KafkaError that tells the nearest one."""
+        """The key of a name, or a KafkaError with the nearest name."""
         known = cls.keys()
         if name in known:
             return known[name]
@@ -113,7 +138,7 @@ class Config:
         raise KafkaError(ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}")
 
     def validate_together(self) -> None:
-        """Refuse values that are fine alone and not together."""
+        """Refuse values that contradict each other."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
@@ -128,6 +153,31 @@ class Config:
                     f'Missing required configuration "{it.name}" which has no default value.',
                 )
         return cls(**parsed)
+
+    def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
+        """The values over this configuration, and for each ignored one the reason, by name."""
+        faults: dict[str, str] = {}
+        parsed: dict[str, dict[str, Any]] = {}
+        for name, text in values.items():
+            try:
+                it = self.find(name)
+                if self.kind == "broker" and not it.dynamic:
+                    raise invalid(
+                        name, text, "a restart is needed to change it, so ZooKeeper cannot set it"
+                    )
+                parsed[name] = {it.field: self.value(name, text)}
+            except KafkaError as error:
+                faults[name] = error.message
+        try:
+            return replace(self, **ChainMap(*parsed.values())), faults
+        except KafkaError:  # each is valid alone: keep the first ones that do not contradict
+            config = self
+        for name, one in parsed.items():
+            try:
+                config = replace(config, **one)
+            except KafkaError as error:
+                faults[name] = error.message
+        return config, faults
 
     @classmethod
     def value(cls, name: str, text: str | None) -> Any:
@@ -148,7 +198,7 @@ class Config:
 
 
 def parse(name: str, type: Type, text: str) -> Any:
-    """Text to value, as strict as Kafka: no 1_000, no 1.0 for an integer, no yes for true."""
+    """Text to value, as strict as Kafka: not 1_000, not 1.0 for an integer, not yes for true."""
     text = text.strip()
     match type:
         case Type.STRING:

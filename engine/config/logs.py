@@ -1,17 +1,16 @@
 """The broker's keys for its logs, most of which are the defaults of topics.
 
-What a topic calls `segment.bytes` a broker calls `log.segment.bytes`: there it counts for all
-topics that do not say otherwise. The name differs, the meaning and the default do not, and so
-they are taken from topic.py.
+A topic's `segment.bytes` is `log.segment.bytes` on a broker: the default for all topics without an
+override. Only the name differs, so meaning and default are taken from topic.py.
 
-A span of time may be given in ms, minutes or hours. The first of them that is set, in the order
-in which they stand here, is the one that counts.
+A duration may be set in ms, minutes or hours. The first of them that is set, in the order below, is
+used.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.config.key import Check, Config, Key, Type, at_least, invalid, key, not_empty
+from engine.config.key import Check, Config, Key, Long, at_least, invalid, key, not_empty
 from engine.config.topic import HOUR_MS, TopicConfig
 
 MINUTE_MS = 60 * 1000
@@ -28,12 +27,11 @@ SAME: Any = object()  # as the topic's
 def topic_default(
     topic_field: str, *, default: Any = SAME, check: Check | None = SAME, **more: Any
 ) -> Any:
-    """A field that is the default of a topic's, with all that this one says of itself."""
+    """A field that is the default of a topic's field, with its range and description."""
     it = TopicConfig.find(topic_field.replace("_", "."))
     default = it.default if default is SAME else default
     definition = Key(
         **{
-            "type": it.type,
             "default": default,
             "check": it.check if check is SAME else check,
             "doc": f"{it.doc} The default of topics for {it.name}.",
@@ -47,84 +45,62 @@ def topic_default(
 
 @dataclass(frozen=True, kw_only=True)
 class LogsConfig(Config):
-    """How a broker keeps its logs."""
+    """The configuration of a broker's logs."""
 
     log_dirs: tuple[str, ...] = key(
-        Type.LIST, ("/tmp/kafka-logs",), "Directories of partitions, a disk each.", not_empty
+        ("/tmp/kafka-logs",), "The directories for partitions, one for each disk.", not_empty
     )
     log_segment_bytes: int = topic_default("segment_bytes")
-    log_roll_ms: int | None = topic_default("segment_ms", default=None)
-    log_roll_hours: int = topic_default(
-        "segment_ms", default=7 * 24, type=Type.INT, unit=HOUR_MS, dynamic=False
-    )
-    log_roll_jitter_ms: int | None = topic_default("segment_jitter_ms", default=None)
-    log_roll_jitter_hours: int = topic_default(
-        "segment_jitter_ms", type=Type.INT, unit=HOUR_MS, dynamic=False
-    )
+    log_roll_ms: Long | None = topic_default("segment_ms", default=None)
+    log_roll_hours: int = topic_default("segment_ms", default=7 * 24, unit=HOUR_MS, dynamic=False)
+    log_roll_jitter_ms: Long | None = topic_default("segment_jitter_ms", default=None)
+    log_roll_jitter_hours: int = topic_default("segment_jitter_ms", unit=HOUR_MS, dynamic=False)
     log_index_size_max_bytes: int = topic_default("segment_index_bytes", check=at_least(4))
     log_index_interval_bytes: int = topic_default("index_interval_bytes")
-    log_segment_delete_delay_ms: int = topic_default("file_delete_delay_ms")
-    log_flush_interval_messages: int = topic_default("flush_messages", check=at_least(1))
-    log_flush_interval_ms: int | None = topic_default("flush_ms", default=None)
-    log_flush_scheduler_interval_ms: int = topic_default("flush_ms", dynamic=False)
+    log_segment_delete_delay_ms: Long = topic_default("file_delete_delay_ms")
+    log_flush_interval_messages: Long = topic_default("flush_messages", check=at_least(1))
+    log_flush_interval_ms: Long | None = topic_default("flush_ms", default=None)
+    log_flush_scheduler_interval_ms: Long = topic_default("flush_ms", dynamic=False)
     log_flush_offset_checkpoint_interval_ms: int = key(
-        Type.INT,
-        MINUTE_MS,
-        "How often it is noted how far each log is on the disk: recovery starts there.",
-        at_least(0),
+        MINUTE_MS, "Without effect: they are written with the high watermarks.", at_least(0)
     )
     log_flush_start_offset_checkpoint_interval_ms: int = key(
-        Type.INT, MINUTE_MS, "How often it is noted where each log starts.", at_least(0)
+        MINUTE_MS, "Without effect: they are written with the high watermarks.", at_least(0)
     )
     log_cleanup_policy: tuple[str, ...] = topic_default("cleanup_policy")
-    log_retention_bytes: int = topic_default("retention_bytes")
-    log_retention_ms: int | None = topic_default(
+    log_retention_bytes: Long = topic_default("retention_bytes")
+    log_retention_ms: Long | None = topic_default(
         "retention_ms", default=None, check=_unlimited_or_positive
     )
     log_retention_minutes: int | None = topic_default(
-        "retention_ms",
-        default=None,
-        check=_unlimited_or_positive,
-        type=Type.INT,
-        unit=MINUTE_MS,
-        dynamic=False,
+        "retention_ms", default=None, check=_unlimited_or_positive, unit=MINUTE_MS, dynamic=False
     )
     log_retention_hours: int = topic_default(
-        "retention_ms",
-        default=7 * 24,
-        check=_unlimited_or_positive,
-        type=Type.INT,
-        unit=HOUR_MS,
-        dynamic=False,
+        "retention_ms", default=7 * 24, check=_unlimited_or_positive, unit=HOUR_MS, dynamic=False
     )
-    log_retention_check_interval_ms: int = key(
-        Type.LONG, 5 * MINUTE_MS, "How often it is asked which segments may go.", at_least(1)
+    log_retention_check_interval_ms: Long = key(
+        5 * MINUTE_MS, "How often the logs are checked for segments to delete.", at_least(1)
     )
     log_cleaner_enable: bool = key(
-        Type.BOOLEAN, True, "Without the cleaner, compacted topics grow for ever."
+        True, "Whether compacted topics are compacted; otherwise they grow without limit."
     )
-    log_cleaner_backoff_ms: int = key(
-        Type.LONG,
-        15_000,
-        "How long the cleaner rests when it has found nothing to do.",
-        at_least(0),
-        dynamic=True,
+    log_cleaner_backoff_ms: Long = key(
+        15_000, "How long the cleaner waits when no log is due.", at_least(0), dynamic=True
     )
-    log_cleaner_dedupe_buffer_size: int = key(
-        Type.LONG,
+    log_cleaner_dedupe_buffer_size: Long = key(
         128 << 20,
-        "Memory for the keys of one pass: what does not fit is left to the next.",
+        "Memory for the keys of one round of compaction; the next round does the rest.",
         at_least((1 << 20) + 1),
         dynamic=True,
     )
     log_cleaner_min_cleanable_ratio: float = topic_default("min_cleanable_dirty_ratio")
-    log_cleaner_delete_retention_ms: int = topic_default("delete_retention_ms")
-    log_cleaner_min_compaction_lag_ms: int = topic_default("min_compaction_lag_ms")
-    log_cleaner_max_compaction_lag_ms: int = topic_default("max_compaction_lag_ms")
+    log_cleaner_delete_retention_ms: Long = topic_default("delete_retention_ms")
+    log_cleaner_min_compaction_lag_ms: Long = topic_default("min_compaction_lag_ms")
+    log_cleaner_max_compaction_lag_ms: Long = topic_default("max_compaction_lag_ms")
     message_max_bytes: int = topic_default("max_message_bytes")
     compression_type: str = topic_default("compression_type")
     log_message_timestamp_type: str = topic_default("message_timestamp_type")
-    log_message_timestamp_difference_max_ms: int = topic_default(
+    log_message_timestamp_difference_max_ms: Long = topic_default(
         "message_timestamp_difference_max_ms"
     )
     log_message_format_version: str = topic_default("message_format_version", dynamic=False)

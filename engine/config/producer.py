@@ -1,11 +1,11 @@
-"""What can be set for a producer, with the names, defaults and ranges of Kafka 2.8's Java client.
+"""The keys of a producer, with the names, defaults and ranges of Kafka 2.8's Java client.
 
     Producer({"bootstrap.servers": "127.0.0.1:9092", "acks": "all", "enable.idempotence": True})
 
-Some values only make sense together. As in Kafka, a contradiction is refused; but what was not
-given gives way: idempotence sets acks to all, and a short delivery.timeout.ms shortens
-request.timeout.ms, and a transactional.id sets enable.idempotence. Not here are serializers (keys
-and values are bytes), the security keys, the metrics and the interceptors.
+Some values depend on each other. As in Kafka, a contradiction is refused, but defaults are adapted:
+idempotence sets acks to all, a short delivery.timeout.ms shortens request.timeout.ms, and a
+transactional.id sets enable.idempotence. Left out: serializers (keys and values are bytes), the
+security keys, the metrics and the interceptors.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from engine.config.client import ClientConfig
-from engine.config.key import Type, at_least, between, invalid, key, one_of
+from engine.config.key import Long, at_least, between, invalid, key, one_of
 from engine.errors import ErrorCode, KafkaError
 
 INT_MAX = 2**31 - 1
-MOST_IN_FLIGHT = 5  # batches of a producer that a log remembers, hence tells apart
+MOST_IN_FLIGHT = 5  # a log keeps as many batches of a producer
 
 _JAVA = "org.apache.kafka.clients.producer"
 PARTITIONERS = {  # by their names, and by those of Kafka's classes
@@ -47,88 +47,67 @@ class ProducerConfig(ClientConfig):
     # -- what counts as delivered
 
     acks: str = key(
-        Type.STRING,
         "1",
-        "Who has to have a record: nobody (0), its leader (1), or every replica in sync (all).",
+        "The replicas that must have a record: none (0), the leader (1), all in sync (all).",
         one_of("all", "0", "1"),
     )
     enable_idempotence: bool = key(
-        Type.BOOLEAN,
-        False,
-        "Whether records are numbered, so that one sent twice is stored once, and in order.",
+        False, "Whether batches are numbered: a batch that is sent twice is stored once, in order."
     )
     retries: int = key(
-        Type.INT,
-        INT_MAX,
-        "How often a batch is sent again after an error that passes; time ends it earlier.",
-        between(0, INT_MAX),
+        INT_MAX, "How often a batch is sent again, within delivery.timeout.ms.", between(0, INT_MAX)
     )
     delivery_timeout_ms: int = key(
-        Type.INT,
-        120_000,
-        "When a record that is still not delivered is given up, whatever was tried.",
-        at_least(0),
+        120_000, "The maximum time from produce() to a record's success or failure.", at_least(0)
     )
     max_in_flight_requests_per_connection: int = key(
-        Type.INT,
         5,
-        "Requests that wait for their answers at one broker. More than 1, retries and no "
-        "idempotence: records may change their order.",
+        "Requests to one broker that have no response yet. With more than 1, a retry can change "
+        "the order of records, unless the producer is idempotent.",
         at_least(1),
     )
 
     # -- transactions
 
     transactional_id: str | None = key(
-        Type.STRING,
         None,
-        "The name under which this producer writes in transactions. Who takes it over ends what "
-        "was left open, and fences off whoever had it before.",
+        "The name that identifies a producer across restarts. A new producer of this name "
+        "aborts the open transaction of the earlier one, and fences it.",
         not_blank,
     )
     transaction_timeout_ms: int = key(
-        Type.INT,
-        60_000,
-        "A transaction that is open for longer is aborted by its coordinator.",
+        60_000, "A transaction that is open for longer is aborted by its coordinator."
     )
 
     # -- batches
 
-    batch_size: int = key(
-        Type.INT, 16_384, "Bytes of records that are sent as one batch.", at_least(0)
-    )
-    linger_ms: int = key(
-        Type.LONG, 0, "How long a batch that is not full waits for more records.", at_least(0)
+    batch_size: int = key(16_384, "The maximum size of a batch, before compression.", at_least(0))
+    linger_ms: Long = key(
+        0, "How long a batch that is not full waits for more records.", at_least(0)
     )
     compression_type: str = key(
-        Type.STRING,
-        "none",
-        "How a batch is compressed, as a whole.",
-        one_of("none", "gzip", "snappy", "lz4", "zstd"),
+        "none", "The compression of batches.", one_of("none", "gzip", "snappy", "lz4", "zstd")
     )
     max_request_size: int = key(
-        Type.INT, 1 << 20, "The largest record, and the largest request.", at_least(0)
+        1 << 20, "The maximum size of a record, and of a request.", at_least(0)
     )
-    buffer_memory: int = key(
-        Type.LONG, 32 << 20, "Bytes of records that may wait to be delivered.", at_least(0)
+    buffer_memory: Long = key(
+        32 << 20, "The maximum size of all records that wait to be delivered.", at_least(0)
     )
-    max_block_ms: int = key(
-        Type.LONG,
-        60_000,
-        "How long produce() waits for room in that buffer, or to learn about a topic.",
-        at_least(0),
+    max_block_ms: Long = key(
+        60_000, "How long produce() waits for free buffer memory or metadata.", at_least(0)
     )
     partitioner_class: str = key(
-        Type.STRING,
         "default",
-        "Where a record goes: by the hash of its key, and without one to the partition of the "
-        "batch being filled (default); always the latter (sticky); to each in turn (roundrobin).",
+        "How a partition is chosen. default: by the hash of the key, or for a record without a "
+        "key like sticky. sticky: the partition whose batch is being filled. roundrobin: each "
+        "in turn.",
         one_of(*PARTITIONERS),
     )
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
-        """What was given; what was not gives way to it."""
+        """The given values; defaults are adapted to them."""
         given = dict(values)
         if given.get("transactional.id") is not None:
             given.setdefault("enable.idempotence", "true")
@@ -160,18 +139,13 @@ class ProducerConfig(ClientConfig):
             self._validate_idempotence()
 
     def _validate_idempotence(self) -> None:
-        limit = f"at most {MOST_IN_FLIGHT}"
-        for right, name, what in (
-            (self.acks == "all", "acks", "all"),
-            (self.retries > 0, "retries", "non-zero"),
-            (
-                self.max_in_flight_requests_per_connection <= MOST_IN_FLIGHT,
-                "max.in.flight.requests.per.connection",
-                limit,
-            ),
-        ):
-            if not right:
-                raise KafkaError(
-                    ErrorCode.invalid_config,
-                    f"Must set {name} to {what} in order to use the idempotent producer",
-                )
+        change = ""
+        if self.acks != "all":
+            change = "acks to all"
+        elif self.retries == 0:
+            change = "retries to non-zero"
+        elif self.max_in_flight_requests_per_connection > MOST_IN_FLIGHT:
+            change = f"max.in.flight.requests.per.connection to at most {MOST_IN_FLIGHT}"
+        if change:
+            message = f"Must set {change} in order to use the idempotent producer"
+            raise KafkaError(ErrorCode.invalid_config, message)

@@ -1,19 +1,19 @@
-"""What can be set for one topic, with Kafka's names, defaults and ranges.
+"""The keys of a topic, with Kafka's names, defaults and ranges.
 
-A topic's configuration is the broker's (see `BrokerConfig.topic_defaults`) with the overrides
-that ZooKeeper keeps for it laid on top. Kafka's `preallocate` is not here: an index is always
-preallocated, a log file never.
+A topic's configuration has the broker's values (see `BrokerConfig.topic_defaults`), and over them
+its overrides in ZooKeeper. Kafka's `preallocate` is left out: an index is always preallocated, a
+log file never.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from engine.config.key import Check, Config, Type, at_least, between, invalid, key, one_of
+from engine.config.key import Check, Config, Long, at_least, between, invalid, key, one_of
 from engine.errors import ErrorCode, KafkaError
 
 INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1  # "for ever", and "as much as you like"
+LONG_MAX = 2**63 - 1  # no limit
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
 
@@ -54,152 +54,91 @@ class TopicConfig(Config):
     # -- segments and their indexes
 
     segment_bytes: int = key(
-        Type.INT,
-        1 << 30,
-        "A segment is closed before the batch that would make its file larger than this.",
-        at_least(14),
+        1 << 30, "A segment is closed before a batch would make it larger than this.", at_least(14)
     )
-    segment_ms: int = key(
-        Type.LONG,
-        7 * DAY_MS,
-        "A segment is closed when it is this old, full or not, so that retention gets at it.",
-        at_least(1),
+    segment_ms: Long = key(
+        7 * DAY_MS, "The maximum age of a segment that is still written to.", at_least(1)
     )
-    segment_jitter_ms: int = key(
-        Type.LONG,
-        0,
-        "Up to this much is taken off segment.ms, so that not all logs roll in one moment.",
-        at_least(0),
+    segment_jitter_ms: Long = key(
+        0, "The maximum of a random time that is subtracted from segment.ms.", at_least(0)
     )
     segment_index_bytes: int = key(
-        Type.INT,
-        10 << 20,
-        "What an index is preallocated to; a segment is closed when one of its indexes is full.",
-        at_least(0),
+        10 << 20, "The preallocated size of an index; when it is full, a segment ends.", at_least(0)
     )
     index_interval_bytes: int = key(
-        Type.INT, 4096, "An index gets at most one entry in so many bytes of log.", at_least(0)
+        4096, "An index gets at most one entry in so many bytes of log.", at_least(0)
     )
-    file_delete_delay_ms: int = key(
-        Type.LONG,
-        60_000,
-        "How long a file lives on as .deleted, for whoever is still reading it.",
-        at_least(0),
+    file_delete_delay_ms: Long = key(
+        60_000, "How long a deleted file is kept as .deleted, for open readers.", at_least(0)
     )
 
     # -- to the disk
 
-    flush_messages: int = key(
-        Type.LONG,
-        LONG_MAX,
-        "Records appended before they are forced to the disk: safety comes from replicas.",
-        at_least(0),
+    flush_messages: Long = key(
+        LONG_MAX, "The log is flushed after this many records at the latest.", at_least(0)
     )
-    flush_ms: int = key(
-        Type.LONG,
-        LONG_MAX,
-        "Milliseconds before what was appended is forced to the disk.",
-        at_least(0),
-    )
+    flush_ms: Long = key(LONG_MAX, "The log is flushed after this time at the latest.", at_least(0))
 
     # -- retention and compaction
 
     cleanup_policy: tuple[str, ...] = key(
-        Type.LIST,
-        ("delete",),
-        "delete drops old segments, compact keeps the newest record of each key; or both.",
-        _POLICIES,
+        ("delete",), "delete removes old segments; compact, old values of each key.", _POLICIES
     )
-    retention_bytes: int = key(
-        Type.LONG, -1, "Old segments go while the partition is larger than this; -1 for any size."
+    retention_bytes: Long = key(
+        -1, "Old segments are deleted while the partition is larger than this; -1: no limit."
     )
-    retention_ms: int = key(
-        Type.LONG,
+    retention_ms: Long = key(
         7 * DAY_MS,
-        "A segment goes when its newest record is older than this; -1 for never.",
+        "Segments whose records are older than this are deleted; -1: none.",
         at_least(-1),
     )
-    delete_retention_ms: int = key(
-        Type.LONG,
-        DAY_MS,
-        "How long compaction keeps a tombstone, for consumers that have yet to see it.",
-        at_least(0),
+    delete_retention_ms: Long = key(
+        DAY_MS, "How long compaction keeps a tombstone, so that slow readers see it.", at_least(0)
     )
     min_cleanable_dirty_ratio: float = key(
-        Type.DOUBLE,
-        0.5,
-        "The share of a log not yet compacted at which compaction is worth its while.",
-        between(0, 1),
+        0.5, "A log is compacted when this share of it was not compacted yet.", between(0, 1)
     )
-    min_compaction_lag_ms: int = key(
-        Type.LONG, 0, "A record is not compacted away before this age.", at_least(0)
-    )
-    max_compaction_lag_ms: int = key(
-        Type.LONG,
-        LONG_MAX,
-        "A record is compacted by this age, however small the dirty share is.",
-        at_least(1),
+    min_compaction_lag_ms: Long = key(0, "A record is not compacted before this age.", at_least(0))
+    max_compaction_lag_ms: Long = key(
+        LONG_MAX, "A record is compacted at this age, however small the dirty part is.", at_least(1)
     )
 
     # -- what may be appended
 
     max_message_bytes: int = key(
-        Type.INT, (1 << 20) + 12, "The largest record batch, compressed as it arrives.", at_least(0)
+        (1 << 20) + 12, "The maximum size of a record batch, after compression.", at_least(0)
     )
     compression_type: str = key(
-        Type.STRING,
-        "producer",
-        "How batches are stored: in this codec, or as the producer sent them.",
-        _CODECS,
+        "producer", "The codec of stored batches; producer: as the producer sent them.", _CODECS
     )
     message_timestamp_type: str = key(
-        Type.STRING,
         "CreateTime",
-        "Whose clock a record's timestamp is from: the producer's, or the broker's.",
+        "Who sets timestamps: the producer, or the broker.",
         one_of("CreateTime", "LogAppendTime"),
     )
-    message_timestamp_difference_max_ms: int = key(
-        Type.LONG,
-        LONG_MAX,
-        "How far a producer's timestamp may be from the broker's clock.",
-        at_least(0),
+    message_timestamp_difference_max_ms: Long = key(
+        LONG_MAX, "The maximum difference of a timestamp from the broker's clock.", at_least(0)
     )
     message_format_version: str = key(
-        Type.STRING,
-        "2.8-IV1",
-        "Accepted for the sake of tools: what is stored is always format 2, of 0.11 and later.",
-        _format_version,
+        "2.8-IV1", "Without effect, accepted for tools: the format is always 2.", _format_version
     )
     message_downconversion_enable: bool = key(
-        Type.BOOLEAN,
-        True,
-        "Accepted for the sake of tools: no client that is served needs an older format.",
+        True, "Without effect, accepted for tools: no client here needs an older format."
     )
 
     # -- replication
 
     min_insync_replicas: int = key(
-        Type.INT,
-        1,
-        "With acks=all a write is refused when fewer replicas than this are in sync.",
-        at_least(1),
+        1, "With acks=all, a write is refused when fewer replicas are in sync.", at_least(1)
     )
     unclean_leader_election_enable: bool = key(
-        Type.BOOLEAN,
-        False,
-        "Whether a replica out of sync may lead: available again, at the price of records.",
+        False, "Whether a replica that is not in sync may become leader: records can be lost."
     )
     leader_replication_throttled_replicas: tuple[str, ...] = key(
-        Type.LIST,
-        (),
-        "Replicas whose leader is held back, as partition:broker, or * for all.",
-        _replicas,
+        (), "Replicas that are throttled on leaders, as partition:broker; * for all.", _replicas
     )
     follower_replication_throttled_replicas: tuple[str, ...] = key(
-        Type.LIST,
-        (),
-        "Replicas which are held back as followers, as partition:broker, or * for all.",
-        _replicas,
+        (), "Replicas that are throttled on followers, as partition:broker; * for all.", _replicas
     )
 
     def validate_together(self) -> None:

@@ -1,11 +1,14 @@
-"""The controller: the one broker that decides who leads which partition.
+"""The controller: the one broker that elects the leaders of partitions.
 
-    controller   becoming it, ceasing to be it      office      in it: which event, whose business
-    term         one term's epoch and its writes    context     what it knows of the cluster
-    partitions, replicas   two state machines       election    who may lead
-    brokers, catalogue, leaders, deletion, reassignment         what happens, and what follows
-    asks, events, requests                          ZooKeeper, whoever tells it something, brokers
-    znodes, topics                                  every path and its JSON; names and placement
+    controller               how a broker becomes the controller, and stops being it
+    active_controller        its first steps, and the part that handles each event
+    controller_epoch         its epoch, and the writes that are refused when the epoch is over
+    context                  its copy of the state in ZooKeeper
+    partition_state_machine, replica_state_machine      the states and their changes
+    election                 the choice of a leader
+    brokers, topic_changes, leaders, deletion, reassignment     its parts (controller_part)
+    events, requests         its input, and its requests to the brokers
+    topics                   names of topics, and the placement of replicas
 
-It decides from events, and returns questions to ZooKeeper and requests to brokers (sans-IO).
+It takes events, and returns requests to ZooKeeper and to brokers (sans-IO).
 """

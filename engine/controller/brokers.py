@@ -1,49 +1,64 @@
-"""Brokers that come and go, and what follows for the partitions that they hold.
+"""Brokers that start and stop, and the effect on their partitions.
 
-    a new id                  hears everything, gets its roles; what waited for it goes on
-    an id that is gone        what it led gets new leaders; it leaves the ISR of what it followed
-    an id with a new czxid    it died and came back before anybody looked: both, in this order
-    other endpoints           everybody hears where it is to be found
+    a new id                  gets all metadata and its roles; moves and deletions continue
+    an id that is gone        its partitions get new leaders; it leaves the ISR of the others
+    an id with a new czxid    it has restarted since the last look: first gone, then new
+    other endpoints           all brokers get the new address
 
-A broker's epoch is the czxid of its registration. ZooKeeper never gives the same one twice, so
-what was meant for one life of a broker is never taken for another's.
+A broker's epoch is the czxid of its registration. ZooKeeper never uses one twice, so a request for
+one session of a broker is never taken for a request to another.
 """
 
-from engine.controller import znodes
-from engine.controller.asks import Children, Get, Work
-from engine.controller.context import LiveBroker, Replica
+import re
+from dataclasses import dataclass
+
+from engine.controller.context import LiveBroker, PartitionAndReplica
+from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
-from engine.controller.partitions import Partitions
-from engine.controller.partitions import State as PartitionState
-from engine.controller.replicas import Replicas, State
-from engine.controller.term import Term, readable
+from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Children, Get, Work, ZnodeData
+
+_ID = re.compile("0|[1-9][0-9]{0,8}", re.ASCII)
 
 
-class Brokers:
-    def __init__(
-        self, term: Term, partitions: Partitions, replicas: Replicas, deletion: Deletion
-    ) -> None:
-        self._term = term
-        self._context = term.context
-        self._partitions = partitions
-        self._replicas = replicas
-        self._deletion = deletion
+@dataclass(eq=False)
+class Brokers(ControllerPart):
+    _deletion: Deletion
 
     def read(self) -> Work[dict[int, LiveBroker]]:
-        ids = sorted(map(int, (yield [Children(znodes.BROKER_IDS, watch=True)])[0] or ()))
+        names = (yield [Children(znodes.BROKER_IDS, watch=True)])[0] or ()
+        ids = sorted(int(each) for each in names if _ID.fullmatch(each))
+        for name in sorted(set(names) - set(map(str, ids))):
+            path = f"{znodes.BROKER_IDS}/{name}"
+            self._epoch.decoder.report(path, f"{name!r} is not a broker id", "it is ignored")
         asks = [Get(znodes.broker_path(each), watch=True) for each in ids]
         nodes = (yield asks) if asks else ()
         return {
             broker: LiveBroker(node.stat.czxid, registration)
             for broker, node in zip(ids, nodes, strict=True)
-            if (registration := readable(znodes.Broker.decode, node)) is not None
+            if (registration := self._registration(broker, node)) is not None
         }
 
+    def _registration(self, broker: int, node: ZnodeData | None) -> znodes.BrokerInfo | None:
+        """If it cannot be read, the one that was read before in the same session is used."""
+        path, known = znodes.broker_path(broker), self._context.brokers.get(broker)
+        found = self._epoch.decoder.read(
+            znodes.BrokerInfo.decode,
+            path,
+            node and node.data,
+            "the last readable registration is used",
+        )
+        if found is None and node is not None and known and known.epoch == node.stat.czxid:
+            return known.registration
+        return found
+
     def look(self) -> Work[None]:
-        """Kafka's order: who is new, who has come back, who is gone."""
+        """In Kafka's order: new brokers, restarted ones, those that are gone."""
         known, found = self._context.brokers, (yield from self.read())
         new = sorted(found.keys() - known.keys())
         gone = sorted(known.keys() - found.keys())
@@ -55,31 +70,33 @@ class Brokers:
         yield from self._down(gone)
 
     def look_at(self, broker: int) -> Work[None]:
-        """Its registration may have changed; whether it is the same life, `look` will see."""
+        """The registration of a broker may have changed. `look` handles a restart."""
         (node,) = yield [Get(znodes.broker_path(broker), watch=True)]
-        known = self._context.brokers.get(broker)
+        mended = znodes.broker_path(broker) in self._epoch.decoder.faults
+        known, registration = self._context.brokers.get(broker), self._registration(broker, node)
+        if known is None and registration is not None and mended:
+            yield from self.look()
         if node is None or known is None or node.stat.czxid != known.epoch:
             return
-        registration = readable(znodes.Broker.decode, node)
         if registration and registration.endpoints != known.registration.endpoints:
             self._context.brokers[broker] = known._replace(registration=registration)
-            self._term.batch.metadata(self._context.brokers)
-            self._term.batch.send()
+            self._epoch.batch.metadata(self._context.brokers)
+            self._epoch.batch.send()
 
     def _up(self, new: dict[int, LiveBroker]) -> Work[None]:
         if not new:
             return
         for broker in new:
             self._context.broken.pop(broker, None)
-            self._term.emit("broker.up", broker=broker)
+            self._epoch.emit("broker.up", broker=broker)
         before = list(self._context.brokers)
         self._context.brokers.update(new)
-        self._term.batch.metadata(before)
-        self._term.batch.send()
-        self._term.batch.metadata(new, (partition for partition, _ in self._context.led()))
-        self._term.batch.send()
+        self._epoch.batch.metadata(before)
+        self._epoch.batch.send()
+        self._epoch.batch.metadata(new, (partition for partition, _ in self._context.led()))
+        self._epoch.batch.send()
         replicas = self._context.replicas_on(new)
-        yield from self._replicas.move(replicas, State.ONLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
         yield from self._partitions.retry()
         yield from self._deletion.resume({each.partition.topic for each in replicas})
 
@@ -90,32 +107,42 @@ class Brokers:
             del self._context.brokers[broker]
             self._context.broken.pop(broker, None)
             self._context.shutting_down.discard(broker)
-            self._term.emit("broker.down", broker=broker)
+            self._epoch.emit("broker.down", broker=broker)
         yield from self._offline(self._context.replicas_on(gone))
 
-    def _offline(self, replicas: list[Replica]) -> Work[None]:
-        """Leaders first: until there is a new one, nobody can write."""
+    def _offline(self, replicas: list[PartitionAndReplica]) -> Work[None]:
+        """Leaders first: without a leader no client can write."""
         leaderless = self._context.leaderless()
         self._partitions.mark(leaderless, PartitionState.OFFLINE)
         yield from self._partitions.retry()
         kept = [each for each in replicas if not self._context.deleted(each.partition)]
-        yield from self._replicas.move(kept, State.OFFLINE)
-        yield from self._deletion.fail(replicas)
-        if not kept:  # else everybody has heard already
-            self._term.batch.metadata(self._context.brokers)
-            self._term.batch.send()
+        yield from self._replicas.move(kept, ControllerReplicaState.OFFLINE)
+        yield from self._deletion.replicas_failed(replicas)
+        if not kept:  # else the brokers got it already
+            self._epoch.batch.metadata(self._context.brokers)
+            self._epoch.batch.send()
 
     # -- disks that fail -----------------------------------------------------------------
 
     def look_at_disks(self) -> Work[None]:
-        """Brokers that have lost a directory are sent their roles again: they answer which."""
+        """Send brokers with a failed disk their roles again: their answers name the errors."""
         names = (yield [Children(znodes.LOG_DIR_EVENTS, watch=True)])[0] or ()
         paths = [f"{znodes.LOG_DIR_EVENTS}/{name}" for name in sorted(names)]
         nodes = (yield [Get(path) for path in paths]) if paths else ()
-        failures = [readable(znodes.decode_log_dir_failure, node) for node in nodes]
+        failures = [
+            self._epoch.decoder.read(
+                znodes.decode_log_dir_failure,
+                path,
+                node and node.data,
+                "no broker gets its roles again",
+            )
+            for path, node in zip(paths, nodes, strict=True)
+        ]
         brokers = {broker for broker in failures if broker is not None}
-        yield from self._replicas.move(self._context.replicas_on(brokers), State.ONLINE)
-        yield from self._term.delete(paths)
+        yield from self._replicas.move(
+            self._context.replicas_on(brokers), ControllerReplicaState.ONLINE
+        )
+        yield from self._epoch.delete(paths)
 
     def answered(
         self, broker: int, request: LeaderAndIsrRequest, response: LeaderAndIsrResponse
@@ -123,18 +150,26 @@ class Brokers:
         if response.error_code != ErrorCode.none:
             return
         names = {topic.topic_id: topic.topic_name for topic in request.topic_states}
+        asked = {
+            TopicPartition(topic.topic_name, each.partition_index)
+            for topic in request.topic_states
+            for each in topic.partition_states
+        }
         errors = {
-            TopicPartition(names[topic.topic_id], each.partition_index): each.error_code
+            partition: each.error_code
             for topic in response.topics
             if topic.topic_id in names
             for each in topic.partition_errors
+            if (partition := TopicPartition(names[topic.topic_id], each.partition_index)) in asked
         }
-        failed = _with(ErrorCode.kafka_storage_error, errors)
+        failed = _having(ErrorCode.kafka_storage_error, errors)
         before = self._context.broken.get(broker, set())
-        self._context.broken[broker] = before - _with(ErrorCode.none, errors) | failed
+        self._context.broken[broker] = before - _having(ErrorCode.none, errors) | failed
         if failed - before:
-            yield from self._offline([Replica(each, broker) for each in sorted(failed - before)])
+            yield from self._offline(
+                [PartitionAndReplica(each, broker) for each in sorted(failed - before)]
+            )
 
 
-def _with(code: ErrorCode, errors: dict[TopicPartition, ErrorCode]) -> set[TopicPartition]:
+def _having(code: ErrorCode, errors: dict[TopicPartition, ErrorCode]) -> set[TopicPartition]:
     return {partition for partition, error in errors.items() if error is code}

@@ -1,14 +1,14 @@
-"""What the controller knows of the cluster: a copy of what ZooKeeper has, good for one term.
+"""The controller's context: its copy of the state in ZooKeeper.
 
-    brokers        who is alive, and in which of its lives (the czxid of its registration)
+    brokers        the live brokers and their epochs (the czxid of the registration)
     topics         each topic's id and partitions, each partition's replicas
-    leadership     who leads and who is in sync, with the version of the znode that says so
-    deleting       topics on their way out          moving    partitions on their way elsewhere
+    leadership     leader and ISR, with the version of the znode
+    deleting       topics to be deleted             moving    partitions that are being reassigned
 
-ZooKeeper is always written first, and this copy after it. So whoever takes over reads the same
-things there, and goes on from where its predecessor was stopped.
+ZooKeeper is always written first, and this copy after it. So the next controller reads the same
+state there, and continues.
 
-Invariant: nothing here outlives the term; a new one starts from what it reads.
+Invariant: a context belongs to one epoch; the next controller starts with a new one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,45 +16,47 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.controller import znodes
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
 
-UNASSIGNED = znodes.Replicas(())
+UNASSIGNED = znodes.ReplicaAssignment(())
 
 
-class Replica(NamedTuple):
+class PartitionAndReplica(NamedTuple):
     partition: TopicPartition
     broker: int
 
 
 class LiveBroker(NamedTuple):
-    epoch: int  # of this life: the transaction that created its znode
-    registration: znodes.Broker
+    epoch: int  # of this session: the transaction that created the znode
+    registration: znodes.BrokerInfo
 
 
 class Leadership(NamedTuple):
-    state: znodes.PartitionState
-    version: int  # of the znode; a leader that changes its ISR must name it, and so must we
+    state: znodes.LeaderAndIsr
+    version: int  # of the znode; every change names it
 
 
 @dataclass
 class Context:
     brokers: dict[int, LiveBroker] = field(default_factory=dict)
-    shutting_down: set[int] = field(default_factory=set)  # alive, but not to lead any more
+    shutting_down: set[int] = field(default_factory=set)  # alive, but must not become leader
     broken: dict[int, set[TopicPartition]] = field(default_factory=dict)  # on failed disks
     topic_ids: dict[str, UUID | None] = field(default_factory=dict)
     topics: dict[str, dict[int, TopicPartition]] = field(default_factory=dict)
-    assignments: dict[TopicPartition, znodes.Replicas] = field(default_factory=dict)
+    assignments: dict[TopicPartition, znodes.ReplicaAssignment] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
     moving: set[TopicPartition] = field(default_factory=set)
-    deleting: set[str] = field(default_factory=set)  # asked for; waits while a partition moves
-    doomed: set[str] = field(default_factory=set)  # of these, those that wait no longer
+    deleting: set[str] = field(
+        default_factory=set
+    )  # requested; a topic waits while a partition moves
+    deletable: set[str] = field(default_factory=set)  # of these, the topics that do not wait
 
     # -- brokers -------------------------------------------------------------------------
 
     @property
     def live(self) -> list[int]:
-        """Brokers that may lead; one that is shutting down may not."""
+        """The brokers that may become leader."""
         return sorted(self.brokers.keys() - self.shutting_down)
 
     def online(self, broker: int, partition: TopicPartition) -> bool:
@@ -83,7 +85,7 @@ class Context:
     def remove_topic(self, name: str) -> None:
         self.topic_ids.pop(name, None)
         self.deleting.discard(name)
-        self.doomed.discard(name)
+        self.deletable.discard(name)
         for partition in self.topics.pop(name, {}).values():
             self.assignments.pop(partition, None)
             self.leadership.pop(partition, None)
@@ -92,21 +94,25 @@ class Context:
     def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
         return self.assignments.get(partition, UNASSIGNED).replicas
 
-    def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[Replica]:
-        return [Replica(each, broker) for each in partitions for broker in self.replicas(each)]
+    def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[PartitionAndReplica]:
+        return [
+            PartitionAndReplica(each, broker)
+            for each in partitions
+            for broker in self.replicas(each)
+        ]
 
-    def replicas_on(self, brokers: Iterable[int]) -> list[Replica]:
+    def replicas_on(self, brokers: Iterable[int]) -> list[PartitionAndReplica]:
         wanted = set(brokers)
         return [each for each in self.replicas_of(self.assignments) if each.broker in wanted]
 
     def deleted(self, partition: TopicPartition) -> bool:
-        """Whether its topic is on its way out; then nobody is elected any more."""
-        return partition.topic in self.doomed
+        """Whether its topic is being deleted; then there is no election."""
+        return partition.topic in self.deletable
 
     # -- leaders -------------------------------------------------------------------------
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """None where nobody has ever led; -1 where nobody leads now."""
+        """None before the first leader; -1 if there is none now."""
         known = self.leadership.get(partition)
         return known.state.leader if known else None
 

@@ -1,34 +1,46 @@
-"""Becoming the controller, and ceasing to be it. Every broker has one of these.
+"""How a broker becomes the controller, and stops being it. Every broker has a `Controller`.
 
     ┌─────────── /controller is gone, and ours was the first ───────────┐
     │          Multi(Create /controller, Set /controller_epoch)         v
-    WAITING, watching /controller                                   IN OFFICE
+    WAITING, watching /controller                                     ACTIVE
     ^                                                                   │
     └─ session over; a write refused; /controller is not ours any more ─┘
 
-Whoever creates /controller also raises /controller_epoch, in one transaction: so no two have the
-same epoch, and every write of an earlier one is refused from that moment on (term.py).
+One transaction creates /controller and increments /controller_epoch. So no two controllers have the
+same epoch, and from then on every write of an earlier one is refused (controller_epoch.py).
 
-    work = controller.handle(event)      a generator of questions to ZooKeeper (asks.py)
+    work = controller.handle(event)      a generator of requests to ZooKeeper (zookeeper/requests)
     controller.outbox                    requests to brokers, to be taken after each step of it
 
-Invariant: at most one event is being handled. Nothing of a term is left when it is over.
+Invariant: at most one event is being handled. Nothing is kept from one epoch to the next.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.config import BrokerConfig
-from engine.controller import znodes
-from engine.controller.asks import Changed, Create, Exists, Get, Multi, Refused, Set, Work
+from engine.controller.active_controller import ActiveController
 from engine.controller.context import LiveBroker
+from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
 from engine.controller.election import NOBODY
 from engine.controller.events import Began, Event
-from engine.controller.office import Office
 from engine.controller.requests import Request
-from engine.controller.term import Superseded, Term
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event as Happening
+from engine.zookeeper import znodes
+from engine.zookeeper.decoder import Decoder
+from engine.zookeeper.requests import (
+    Changed,
+    Create,
+    Delete,
+    Exists,
+    Get,
+    Multi,
+    Refused,
+    Set,
+    Work,
+    ZnodeData,
+)
 
 __all__ = ["Controller", "Request"]
 
@@ -44,119 +56,159 @@ class Controller:
         emit: Callable[[Happening], None],
     ) -> None:
         self.broker_id = broker_id
-        self.leader_id = NOBODY  # who is controller now, as ZooKeeper says
+        self.leader_id = NOBODY  # the controller's id, from ZooKeeper
         self.outbox: list[Request] = []
         self._config = config
         self._now = now
         self._emit = emit
-        self._office: Office | None = None
+        self._active: ActiveController | None = None
+        self._newest = FIRST  # the highest epoch of a controller that was seen
+        self._elected = False  # in this session: a /controller with our id is ours
+        self._decoder = Decoder(self._report)
 
     @property
     def active(self) -> bool:
-        return self._office is not None
+        return self._active is not None
 
     @property
     def epoch(self) -> int:
-        return self._office.term.epoch if self._office else NOBODY
+        return self._active.epoch.number if self._active else NOBODY
 
     @property
     def brokers(self) -> Mapping[int, LiveBroker]:
-        """Who is alive, as far as a controller in office knows."""
-        return self._office.term.context.brokers if self._office else {}
+        """The live brokers, in the active controller's context."""
+        return self._active.epoch.context.brokers if self._active else {}
 
     def is_deleting(self, topic: str) -> bool:
-        """Whether a topic is on its way out, and nothing it has to wait for keeps it here."""
-        return self._office is not None and self._office.deletion.is_under_way(topic)
+        """Whether a topic is being deleted, and the deletion does not wait for a broker."""
+        return self._active is not None and self._active.deletion.is_under_way(topic)
 
     def configure(self, config: BrokerConfig) -> None:
-        """The broker's configuration was changed while it runs."""
+        """The broker's configuration has changed."""
         self._config = config
-        if self._office:
-            self._office.term.config = config
+        if self._active:
+            self._active.epoch.config = config
 
     def handle(self, event: Event) -> Work[Any]:
-        """One event, from beginning to end. Returns the answer for whoever asked."""
+        """One event, from beginning to end. Returns its result."""
         about_us = isinstance(event, Began) or event == Changed(znodes.CONTROLLER)
-        work = self._office.handle(event) if self._office and not about_us else self._look()
+        work = self._active.handle(event) if self._active and not about_us else self._look()
         while True:
             try:
                 return (yield from work)
-            except Superseded:
+            except ControllerMoved:
                 self._resign("superseded")
                 work = self._look()
 
     def expired(self) -> None:
-        """Our session with ZooKeeper is over, and with it our /controller."""
+        """The session with ZooKeeper is over, and its /controller is gone."""
         self._resign("session expired")
+        self._elected = False
         self.leader_id = NOBODY
 
     def _resign(self, reason: str) -> None:
-        if self._office:
-            self._tell("controller.resigned", epoch=self.epoch, reason=reason)
-        self._office = None
+        if self._active:
+            self._report("controller.resigned", epoch=self.epoch, reason=reason)
+        self._active = None
         self.outbox.clear()
 
-    # -- the campaign --------------------------------------------------------------------
+    # -- the election of the controller --------------------------------------------------
 
     def _look(self) -> Work[KafkaError]:
-        """Who is it? If nobody is, we are, unless somebody else is faster.
+        """Read /controller. If there is none, try to become the controller.
 
-        Returns what to say to whoever took us for it.
+        Returns the error for a request that needs the controller.
         """
         _, there, was = yield [
             Exists(znodes.CONTROLLER, watch=True),
             Get(znodes.CONTROLLER),
             Get(znodes.CONTROLLER_EPOCH),
         ]
-        self.leader_id = znodes.Controller.decode(there.data).broker_id if there else NOBODY
-        if self._office and self.leader_id != self.broker_id:
+        holder = self._holder(there)
+        if there is not None and holder == NOBODY and self._active:
+            return _refused(self.leader_id)  # unreadable: our epoch lasts until a write is refused
+        self.leader_id = holder
+        if self._active and self.leader_id != self.broker_id:
             self._resign("superseded")
-        if self.leader_id == NOBODY:
+        ours = self._elected and self.leader_id == self.broker_id
+        if there is None or (ours and not self._active):
             if was is None:
                 yield [Create(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(FIRST))]
                 (was,) = yield [Get(znodes.CONTROLLER_EPOCH)]
-            yield from self._campaign(znodes.decode_epoch(was.data) + 1, was.stat.version)
-        return KafkaError(ErrorCode.not_controller, f"the controller is broker {self.leader_id}")
+            if self._epoch(was) is None:
+                (was,) = yield [Get(znodes.CONTROLLER_EPOCH, watch=True)]
+            if (epoch := self._epoch(was)) is not None:
+                yield from self._run_for_controller(epoch + 1, was.stat.version, there)
+        return _refused(self.leader_id)
 
-    def _campaign(self, epoch: int, version: int) -> Work[None]:
-        node = znodes.Controller(self.broker_id, self._now())
+    def _holder(self, node: ZnodeData | None) -> int:
+        harm = "no other broker becomes controller"
+        data = node and node.data
+        found = self._decoder.read(znodes.ControllerInfo.decode, znodes.CONTROLLER, data, harm)
+        return found.broker_id if found else NOBODY
+
+    def _epoch(self, node: ZnodeData | None) -> int | None:
+        """The highest epoch that was seen here: another program may have written a lower one."""
+        harm, data = "no broker becomes controller", node and node.data
+        epoch = self._decoder.read(znodes.decode_epoch, znodes.CONTROLLER_EPOCH, data, harm)
+        if epoch is not None:
+            self._newest = epoch = max(epoch, self._newest)
+        return epoch
+
+    def _run_for_controller(self, epoch: int, version: int, there: ZnodeData | None) -> Work[None]:
+        """`there`: our own /controller from before our epoch ended."""
+        node = znodes.ControllerInfo(self.broker_id, self._now())
         (answer,) = yield [
             Multi(
                 (
+                    *([Delete(znodes.CONTROLLER, there.stat.version)] if there else ()),
                     Create(znodes.CONTROLLER, node.encode(), ephemeral=True),
                     Set(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(epoch), version),
                 )
             )
         ]
         if isinstance(answer, Refused):
-            yield from self._who_won(epoch)
+            yield from self._check_outcome(epoch)
         else:
-            yield from self._take_office(epoch, answer[1])
+            yield from self._take_over(epoch, answer[-1])
 
-    def _who_won(self, epoch: int) -> Work[None]:
-        """Somebody was faster; or it was us, and the answer was lost on its way."""
+    def _check_outcome(self, epoch: int) -> Work[None]:
+        """Another broker was faster; or our own write was done, and its answer was lost."""
         there, now = yield [Get(znodes.CONTROLLER), Get(znodes.CONTROLLER_EPOCH)]
-        self.leader_id = znodes.Controller.decode(there.data).broker_id if there else NOBODY
-        if self.leader_id == self.broker_id and znodes.decode_epoch(now.data) == epoch:
-            yield from self._take_office(epoch, now.stat.version)
+        self.leader_id = self._holder(there)
+        if self.leader_id == self.broker_id and now and self._epoch(now) == epoch:
+            yield from self._take_over(epoch, now.stat.version)
 
-    def _take_office(self, epoch: int, version: int) -> Work[None]:
+    def _take_over(self, epoch: int, version: int) -> Work[None]:
         self.leader_id = self.broker_id
-        term = Term(self.broker_id, epoch, version, self._config, self.outbox, self._tell)
-        self._office = Office(term)
-        self._tell("controller.elected", broker=self.broker_id, epoch=epoch)
-        yield from self._office.take_over()
+        self._newest, self._elected = epoch, True
+        owned = ControllerEpoch(
+            *(
+                self.broker_id,
+                epoch,
+                version,
+                self._config,
+                self.outbox,
+                self._report,
+                self._decoder,
+            )
+        )
+        self._active = ActiveController(owned)
+        self._report("controller.elected", broker=self.broker_id, epoch=epoch)
+        yield from self._active.take_over()
 
-    def _tell(self, kind: str, **data: Any) -> None:
+    def _report(self, kind: str, **data: Any) -> None:
         self._emit(Happening(kind, self._now(), data))
 
-    # -- for those who look on -----------------------------------------------------------
-
     def snapshot(self) -> dict[str, Any]:
-        """What it believes; JSON-ready."""
-        believed: dict[str, Any] = {
+        """Its state, in values that JSON has."""
+        state: dict[str, Any] = {
             "controller": self.leader_id,
             "active": self.active,
             "epoch": self.epoch,
         }
-        return believed | (self._office.snapshot() if self._office else {})
+        return state | (self._active.snapshot() if self._active else {})
+
+
+def _refused(controller: int) -> KafkaError:
+    return KafkaError(ErrorCode.not_controller, f"the controller is broker {controller}")

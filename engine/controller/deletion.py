@@ -1,94 +1,96 @@
-"""Deleting topics: the logs on every broker first, then the znodes, the request last.
+"""The deletion of topics: first the logs on every broker, then the znodes, the request last.
 
     /admin/delete_topics/T
-      1  UpdateMetadata, leader -2        clients are told that there is no such topic
-      2  StopReplica, keep the log        followers stop to fetch, the leader stops to lead
+      1  UpdateMetadata, leader -2        for clients the topic does not exist any more
+      2  StopReplica, keep the log        followers stop fetching, the leader stops serving
       3  StopReplica, delete the log      each broker answers for each replica
-      4  all have: /brokers/topics/T, /config/topics/T, /admin/delete_topics/T go, in this order
+      4  then /brokers/topics/T, /config/topics/T, /admin/delete_topics/T are deleted, in this order
 
-A topic waits while one of its partitions moves, or one of its replicas could not be deleted, as
-its broker is down. When that broker is back the deletion is taken up again. Whoever becomes
-controller in the middle finds the request still there and starts over: to delete twice is fine.
+A topic waits while one of its partitions moves, or while the broker of one of its replicas is down.
+When the broker is back, the deletion continues. A new controller finds the request in ZooKeeper and
+starts again: deleting twice does no harm.
 
 With `delete.topic.enable=false` only the request is removed.
 
-Invariant: no new topic of the same name before every replica of the old one has confirmed.
+Invariant: no new topic of the same name before every replica of the old one is deleted.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from engine.controller import znodes
-from engine.controller.asks import Children, Work
-from engine.controller.context import Replica
-from engine.controller.partitions import Partitions
-from engine.controller.partitions import State as PartitionState
-from engine.controller.replicas import Replicas, State
-from engine.controller.term import Term
+from engine.controller.context import PartitionAndReplica
+from engine.controller.controller_part import ControllerPart
+from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
+from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Children, Work
 
 
-class Deletion:
-    def __init__(self, term: Term, partitions: Partitions, replicas: Replicas) -> None:
-        self._term = term
-        self._context = term.context
-        self._partitions = partitions
-        self._replicas = replicas
-        self._halted: set[str] = set()  # until a broker returns
+@dataclass(eq=False)
+class Deletion(ControllerPart):
+    _halted: set[str] = field(default_factory=set)  # until a broker returns
 
-    # -- what happens --------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------
 
     def look(self) -> Work[None]:
-        """Which topics are to go; what is not there to be deleted is cleared away at once."""
+        """Read the requests. One for a topic that does not exist is removed at once."""
         asked = set((yield [Children(znodes.DELETE_TOPICS, watch=True)])[0] or ())
         known = asked & self._context.topics.keys()
-        if not self._term.config.delete_topic_enable:
-            yield from self._term.delete(map(znodes.deleted_topic_path, sorted(asked)))
+        if not self._epoch.config.delete_topic_enable:
+            yield from self._epoch.delete(map(znodes.deleted_topic_path, sorted(asked)))
             return
+        faults = self._epoch.decoder.faults
         for name in sorted(asked - known):
-            yield from self._term.delete(_what_is_left(name))
+            if znodes.topic_path(name) not in faults:  # else wait until the topic can be read
+                yield from self._epoch.delete(_last_paths(name))
         self._context.deleting |= known
-        self._context.doomed |= known - self._context.moving_topics
+        self._context.deletable |= known - self._context.moving_topics
 
     def resume(self, topics: Iterable[str]) -> Work[None]:
-        """A broker is back, or a move has ended: try again."""
+        """A broker is back, or a move has ended: continue."""
         again = self._context.deleting & set(topics)
         self._halted -= again
-        self._context.doomed |= again - self._context.moving_topics
+        self._context.deletable |= again - self._context.moving_topics
         if again:
             yield from self.proceed()
 
-    def fail(self, replicas: Iterable[Replica]) -> Work[None]:
-        """Their brokers are gone, or could not delete them."""
+    def replicas_failed(self, replicas: Iterable[PartitionAndReplica]) -> Work[None]:
+        """Their brokers are down, or could not delete them."""
         failed = [each for each in replicas if self._context.deleted(each.partition)]
         if failed:
-            yield from self._replicas.move(failed, State.INELIGIBLE)
+            yield from self._replicas.move(failed, ControllerReplicaState.INELIGIBLE)
             self._halted.update(each.partition.topic for each in failed)
             yield from self.proceed()
 
-    def succeed(self, replicas: Iterable[Replica]) -> Work[None]:
+    def replicas_deleted(self, replicas: Iterable[PartitionAndReplica]) -> Work[None]:
         done = [each for each in replicas if self._context.deleted(each.partition)]
-        yield from self._replicas.move(done, State.SUCCESSFUL)
+        yield from self._replicas.move(done, ControllerReplicaState.SUCCESSFUL)
         yield from self.proceed()
 
     def is_under_way(self, topic: str) -> bool:
-        return topic in self._context.doomed and topic not in self._halted
+        return topic in self._context.deletable and topic not in self._halted
 
-    # -- what follows --------------------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------
 
     def proceed(self) -> Work[None]:
-        """Take every topic as far as it can go now."""
-        retry: list[Replica] = []
+        """Do the next steps of every deletion."""
+        retry: list[PartitionAndReplica] = []
         begin: list[str] = []
-        for topic in sorted(self._context.doomed):
+        for topic in sorted(self._context.deletable):
             states = {each: self._replicas.state(each) for each in self._replicas_of(topic)}
             found = set(states.values())
-            if found <= {State.SUCCESSFUL}:
+            if found <= {ControllerReplicaState.SUCCESSFUL}:
                 yield from self._complete(topic)
-            elif State.STARTED not in found:  # no answer is to be waited for
-                retry += [each for each, state in states.items() if state is State.INELIGIBLE]
+            elif ControllerReplicaState.STARTED not in found:  # no answer is pending
+                retry += [
+                    each
+                    for each, state in states.items()
+                    if state is ControllerReplicaState.INELIGIBLE
+                ]
                 if topic not in self._halted:
                     begin.append(topic)
         if retry:
-            yield from self._replicas.move(retry, State.OFFLINE)
+            yield from self._replicas.move(retry, ControllerReplicaState.OFFLINE)
         if begin:
             yield from self._begin(begin)
 
@@ -96,31 +98,35 @@ class Deletion:
         partitions = [each for topic in topics for each in self._context.topics[topic].values()]
         self._partitions.mark(partitions, PartitionState.OFFLINE)
         self._partitions.mark(partitions, PartitionState.NON_EXISTENT)
-        self._term.batch.metadata(self._context.brokers, partitions)
-        self._term.batch.send()
-        alive: list[Replica] = []
-        dead: list[Replica] = []
+        self._epoch.batch.metadata(self._context.brokers, partitions)
+        self._epoch.batch.send()
+        alive: list[PartitionAndReplica] = []
+        dead: list[PartitionAndReplica] = []
         for replica in self._context.replicas_of(partitions):
             online = self._context.online(replica.broker, replica.partition)
             (alive if online else dead).append(replica)
-        yield from self._replicas.move(dead, State.INELIGIBLE)
+        yield from self._replicas.move(dead, ControllerReplicaState.INELIGIBLE)
         self._halted.update(each.partition.topic for each in dead)
-        rest = [each for each in alive if self._replicas.state(each) is not State.SUCCESSFUL]
-        yield from self._replicas.move(rest, State.OFFLINE)
-        yield from self._replicas.move(rest, State.STARTED)
+        rest = [
+            each
+            for each in alive
+            if self._replicas.state(each) is not ControllerReplicaState.SUCCESSFUL
+        ]
+        yield from self._replicas.move(rest, ControllerReplicaState.OFFLINE)
+        yield from self._replicas.move(rest, ControllerReplicaState.STARTED)
 
     def _complete(self, topic: str) -> Work[None]:
-        yield from self._term.delete_tree(znodes.topic_path(topic))
-        yield from self._term.delete(_what_is_left(topic))
+        yield from self._epoch.delete_tree(znodes.topic_path(topic))
+        yield from self._epoch.delete(_last_paths(topic))
         self._replicas.forget(self._replicas_of(topic))
         self._partitions.forget(self._context.topics[topic].values())
         self._context.remove_topic(topic)
         self._halted.discard(topic)
-        self._term.emit("topic.deleted", topic=topic)
+        self._epoch.emit("topic.deleted", topic=topic)
 
-    def _replicas_of(self, topic: str) -> list[Replica]:
+    def _replicas_of(self, topic: str) -> list[PartitionAndReplica]:
         return self._context.replicas_of(self._context.topics[topic].values())
 
 
-def _what_is_left(topic: str) -> tuple[str, str]:
+def _last_paths(topic: str) -> tuple[str, str]:
     return znodes.config_path("topics", topic), znodes.deleted_topic_path(topic)

@@ -1,16 +1,16 @@
-"""Who leads a partition: the first replica, in the order of the assignment, that may.
+"""The election of a leader: the first eligible replica, in the order of the assignment.
 
     a live replica in the ISR       has every committed record: a clean election
-    any other live replica          only if `unclean.leader.election.enable`: what it lacks is lost
-    nobody                          the partition waits, and keeps its ISR for when they return
+    any other live replica          only if `unclean.leader.election.enable`: some records are lost
+    none                            the partition waits, and keeps its ISR
 
-The order is that of the assignment, not of the ISR: so the preferred leader wins where it can.
-What becomes of the ISR, and who may stand, depends on why there is an election:
+The order is that of the assignment, not of the ISR: so the preferred leader is elected if it can
+be. The new ISR, and the candidates, depend on the reason for the election:
 
-    OFFLINE        the leader is gone            the ISR is those who are alive
-    PREFERRED      back to the first replica     nobody else may stand; the ISR stays
-    REASSIGNMENT   the leader has to move out    of the replicas to come; the ISR stays
-    SHUTDOWN       the leader wants to stop      the ISR is those who are not about to stop
+    OFFLINE        the leader is gone            the ISR keeps its live members
+    PREFERRED      back to the first replica     the only candidate; the ISR stays
+    REASSIGNMENT   the leader is removed         one of the target replicas; the ISR stays
+    SHUTDOWN       the leader wants to stop      the ISR loses the brokers that want to stop
 """
 
 from collections.abc import Collection, Sequence
@@ -42,13 +42,13 @@ def elect(
     rule: Rule = Rule.OFFLINE,
     stopping: Collection[int] = (),
 ) -> Elected:
-    """`live` are those who may lead: who is stopping is not among them."""
-    standing = replicas[:1] if rule is Rule.PREFERRED else replicas
-    for replica in standing:
+    """`live`: the brokers that may lead, without those that are stopping."""
+    candidates = replicas[:1] if rule is Rule.PREFERRED else replicas
+    for replica in candidates:
         if replica in live and replica in isr:
             return Elected(replica, _remaining(isr, live, rule, stopping))
     if unclean:
-        for replica in standing:
+        for replica in candidates:
             if replica in live:
                 return Elected(replica, (replica,), clean=False)
     return Elected(NOBODY, tuple(isr))

@@ -1,30 +1,30 @@
-"""What the controller is told: all that can happen to it, as values.
+"""The events that the controller handles.
 
-    Began                     this broker is registered: become controller if nobody is
-    Changed (asks.py)         a watch has fired
+    Began                     this broker is registered: become controller if there is none
+    Changed (zookeeper)       a watch has fired
     Answered                  a broker has answered a request of the controller
-    Rebalance                 it is time to look for leaders that are not the preferred ones
-    UncleanAllowed            leaders that lack records are allowed from now on
-    the others                what a client asks; the work's result is the answer
+    Rebalance                 time to look for leaders that are not the preferred ones
+    UncleanAllowed            unclean elections are allowed from now on
+    the others                requests of clients; the result is the answer
 
-Each is handled from beginning to end before the next is taken up, so no two decisions ever mix.
+Each is handled from beginning to end before the next one begins.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from engine.controller.asks import Changed
 from engine.errors import KafkaError
 from engine.model import TopicPartition
+from engine.zookeeper.requests import Changed
 
 
 class Began(NamedTuple):
-    """Also after a new session with ZooKeeper: whatever happened meanwhile, no watch told us."""
+    """Also after a new session with ZooKeeper: no watch has reported earlier changes."""
 
 
 class Answered(NamedTuple):
     broker: int
-    broker_epoch: int  # of the life of the broker that the request was sent to
+    broker_epoch: int  # the broker epoch in the request
     request: Any  # LeaderAndIsrRequest or StopReplicaRequest
     response: Any
 
@@ -34,7 +34,7 @@ class Rebalance(NamedTuple):
 
 
 class UncleanAllowed(NamedTuple):
-    """`unclean.leader.election.enable` was set: partitions without a leader may have one now."""
+    """`unclean.leader.election.enable` was set: elect leaders where there is none."""
 
     topic: str | None  # None: the brokers' default, for all topics
 
@@ -46,21 +46,38 @@ class ControlledShutdown(NamedTuple):
     broker_epoch: int
 
 
+class IsrChange(NamedTuple):
+    """The ISR that a leader asks for."""
+
+    leader_epoch: int
+    isr: tuple[int, ...]
+    version: int  # of the state that the leader knows
+
+
+class AlterIsr(NamedTuple):
+    """A leader's AlterIsr request. Result: the new state of each partition, or a KafkaError; or a
+    KafkaError for all of them."""
+
+    broker: int
+    broker_epoch: int
+    changes: Mapping[TopicPartition, IsrChange]
+
+
 class ElectLeaders(NamedTuple):
-    """ElectLeaders requests. Result: each partition's KafkaError, or None where it is done."""
+    """An ElectLeaders request. Result: a KafkaError for each partition, or None."""
 
     partitions: frozenset[TopicPartition] | None  # None: all
     unclean: bool = False  # otherwise the preferred leader
 
 
 class AlterReassignments(NamedTuple):
-    """Target replicas of each partition; None cancels. Result: KafkaError or None for each."""
+    """Target replicas of each partition; None cancels. Result: a KafkaError for each, or None."""
 
     moves: Mapping[TopicPartition, tuple[int, ...] | None]
 
 
 class ListReassignments(NamedTuple):
-    """Result: Mapping[TopicPartition, znodes.Replicas] of what is under way."""
+    """Result: the assignment of each partition that is being moved."""
 
     partitions: frozenset[TopicPartition] | None  # None: all
 
@@ -72,6 +89,7 @@ Event = (
     | Rebalance
     | UncleanAllowed
     | ControlledShutdown
+    | AlterIsr
     | ElectLeaders
     | AlterReassignments
     | ListReassignments

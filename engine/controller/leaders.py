@@ -1,37 +1,30 @@
-"""Elections that are not forced: back to the preferred leader, unclean by order, before a stop.
+"""Elections on request: of preferred leaders, unclean ones, and before a broker stops.
 
-    ElectLeaders                            a client asks, partition by partition
-    /admin/preferred_replica_election       the same, the old way
-    Rebalance                               by itself, where a broker leads too little of its own
-    ControlledShutdown                      a broker wants to stop: let others lead first
+    ElectLeaders                            a client's request, partition by partition
+    /admin/preferred_replica_election       the same, before Kafka 2.4
+    Rebalance                               by itself, if a broker leads too few of its partitions
+    ControlledShutdown                      a broker wants to stop: other brokers take over
 
-The preferred leader is the first replica. Leaders drift away from it with every failure, and
-without a way back a broker that was down would lead nothing any more.
+The preferred leader is the first replica. After a failure other replicas lead; without these
+elections a broker that was down would never lead again.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from engine.controller import znodes
-from engine.controller.asks import Exists, Get, Work
-from engine.controller.context import Replica
+from engine.controller.context import PartitionAndReplica
+from engine.controller.controller_part import ControllerPart
 from engine.controller.election import Rule
-from engine.controller.partitions import Partitions
-from engine.controller.replicas import Replicas, State
-from engine.controller.term import Term, readable
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Exists, Get, Work
 
 Outcomes = dict[TopicPartition, KafkaError | None]
 
 
-class Leaders:
-    def __init__(self, term: Term, partitions: Partitions, replicas: Replicas) -> None:
-        self._term = term
-        self._context = term.context
-        self._partitions = partitions
-        self._replicas = replicas
-
+class Leaders(ControllerPart):
     def elect(self, partitions: Iterable[TopicPartition] | None, unclean: bool) -> Work[Outcomes]:
         asked = sorted(self._context.assignments if partitions is None else partitions)
         outcomes: Outcomes = {each: self._fault(each, unclean) for each in asked}
@@ -49,7 +42,7 @@ class Leaders:
         return outcomes
 
     def _fault(self, partition: TopicPartition, unclean: bool) -> KafkaError | None:
-        """Why there is nothing to elect."""
+        """The error, if there is nothing to elect."""
         code, text = ErrorCode.unknown_topic_or_partition, "The partition does not exist."
         if partition in self._context.assignments:
             good = self._context.live if unclean else self._context.replicas(partition)[:1]
@@ -63,15 +56,18 @@ class Leaders:
         return KafkaError(code, text)
 
     def look(self) -> Work[None]:
-        """/admin/preferred_replica_election. Done or not, the request is taken away."""
+        """/admin/preferred_replica_election. The request is deleted in any case."""
         path = znodes.PREFERRED_ELECTION
         _, node = yield [Exists(path, watch=True), Get(path)]
         if node is not None:
-            yield from self.elect(readable(znodes.decode_partitions, node) or (), unclean=False)
-            yield from self._term.delete([path])
+            asked = self._epoch.decoder.read(
+                znodes.decode_partitions, path, node.data, "nothing is elected, and it is deleted"
+            )
+            yield from self.elect(asked or (), unclean=False)
+            yield from self._epoch.delete([path])
 
     def rebalance(self) -> Work[None]:
-        """Where too much of what a broker should lead is led elsewhere, it gets all of it back."""
+        """If other brokers lead too many of a broker's partitions, it gets all of them back."""
         if self._context.moving:
             return
         own: dict[int, int] = defaultdict(int)  # how many partitions a broker should lead
@@ -81,7 +77,7 @@ class Leaders:
             own[preferred] += 1
             if known.state.leader != preferred:
                 elsewhere[preferred].append(partition)
-        limit = self._term.config.leader_imbalance_per_broker_percentage
+        limit = self._epoch.config.leader_imbalance_per_broker_percentage
         wanted = [
             partition
             for broker, partitions in sorted(elsewhere.items())
@@ -96,7 +92,7 @@ class Leaders:
         return in_sync and self._context.online(broker, partition)
 
     def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | KafkaError]:
-        """Returns what it still leads, as there is nobody else to do it."""
+        """Returns the partitions that it still leads, for lack of another replica."""
         alive = self._context.brokers.get(broker)
         if alive is None:
             return KafkaError(ErrorCode.broker_not_available, f"Broker id {broker} does not exist.")
@@ -115,8 +111,10 @@ class Leaders:
         leads = [each for each in held if self._context.leader(each) == broker]
         follows = [each for each in held if self._context.leader(each) != broker]
         yield from self._partitions.bring_online(leads, Rule.SHUTDOWN)
-        for partition in follows:  # before it leaves the ISR: else it would be let in again
-            self._term.batch.stop(broker, partition, delete=False)
-        self._term.batch.send()
-        yield from self._replicas.move([Replica(each, broker) for each in follows], State.OFFLINE)
+        for partition in follows:  # before it leaves the ISR: else it would join again
+            self._epoch.batch.stop(broker, partition, delete=False)
+        self._epoch.batch.send()
+        yield from self._replicas.move(
+            [PartitionAndReplica(each, broker) for each in follows], ControllerReplicaState.OFFLINE
+        )
         return {each for each in held if self._context.leader(each) == broker}

@@ -1,4 +1,4 @@
-"""Moving partitions to other brokers: add, catch up, drop.
+"""Reassignment: move partitions to other brokers.
 
     from 1,2,3 to 4,5,6                   replicas     adding  removing  leader  ISR
                                           1,2,3                          1       1,2,3
@@ -9,66 +9,64 @@
        1, 2 and 3 leave and delete        4,5,6,1,2,3  4,5,6   1,2,3     4       4,5,6
        /brokers/topics/T is written       4,5,6                          4       4,5,6
 
-Moves are asked for by AlterPartitionReassignments or, the old way, in /admin/reassign_partitions;
-the newer one counts. To cancel is to move to where the partition came from.
+A move is requested by AlterPartitionReassignments or, before Kafka 2.4, in
+/admin/reassign_partitions; the newest request is valid. Cancelling is a move back.
 
-Invariant: where a partition came from and where it goes stand in its topic's znode from before
-the first step until after the last. So whoever becomes controller goes on, from any step.
+Invariant: the old and the new replicas of a partition are in its topic's znode from before the
+first step until after the last. So a new controller can continue from any step.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
-from engine.controller import znodes
-from engine.controller.asks import Exists, Get, Refused, Set, Work
-from engine.controller.context import UNASSIGNED, Replica
+from engine.controller.context import UNASSIGNED, PartitionAndReplica
+from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
-from engine.controller.partitions import Partitions
-from engine.controller.replicas import Replicas, State
-from engine.controller.term import Term, readable
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Exists, Get, Refused, Set, Work, ZnodeData
 
-Assignments = Mapping[TopicPartition, znodes.Replicas]
+Assignments = Mapping[TopicPartition, znodes.ReplicaAssignment]
 Outcomes = dict[TopicPartition, KafkaError | None]
 
 
-def origin(assigned: znodes.Replicas) -> tuple[int, ...]:
-    """Where the partition was before it began to move, as far as that can still be told."""
+def origin(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
+    """The replicas before the move, without those that were removed already."""
     return _without(assigned.replicas, assigned.adding)
 
 
-def target(assigned: znodes.Replicas) -> tuple[int, ...]:
+def target(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
     return _without(assigned.replicas, assigned.removing)
 
 
-def toward(assigned: znodes.Replicas, to: tuple[int, ...]) -> znodes.Replicas:
-    """The replicas on the way there: those to come first, in the order asked for."""
+def toward(assigned: znodes.ReplicaAssignment, to: tuple[int, ...]) -> znodes.ReplicaAssignment:
+    """The replicas during the move: the target replicas first, in the requested order."""
     before = origin(assigned)
     every = tuple(dict.fromkeys((*to, *before)))
-    return znodes.Replicas(every, _without(every, before), _without(every, to))
+    return znodes.ReplicaAssignment(every, _without(every, before), _without(every, to))
 
 
-def is_moving(assigned: znodes.Replicas) -> bool:
+def is_moving(assigned: znodes.ReplicaAssignment) -> bool:
     return bool(assigned.adding or assigned.removing)
+
+
+def _adding(moves: Assignments) -> list[PartitionAndReplica]:
+    return [PartitionAndReplica(each, broker) for each, to in moves.items() for broker in to.adding]
 
 
 def _without(brokers: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(each for each in brokers if each not in others)
 
 
-class Reassignment:
-    def __init__(
-        self, term: Term, partitions: Partitions, replicas: Replicas, deletion: Deletion
-    ) -> None:
-        self._term = term
-        self._context = term.context
-        self._partitions = partitions
-        self._replicas = replicas
-        self._deletion = deletion
+@dataclass(eq=False)
+class Reassignment(ControllerPart):
+    _deletion: Deletion
 
-    # -- what is asked for ---------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------
 
     def alter(self, moves: Mapping[TopicPartition, tuple[int, ...] | None]) -> Work[Outcomes]:
         outcomes: Outcomes = {}
@@ -82,10 +80,12 @@ class Reassignment:
         return outcomes | (yield from self._trigger(accepted))
 
     def look(self) -> Work[None]:
-        """/admin/reassign_partitions: whoever wants something new has written it there."""
+        """Read /admin/reassign_partitions, and start the new moves."""
         path = znodes.REASSIGN_PARTITIONS
         _, node = yield [Exists(path, watch=True), Get(path)]
-        listed = readable(znodes.decode_reassignment, node) or {}
+        if node is None:
+            return
+        listed = self._listed(node)
         ways = {each: toward(self._assigned(each), to) for each, to in listed.items() if to}
         moving = self._context.moving
         news = {
@@ -95,15 +95,19 @@ class Reassignment:
         }
         outcomes = yield from self._trigger(news)
         failed = {each for each, to in listed.items() if not to or outcomes.get(each)}
-        if failed:
+        if failed or not listed:
             yield from self._forget(lambda partition, to: partition in failed)
 
+    def _listed(self, node: ZnodeData) -> dict[TopicPartition, tuple[int, ...]]:
+        path, harm = znodes.REASSIGN_PARTITIONS, "nothing is moved, and it is deleted"
+        return self._epoch.decoder.read(znodes.decode_reassignment, path, node.data, harm) or {}
+
     def resume(self) -> Work[None]:
-        """Go on with what an earlier controller has begun."""
+        """Continue the moves of an earlier controller."""
         yield from self._carry_out(self.under_way(None))
 
     def isr_changed(self, partitions: Iterable[TopicPartition]) -> Work[None]:
-        """Perhaps those to come have caught up."""
+        """The new replicas may have caught up."""
         changed = sorted(self._context.moving.intersection(partitions))
         moving = {each: self._context.assignments[each] for each in changed}
         done = yield from self._in_sync(moving)
@@ -113,11 +117,13 @@ class Reassignment:
         asked = sorted(self._context.moving if partitions is None else partitions)
         return {each: self._assigned(each) for each in asked if is_moving(self._assigned(each))}
 
-    def _assigned(self, partition: TopicPartition) -> znodes.Replicas:
+    def _assigned(self, partition: TopicPartition) -> znodes.ReplicaAssignment:
         return self._context.assignments.get(partition, UNASSIGNED)
 
-    def _way(self, partition: TopicPartition, to: tuple[int, ...] | None) -> znodes.Replicas:
-        """The way there; None is back. A KafkaError if there is none."""
+    def _way(
+        self, partition: TopicPartition, to: tuple[int, ...] | None
+    ) -> znodes.ReplicaAssignment:
+        """The assignment during the move; None: back. Raises a KafkaError if it is not possible."""
         assigned = self._assigned(partition)
         if to is None:
             if is_moving(assigned):
@@ -142,15 +148,18 @@ class Reassignment:
 
     def _trigger(self, moves: Assignments) -> Work[Outcomes]:
         unknown = KafkaError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+        faults = self._epoch.decoder.faults
         real = {
             each: to
             for each, to in moves.items()
-            if each in self._context.assignments and each.topic not in self._context.deleting
+            if each in self._context.assignments
+            and each.topic not in self._context.deleting
+            and faults.keys().isdisjoint((znodes.topic_path(each.topic), znodes.state_path(each)))
         }
         yield from self._carry_out(real)
         return {each: None if each in real else unknown for each in moves}
 
-    # -- one step after the other --------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------
 
     def _carry_out(self, moves: Assignments) -> Work[None]:
         if not moves:
@@ -161,11 +170,11 @@ class Reassignment:
         yield from self._complete({each: to for each, to in moves.items() if each in done})
 
     def _note(self, moves: Assignments) -> Work[None]:
-        """The way there is in ZooKeeper before the first step on it.
+        """Write the move to ZooKeeper before its first step.
 
-        But first, those that an earlier move was adding, and this one does not want, go: nobody
-        could tell that from what is written afterwards. And who is there already, as after a
-        cancellation, has no way to go: that is written when all is done.
+        But first, stop the replicas that an earlier move was adding and this one does not have:
+        afterwards they are not in the znode any more. If no replica is added or removed, as after
+        a cancellation, the znode is written at the end.
         """
         before = self._context.assignments
         news = {each: to for each, to in moves.items() if before[each] != to}
@@ -177,11 +186,11 @@ class Reassignment:
         self._context.assignments |= ways
         self._context.moving |= moves.keys()
         for partition, to in news.items():
-            self._tell("reassignment.began", partition, to)
+            self._report("reassignment.began", partition, to)
 
     def _in_sync(self, moves: Assignments) -> Work[set[TopicPartition]]:
-        """Those whose replicas to come are all in the ISR. The ISR is watched from now on."""
-        found = yield from self._term.read(list(moves), watch=True)
+        """The partitions whose target replicas are all in the ISR. It also watches the ISR."""
+        found = yield from self._epoch.read(list(moves), watch=True)
         return {
             partition
             for (partition, to), known in zip(moves.items(), found, strict=True)
@@ -189,23 +198,21 @@ class Reassignment:
         }
 
     def _begin(self, moves: Assignments) -> Work[None]:
-        """Phase A. The leader hears of those to come, for it must let them into the ISR."""
-        yield from self._term.rewrite(moves, lambda partition, state: self._term.bump(state))
+        """Phase A. The leader gets the new replicas, because it must add them to the ISR."""
+        yield from self._epoch.rewrite(moves, lambda partition, state: self._epoch.bump(state))
         for partition, to in moves.items():
             if partition in self._context.leadership:
-                self._term.batch.role(origin(to), partition)
-                self._term.batch.role(to.adding, partition, new=True)
-        self._term.batch.send()
-        adding = [Replica(each, broker) for each, to in moves.items() for broker in to.adding]
-        yield from self._replicas.move(adding, State.NEW)
+                self._epoch.batch.role(origin(to), partition)
+                self._epoch.batch.role(to.adding, partition, new=True)
+        self._epoch.batch.send()
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.NEW)
 
     def _complete(self, moves: Assignments) -> Work[None]:
         """Phase B."""
         if not moves:
             return
-        adding = [Replica(each, broker) for each, to in moves.items() for broker in to.adding]
-        yield from self._replicas.move(adding, State.ONLINE)
-        final = {each: znodes.Replicas(target(to)) for each, to in moves.items()}
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.ONLINE)
+        final = {each: znodes.ReplicaAssignment(target(to)) for each, to in moves.items()}
         self._context.assignments |= final
         yield from self._settle_leaders(final)
         yield from self._stop({each: to.removing for each, to in moves.items()})
@@ -213,13 +220,13 @@ class Reassignment:
         yield from self._forget(lambda each, to: each in final and final[each].replicas == to)
         self._context.moving -= final.keys()
         for partition, to in final.items():
-            self._tell("reassignment.done", partition, to)
-        self._term.batch.metadata(self._context.brokers, final)
-        self._term.batch.send()
+            self._report("reassignment.done", partition, to)
+        self._epoch.batch.metadata(self._context.brokers, final)
+        self._epoch.batch.send()
         yield from self._deletion.resume(each.topic for each in final)
 
     def _settle_leaders(self, final: Assignments) -> Work[None]:
-        """A leader that has to go is replaced; one that stays hears who is left."""
+        """A leader that is removed is replaced; one that stays gets the new assignment."""
         stays: list[TopicPartition] = []
         goes: list[TopicPartition] = []
         for partition, to in final.items():
@@ -227,35 +234,41 @@ class Reassignment:
             good = leader in to.replicas and self._context.online(leader, partition)
             (stays if good else goes).append(partition)
         yield from self._partitions.bring_online(goes, Rule.REASSIGNMENT)
-        yield from self._term.rewrite(stays, lambda partition, state: self._term.bump(state))
+        yield from self._epoch.rewrite(stays, lambda partition, state: self._epoch.bump(state))
         for partition in stays:
-            self._term.batch.role(final[partition].replicas, partition)
-        self._term.batch.send()
+            self._epoch.batch.role(final[partition].replicas, partition)
+        self._epoch.batch.send()
 
     def _stop(self, leaving: Mapping[TopicPartition, tuple[int, ...]]) -> Work[None]:
-        """Nobody waits for their answers: a broker that is down keeps a log of no use."""
+        """Their answers are not awaited: a broker that is down keeps an unused log."""
         replicas = [
-            Replica(each, broker) for each, brokers in leaving.items() for broker in brokers
+            PartitionAndReplica(each, broker)
+            for each, brokers in leaving.items()
+            for broker in brokers
         ]
-        yield from self._replicas.move(replicas, State.OFFLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.OFFLINE)
         unneeded = [each for each in replicas if not self._is_last(each)]
-        for to in (State.STARTED, State.SUCCESSFUL, State.NON_EXISTENT):
+        for to in (
+            ControllerReplicaState.STARTED,
+            ControllerReplicaState.SUCCESSFUL,
+            ControllerReplicaState.NON_EXISTENT,
+        ):
             yield from self._replicas.move(unneeded, to)
 
-    def _is_last(self, replica: Replica) -> bool:
-        """Still in the ISR after it was told to leave: only there is every committed record."""
+    def _is_last(self, replica: PartitionAndReplica) -> bool:
+        """Whether it is still in the ISR: then only this replica has every committed record."""
         known = self._context.leadership.get(replica.partition)
         return known is not None and replica.broker in known.state.isr
 
-    def _tell(self, kind: str, partition: TopicPartition, to: znodes.Replicas) -> None:
+    def _report(self, kind: str, partition: TopicPartition, to: znodes.ReplicaAssignment) -> None:
         lists = {name: list(brokers) for name, brokers in to._asdict().items()}
-        self._term.emit(kind, **partition._asdict(), **lists)
+        self._epoch.emit(kind, **partition._asdict(), **lists)
 
-    # -- what stands in ZooKeeper --------------------------------------------------------
+    # -- in ZooKeeper --------------------------------------------------------------------
 
     def _write(self, news: Assignments) -> Work[None]:
-        """Into the topics' nodes, by compare and set: somebody may be adding partitions."""
-        moved: dict[str, dict[int, znodes.Replicas]] = defaultdict(dict)
+        """Write the topics' znodes by compare-and-set: a client may be adding partitions."""
+        moved: dict[str, dict[int, znodes.ReplicaAssignment]] = defaultdict(dict)
         for (topic, number), to in news.items():
             moved[topic][number] = to
         remaining = list(moved)
@@ -263,24 +276,27 @@ class Reassignment:
             nodes = yield [Get(znodes.topic_path(topic)) for topic in remaining]
             writes = {}
             for topic, node in zip(remaining, nodes, strict=True):
-                if node is not None:
-                    known = znodes.Topic.decode(node.data)
+                path, harm = znodes.topic_path(topic), "its move is not written"
+                known = self._epoch.decoder.read(
+                    znodes.Topic.decode, path, node and node.data, harm
+                )
+                if known is not None:
                     data = known._replace(partitions={**known.partitions, **moved[topic]}).encode()
-                    if data != node.data:  # it may be there, and only the answer was lost
-                        writes[topic] = Set(znodes.topic_path(topic), data, node.stat.version)
-            answers = yield from self._term.write([(each,) for each in writes.values()])
+                    if data != node.data:  # else only the answer was lost
+                        writes[topic] = Set(path, data, node.stat.version)
+            answers = yield from self._epoch.write([(each,) for each in writes.values()])
             refused = [isinstance(answer, Refused) for answer in answers]
             remaining = [topic for topic, again in zip(writes, refused, strict=True) if again]
 
     def _forget(self, done: Callable[[TopicPartition, tuple[int, ...]], bool]) -> Work[None]:
-        """Take what is settled off the list; an empty list goes altogether."""
+        """Remove the finished moves from the list; an empty list is deleted."""
         path = znodes.REASSIGN_PARTITIONS
         (node,) = yield [Get(path)]
         if node is None:
             return
-        listed = readable(znodes.decode_reassignment, node) or {}
+        listed = self._listed(node)
         left = {each: to for each, to in listed.items() if not done(each, to)}
         if not left:
-            yield from self._term.delete([path])
+            yield from self._epoch.delete([path])
         elif left != listed:
-            yield from self._term.write([(Set(path, znodes.encode_reassignment(left)),)])
+            yield from self._epoch.write([(Set(path, znodes.encode_reassignment(left)),)])

@@ -1,21 +1,22 @@
-"""What the brokers must be told after a step, gathered, and sent as few requests.
+"""The requests to brokers after a step of the controller, batched.
 
     LeaderAndIsr      to each replica: lead, or follow that leader, in this epoch
-    UpdateMetadata    to every live broker: who leads what, and who is alive
-    StopReplica       to a replica that is to stop, and perhaps to delete its log
+    UpdateMetadata    to every live broker: the leaders, and the live brokers
+    StopReplica       to a replica that must stop, and perhaps delete its log
 
-In this order: a new leader leads before a client can hear of it, and a replica that has to go is
-let go of last. What stands in a request is what the controller knows when it is sent.
+In this order: a new leader gets its role before clients get the metadata, and a replica is removed
+last. A request has the controller's state at the time when it is sent.
 
-A broker hears only what was meant for its present life: the broker epoch in each request says so.
+The broker epoch in each request says for which session of the broker it is.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from engine.controller.context import Context, LiveBroker
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_topic
 from engine.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -36,22 +37,31 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from engine.zookeeper.znodes import PROTOCOLS
 
 NO_EPOCH = -1
-PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+LISTENER = "PLAINTEXT"  # the only one that our brokers have
 
 Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 S = TypeVar("S")
 T = TypeVar("T")
 
 
+class NamedListener(Protocol):
+    @property
+    def listener(self) -> str: ...
+
+
+E = TypeVar("E", bound=NamedListener)
+
+
 class Request(NamedTuple):
     broker: int
-    broker_epoch: int  # of the life it is meant for; it is dropped when that life is over
+    broker_epoch: int  # it is dropped when this session of the broker is over
     message: Message
 
 
-class Batch:
+class ControllerRequestBatch:
     def __init__(
         self, context: Context, controller_id: int, controller_epoch: int, outbox: list[Request]
     ) -> None:
@@ -60,13 +70,13 @@ class Batch:
         self._outbox = outbox
         self._roles: dict[int, dict[TopicPartition, bool]] = defaultdict(dict)  # is it new?
         self._stops: dict[int, dict[TopicPartition, bool]] = defaultdict(dict)  # delete it?
-        self._told: set[int] = set()
-        self._news: dict[TopicPartition, None] = {}  # in the order in which they came up
+        self._informed: set[int] = set()  # brokers that get UpdateMetadata
+        self._updated: dict[TopicPartition, None] = {}  # in this order
 
-    # -- what is to be said --------------------------------------------------------------
+    # -- collect -------------------------------------------------------------------------
 
     def role(self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False) -> None:
-        """Lead or follow; and everybody is to hear who leads."""
+        """LeaderAndIsr to these brokers, and UpdateMetadata to all."""
         for broker in brokers:
             self._roles[broker][partition] = new
         self.metadata(self._context.brokers, (partition,))
@@ -75,17 +85,17 @@ class Batch:
         self._stops[broker][partition] = delete
 
     def metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
-        """With or without partitions, these brokers hear who is alive."""
-        self._told.update(brokers)
-        self._news.update(dict.fromkeys(partitions))
+        """UpdateMetadata to these brokers; without partitions, only the live brokers."""
+        self._informed.update(brokers)
+        self._updated.update(dict.fromkeys(partitions))
 
-    # -- saying it -----------------------------------------------------------------------
+    # -- send ----------------------------------------------------------------------------
 
     def send(self) -> None:
         self._send_roles()
-        self._send_news()
+        self._send_metadata()
         self._send_stops()
-        for gathered in (self._roles, self._stops, self._told, self._news):
+        for gathered in (self._roles, self._stops, self._informed, self._updated):
             gathered.clear()
 
     def _post(self, broker: int, kind: Callable[..., Message], **fields: Any) -> None:
@@ -121,19 +131,19 @@ class Batch:
         )
 
     def _address(self, broker: int) -> LeaderAndIsrLiveLeader:
-        endpoint = self._context.brokers[broker].registration.endpoints[0]
+        endpoint = endpoint_of(self._context.brokers[broker].registration.endpoints)
         return LeaderAndIsrLiveLeader(broker_id=broker, host_name=endpoint.host, port=endpoint.port)
 
-    def _send_news(self) -> None:
+    def _send_metadata(self) -> None:
         context = self._context
-        known = [each for each in self._news if each in context.leadership]
-        states = {each: self._news_state(each) for each in known}
+        known = [each for each in self._updated if each in context.leadership]
+        states = {each: self._metadata_state(each) for each in known}
         topics = self._topics(UpdateMetadataTopicState, states)
         live = tuple(_describe(*item) for item in sorted(context.brokers.items()))
-        for broker in sorted(self._told & context.brokers.keys()):
+        for broker in sorted(self._informed & context.brokers.keys()):
             self._post(broker, UpdateMetadataRequest, topic_states=topics, live_brokers=live)
 
-    def _news_state(self, partition: TopicPartition) -> UpdateMetadataPartitionState:
+    def _metadata_state(self, partition: TopicPartition) -> UpdateMetadataPartitionState:
         state, version = self._context.leadership[partition]
         if self._context.deleted(partition):
             state, version = state._replace(leader=LEADER_DURING_DELETE, leader_epoch=0), 0
@@ -159,7 +169,7 @@ class Batch:
             }
             topics = tuple(
                 StopReplicaTopicState(topic_name=topic, partition_states=listed)
-                for topic, listed in _by_topic(states)
+                for topic, listed in by_topic(states.items())
             )
             self._post(broker, StopReplicaRequest, topic_states=topics)
 
@@ -170,7 +180,7 @@ class Batch:
         return known.state.leader_epoch if known else NO_EPOCH
 
     def _alive(self, gathered: Mapping[int, S]) -> list[tuple[int, S]]:
-        """A broker that is gone needs not be told: it will hear everything when it is back."""
+        """A broker that is gone gets no request: it gets everything when it is back."""
         return [item for item in sorted(gathered.items()) if item[0] in self._context.brokers]
 
     def _topics(
@@ -179,8 +189,14 @@ class Batch:
         ids = self._context.topic_ids
         return tuple(
             kind(topic_name=topic, topic_id=ids[topic], partition_states=listed)
-            for topic, listed in _by_topic(states)
+            for topic, listed in by_topic(states.items())
         )
+
+
+def endpoint_of(endpoints: Sequence[E]) -> E:
+    """The endpoint of our own listener, for brokers and clients: a broker of Kafka may have others.
+    The first one, if none has that name."""
+    return next((each for each in endpoints if each.listener == LISTENER), endpoints[0])
 
 
 def _describe(broker: int, alive: LiveBroker) -> UpdateMetadataBroker:
@@ -191,10 +207,3 @@ def _describe(broker: int, alive: LiveBroker) -> UpdateMetadataBroker:
         for listener, host, port, protocol in alive.registration.endpoints
     )
     return UpdateMetadataBroker(id=broker, endpoints=endpoints, rack=alive.registration.rack)
-
-
-def _by_topic(states: Mapping[TopicPartition, S]) -> list[tuple[str, tuple[S, ...]]]:
-    topics: dict[str, list[S]] = defaultdict(list)
-    for partition, state in states.items():
-        topics[partition.topic].append(state)
-    return [(topic, tuple(listed)) for topic, listed in topics.items()]

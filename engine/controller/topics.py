@@ -1,11 +1,11 @@
-"""What a topic may be called, and on which brokers its replicas are put.
+"""The names of topics, and the brokers of their replicas.
 
-Kafka spreads replicas in a ring: the first replica of each partition goes one broker further than
-the one before, from a random start; the second and later ones stand at a distance that grows by
-one with every time round, so that when a broker dies its load goes to many others.
+Kafka assigns replicas in a ring: the first replica of each partition is one broker further than
+that of the partition before, from a random start. The distance of the other replicas grows by one
+with every round, so that the load of a failed broker goes to many others.
 
     brokers 0..4, start 0, shift 0     p0: 0 1 2   p1: 1 2 3   p2: 2 3 4   p3: 3 4 0   p4: 4 0 1
-    one time round: the shift is 1     p5: 0 2 3   p6: 1 3 4   ...
+    after one round: the shift is 1    p5: 0 2 3   p6: 1 3 4   ...
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from engine.errors import ErrorCode, KafkaError
 
-MAX_PARTITIONS = 10_000  # added at once; a topic is one znode, which ends at a megabyte
+MAX_PARTITIONS = 10_000  # added at once; a topic is one znode of at most a megabyte
 MAX_NAME = 249  # a directory name is a topic's name, a dash, and up to five digits
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -21,7 +21,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that could not be a directory's, or a metric's."""
+    """Refuse a name that cannot be the name of a directory or a metric."""
     fault = ""
     if not name:
         fault = "Topic name is illegal, it can't be empty"
@@ -36,6 +36,14 @@ def check_name(name: str) -> None:
         )
     if fault:
         raise KafkaError(ErrorCode.invalid_topic_exception, fault)
+
+
+def is_legal(name: str) -> bool:
+    try:
+        check_name(name)
+    except KafkaError:
+        return False
+    return True
 
 
 def check_new_name(name: str, existing: Iterable[str]) -> None:

@@ -1,18 +1,16 @@
-"""The coordinators: of consumer groups, and of transactions.
+"""The group coordinator, and in transactions/ the transaction coordinator.
 
-That of groups knows who is in a group, who reads what, and how far everyone is:
+Both take requests and the time, and return responses and records (sans-IO). A record takes effect
+when it is replicated. The next coordinator replays the records, and continues.
 
-    coordinator   all of it, as a broker uses it: requests in, answers and records out
-    membership, committing, listing    one function for each API
-    groups        which groups are ours, and how we come by them     effects   what is to be done
-    group         one group, as its members talk to it               answers   what is answered
-    rebalance     from one generation to the next                    timers    deadlines
-    roster        who is in, and what they can agree on              member    one of them
-    offsets       the committed offsets of a group                   states    a table
-    records       the bytes in __consumer_offsets                    fields   how they are written
+    coordinator             the base of both: how a broker uses them
+    owned_partitions        the loaded partitions of their topic that this broker leads
+    effects                 responses and records, as values
+    timers                  deadlines
 
-Its sibling, in transactions/, knows who may write under a transactional id, and how it ended.
-
-Both decide from events, and return answers and records (sans-IO). A record counts when it is
-replicated, and a successor that replays the records goes on from there.
+    group_coordinator       requests of members          group      one group and its rebalances
+    offset_commits          requests about offsets       members    its members, leader and protocol
+    group_admin             list, describe, delete       offsets    its committed offsets
+    group_metadata_manager  all groups                   responses  to members, in each version
+    records, record_codec   the bytes in __consumer_offsets
 """

@@ -1,206 +1,130 @@
-"""A broker's group coordinator, as the broker sees it.
+"""The base of the group coordinator and the transaction coordinator.
 
-    load(7); replay(7, records, now) ...; loaded(7, now)    we lead partition 7 now
-    ended(7, producer_id, committed, now)                   a marker stands in it: found between
-                                                            its records, or newly replicated
-    unload(7, now)                                          another broker does
-    handle(request, caller, now)                            what a client asks
-    written(token, error, now)                              what came of an Append
-    forget(partitions, now)                                 a topic was deleted
-    tick(now), not later than due()                         time has passed
+    load(7, epoch); replay(7, records, now) ...; loaded(7, now)    this broker leads partition 7
+    ended(7, producer_id, committed, now)    the log has a transaction marker: found between the
+                                             records that are replayed, or newly replicated
+    unload(7, now)                           another broker leads it
+    handle(request, caller, now)             a client's request
+    written(token, error, now)               the result of an Append
+    tick(now), not later than due()          time has passed
 
-Each returns effects (effects.py): answers, to this request or to earlier ones, and records. The
-records are for partition n of __consumer_offsets, to be appended in this order.
+Most return effects (effects.py): responses, to this request or to earlier ones, and records for a
+partition of the coordinator's topic, to be appended in this order.
 
 Invariant: every request is answered once, by some call.
-Invariant: what replaying the replicated records gives is what was acknowledged: the same offsets,
-and of a stable group the same generation. Only deletions are answered before, as in Kafka.
-Invariant: offsets that belong to a transaction (KIP-98) are shown when it is committed, not before.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
-from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
-from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
-from kio.schema.heartbeat.v4.request import HeartbeatRequest
-from kio.schema.join_group.v7.request import JoinGroupRequest
-from kio.schema.leave_group.v4.request import LeaveGroupRequest
-from kio.schema.list_groups.v4.request import ListGroupsRequest
-from kio.schema.offset_commit.v8.request import OffsetCommitRequest
-from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
-from kio.schema.offset_fetch.v7.request import OffsetFetchRequest
-from kio.schema.sync_group.v5.request import SyncGroupRequest
-from kio.schema.txn_offset_commit.v3.request import TxnOffsetCommitRequest
+from typing import Any, NamedTuple
 
 from engine.config import BrokerConfig
-from engine.coordinator import answers, committing, listing, membership
-from engine.coordinator.effects import Caller, Effect, Host
-from engine.coordinator.groups import Groups
-from engine.coordinator.timers import Alarm, Kind
+from engine.coordinator.effects import Caller, CoordinatorContext, Effect
+from engine.coordinator.owned_partitions import OwnedPartitions
+from engine.coordinator.timers import Alarm, AlarmKind
 from engine.errors import ErrorCode, KafkaError
-from engine.model import Event, TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
 
-Handler = Callable[[Groups, Any, Caller, int], Any]  # returns the answer, or None: it comes later
-Refusal = Callable[[Any, Caller, ErrorCode], Any]
-
-HANDLERS: Mapping[type, Handler] = {
-    JoinGroupRequest: membership.join,
-    SyncGroupRequest: membership.sync,
-    HeartbeatRequest: membership.heartbeat,
-    LeaveGroupRequest: membership.leave,
-    OffsetCommitRequest: committing.commit,
-    OffsetFetchRequest: committing.fetch,
-    OffsetDeleteRequest: committing.delete,
-    TxnOffsetCommitRequest: committing.commit_in_transaction,
-    ListGroupsRequest: listing.list_groups,
-    DescribeGroupsRequest: listing.describe,
-    DeleteGroupsRequest: listing.delete,
-}
-# What is answered if the request as a whole can't be done; the others tell of each part.
-REFUSALS: Mapping[type, Refusal] = {
-    JoinGroupRequest: lambda it, caller, code: answers.not_joined(caller, it.member_id, code),
-    SyncGroupRequest: lambda it, caller, code: answers.not_synced(code),
-    HeartbeatRequest: lambda it, caller, code: answers.heard(code),
-    LeaveGroupRequest: lambda it, caller, code: answers.not_left(code),
-    OffsetFetchRequest: committing.not_fetched,
-    OffsetDeleteRequest: lambda it, caller, code: committing.deleted({}, code),
-}
-# Members are not told that a group is being loaded: older clients don't know the error.
-WHILE_LOADING: Mapping[type, ErrorCode] = {
-    SyncGroupRequest: ErrorCode.rebalance_in_progress,
-    HeartbeatRequest: ErrorCode.none,
-}
+Interval = Callable[[BrokerConfig], int]  # of a regular check, in ms
 
 
-class Coordinator:
-    def __init__(
-        self,
-        config: BrokerConfig,
-        new_id: Callable[[], str],  # something that was never returned before
-        exists: Callable[[TopicPartition], bool],
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._host = Host(config, new_id, emit)
-        self.groups = Groups(self._host, config.offsets_topic_num_partitions, exists)
+class Handler(NamedTuple):
+    # Takes the owned partitions, the request, the caller and the time. Returns the response, or
+    # None if it is sent later.
+    handle: Callable[[Any, Any, Caller, int], Any]
+    # The response if the whole request is refused; other APIs report an error for each part.
+    refuse: Callable[[Any, Caller, ErrorCode], Any] | None = None
+
+
+class Coordinator(ABC):
+    handlers: Mapping[type, Handler]  # by the class of the request
+    # The regular checks of all groups or transactions, each with its interval in ms.
+    checks: Mapping[AlarmKind, Interval]
+
+    def __init__(self, context: CoordinatorContext, partitions: OwnedPartitions[Any]) -> None:
+        self._context = context
+        self._partitions = partitions
 
     def configure(self, config: BrokerConfig) -> None:
-        self._host.config = config
+        self._context.config = config
 
-    @property
-    def partition_count(self) -> int:
-        """Of __consumer_offsets."""
-        return self.groups.partition_count
+    def set_partition_count(self, count: int) -> None:
+        """Of the coordinator's topic."""
+        self._partitions.partition_count = count
 
-    @partition_count.setter
-    def partition_count(self, count: int) -> None:
-        self.groups.partition_count = count
+    # -- partitions are loaded and unloaded --------------------------------------------------
 
-    # -- partitions come and go ------------------------------------------------------------
+    def is_loading(self, partition: int) -> bool:
+        return partition in self._partitions.loading
 
-    def load(self, partition: int, epoch: int = 0) -> None:
-        """The leader epoch is for the coordinator of transactions; groups have no use for it."""
-        self.groups.load(partition)
+    def load(self, partition: int, leader_since: int) -> None:
+        self._partitions.load(partition, leader_since)
 
     def replay(
         self, partition: int, records: Iterable[Record], now: int, producer_id: int = NO_PRODUCER_ID
     ) -> None:
-        """The producer is given with what was written in its transaction."""
-        self.groups.replay(partition, records, now, producer_id)
+        """The producer is given if the records were written in a transaction."""
+        self._partitions.replay(partition, records, now, producer_id)
 
+    @abstractmethod
     def ended(self, partition: int, producer_id: int, committed: bool, now: int) -> list[Effect]:
-        """Of a partition that is being read, only as reading comes to it."""
-        self.groups.ended(partition, producer_id, committed, now)
-        return self._host.take()
+        """Of a partition that is being loaded, only in its place between the records."""
 
     def loaded(self, partition: int, now: int) -> list[Effect]:
-        if not self.groups.led:
-            self._look_for_expired_offsets(now)
-        self.groups.loaded(partition, now)
-        return self._host.take()
+        """The log has been read to its end: this broker coordinates what is in it."""
+        if not self._partitions.owned:
+            for kind in self.checks:
+                self._schedule(kind, now)
+        for each in self._partitions.loaded(partition):
+            each.start(now)
+        return self._context.take_effects()
 
-    def unload(self, partition: int, now: int) -> list[Effect]:
-        self.groups.unload(partition, now)
-        return self._host.take()
+    @abstractmethod
+    def unload(self, partition: int, now: int) -> list[Effect]: ...
 
-    # -- what happens ----------------------------------------------------------------------
+    # -- requests, results and time ----------------------------------------------------------
 
     def handle(self, request: Any, caller: Caller, now: int) -> list[Effect]:
-        kind = next(each for each in type(request).__mro__ if each in HANDLERS)
+        kind = next(each for each in type(request).__mro__ if each in self.handlers)
+        handler = self.handlers[kind]
         try:
-            answer = HANDLERS[kind](self.groups, request, caller, now)
+            response = handler.handle(self._partitions, request, caller, now)
         except KafkaError as error:
-            code = error.code
-            if code == ErrorCode.coordinator_load_in_progress:
-                code = WHILE_LOADING.get(kind, code)
-            answer = REFUSALS[kind](request, caller, code)
-        if answer is not None:
-            self._host.reply(caller, answer)
+            assert handler.refuse is not None, f"{kind.__name__} reports errors part by part"
+            response = handler.refuse(request, caller, error.code)
+        if response is not None:
+            self._context.reply(caller, response)
         return self.tick(now)
 
     def written(self, token: int, error: ErrorCode, now: int) -> list[Effect]:
-        self._host.written(token, error, now)
+        self._context.written(token, error, now)
         return self.tick(now)
 
-    def forget(self, partitions: Iterable[TopicPartition], now: int) -> list[Effect]:
-        """Of deleted topics nobody needs to know how far they were read."""
-        gone = list(partitions)
-        for group in self.groups:
-            group.remove_offsets(gone, now)
-            self.groups.keep(group)
-        return self._host.take()
-
     def due(self) -> int | None:
-        return self._host.timers.due()
+        return self._context.timers.due()
 
     def tick(self, now: int) -> list[Effect]:
-        for alarm in self._host.timers.over(now):
-            if alarm.kind is Kind.OFFSETS:
-                self._expire_offsets(now)
-            else:
-                group = self.groups.find(alarm.owner)
-                assert group is not None, "who has gone has no alarms"
-                group.ring(alarm, now)
-        return self._host.take()
+        for alarm in self._context.timers.expired(now):
+            self._on_alarm(alarm, now)
+        return self._context.take_effects()
 
-    def _look_for_expired_offsets(self, now: int) -> None:
-        interval = self._host.config.offsets_retention_check_interval_ms
-        self._host.timers.set(Alarm(Kind.OFFSETS), now + interval)
+    def _on_alarm(self, alarm: Alarm, now: int) -> None:
+        if alarm.kind in self.checks:
+            self._check(alarm.kind, now)
+            if self._partitions.owned:
+                self._schedule(alarm.kind, now)
+            return
+        owner = self._partitions.find(alarm.owner)
+        assert owner is not None, f"{alarm.owner} is gone, but its alarm is set"
+        owner.on_alarm(alarm, now)
 
-    def _expire_offsets(self, now: int) -> None:
-        for group in self.groups:
-            group.remove_offsets(group.expired(now), now)
-            self.groups.keep(group)
-        if self.groups.led:
-            self._look_for_expired_offsets(now)
+    def _schedule(self, kind: AlarmKind, now: int) -> None:
+        self._context.timers.set(Alarm(kind), now + self.checks[kind](self._context.config))
 
-    # -- for those who look on -------------------------------------------------------------
+    @abstractmethod
+    def _check(self, kind: AlarmKind, now: int) -> None: ...
 
+    @abstractmethod
     def snapshot(self) -> list[dict[str, Any]]:
-        """Each group; JSON-ready."""
-        return [
-            {
-                "group": group.id,
-                "partition": group.partition,
-                "state": group.state.value,
-                "since": group.since,
-                "generation": group.generation,
-                "protocol": group.protocol,
-                "leader": group.leader,
-                "members": [
-                    {
-                        "member": each.id,
-                        "instance": each.instance_id,
-                        "client": each.client_id,
-                        "host": each.host,
-                        "share": group.share(each),
-                        "waits": each.joining is not None or each.syncing is not None,
-                    }
-                    for each in group.members.values()
-                ],
-                "offsets": {str(each): it.offset for each, it in group.offsets.stored.items()},
-            }
-            for group in self.groups
-        ]
+        """Each group or transaction, in values that JSON has."""

@@ -1,13 +1,14 @@
-"""What a coordinator wants done elsewhere, as values, and what all in it share to say so.
+"""The effects of a coordinator, as values that the broker carries out.
 
-    Reply     the answer to a request that was handed in, now or long ago
-    Append    records for a partition of the coordinator's topic; with a token, `written` is awaited
-    Mark      the end of a transaction, to be written into each partition that it wrote to
+    Reply        the response to a request, this one or an earlier one
+    Append       records for a partition of the coordinator's topic; if it has a token, the
+                 coordinator waits for `written`
+    TxnMarkers   the end of a transaction, to be written to each partition that it wrote to
 
     group ── append(records, then) ──> Append(.., token 7) ──> the log, the in-sync replicas
     group <── then(error, now) ─────── written(7, error, now) <─────────────┘
 
-Invariant: a request is answered exactly once, and what its answer promises is replicated before.
+Invariant: a request is answered exactly once, after the records behind the response are replicated.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -19,11 +20,11 @@ from engine.errors import ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage.records import Record
 
-Then = Callable[[ErrorCode, int], None]  # (what came of the write, now)
-KeyValue = tuple[bytes, bytes | None]  # a record as we know it; None is a tombstone
+OnWritten = Callable[[ErrorCode, int], None]  # (the result of the write, now)
+KeyValue = tuple[bytes, bytes | None]  # of a record; the value None is a tombstone
 
 
-# What clients are told if a write fails; the rest differs between groups and offsets.
+# The errors for clients if a write fails; the others differ between groups and offsets.
 UNAVAILABLE: Mapping[ErrorCode, ErrorCode] = {
     ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
     ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
@@ -34,9 +35,9 @@ UNAVAILABLE: Mapping[ErrorCode, ErrorCode] = {
 
 
 class Caller(NamedTuple):
-    """Who asks, and in which version of the request."""
+    """The sender of a request, and its version."""
 
-    to: Hashable  # comes back in the Reply
+    to: Hashable  # is returned in the Reply
     version: int
     client_id: str = ""
     host: str = ""
@@ -47,7 +48,7 @@ class Reply(NamedTuple):
     response: Any
 
 
-class Writer(NamedTuple):
+class TransactionalProducer(NamedTuple):
     """The producer in whose transaction something is written."""
 
     producer_id: int
@@ -57,26 +58,26 @@ class Writer(NamedTuple):
 class Append(NamedTuple):
     partition: int
     records: tuple[Record, ...]
-    token: int | None  # None: nobody waits for it to be replicated
-    writer: Writer | None = None  # they count when its transaction is committed
+    token: int | None  # None: no result is expected
+    producer: TransactionalProducer | None = None  # the records count when its transaction commits
 
 
-class Mark(NamedTuple):
-    """Carried out when all these partitions have it; see `marked` of the transactions' own."""
+class TxnMarkers(NamedTuple):
+    """Done when all these partitions have the marker; see TransactionCoordinator.marked."""
 
     transactional_id: str
-    coordinator: int  # the partition of __transaction_state that decided it
+    coordinator: int  # the partition of __transaction_state that has the decision
     coordinator_epoch: int
-    writer: Writer
+    producer: TransactionalProducer
     committed: bool  # or aborted
     partitions: tuple[TopicPartition, ...]
 
 
-Effect = Reply | Append | Mark
+Effect = Reply | Append | TxnMarkers
 
 
-class Host:
-    """What a group, or a transaction, needs beside itself."""
+class CoordinatorContext:
+    """Shared by all groups, or all transactions, of a coordinator."""
 
     def __init__(
         self, config: BrokerConfig, new_id: Callable[[], str], emit: Callable[[Event], None]
@@ -86,7 +87,7 @@ class Host:
         self.timers = Timers()
         self._emit = emit
         self._effects: list[Effect] = []
-        self._writes: dict[int, tuple[int, Then]] = {}  # by token: the partition, what follows
+        self._writes: dict[int, tuple[int, OnWritten]] = {}  # by token: partition and callback
         self._token = 0
 
     def reply(self, caller: Caller, response: Any) -> None:
@@ -97,8 +98,8 @@ class Host:
         partition: int,
         records: Iterable[KeyValue],
         now: int,
-        then: Then | None = None,
-        writer: Writer | None = None,
+        then: OnWritten | None = None,
+        producer: TransactionalProducer | None = None,
     ) -> None:
         token = None
         if then is not None:
@@ -106,24 +107,24 @@ class Host:
             token = self._token
             self._writes[token] = partition, then
         rows = tuple(Record(n, now, *record) for n, record in enumerate(records))
-        self._effects.append(Append(partition, rows, token, writer))
+        self._effects.append(Append(partition, rows, token, producer))
 
-    def mark(self, mark: Mark) -> None:
-        self._effects.append(mark)
+    def write_markers(self, markers: TxnMarkers) -> None:
+        self._effects.append(markers)
 
     def written(self, token: int, error: ErrorCode, now: int) -> None:
-        if token in self._writes:  # otherwise it was given up, when the partition was
+        if token in self._writes:  # otherwise `fail_writes` was called for its partition
             _, then = self._writes.pop(token)
             then(error, now)
 
-    def give_up(self, partition: int, now: int) -> None:
-        """Others lead the partition now: what becomes of our writes, we won't hear."""
+    def fail_writes(self, partition: int, now: int) -> None:
+        """Another broker leads the partition, so the results of our writes will never arrive."""
         for token in [each for each, (where, _) in self._writes.items() if where == partition]:
             self.written(token, ErrorCode.not_leader_or_follower, now)
 
-    def take(self) -> list[Effect]:
+    def take_effects(self) -> list[Effect]:
         effects, self._effects = self._effects, []
         return effects
 
-    def tell(self, kind: str, now: int, /, **data: Any) -> None:
+    def report(self, kind: str, now: int, /, **data: Any) -> None:
         self._emit(Event(kind, now, data))

@@ -1,74 +1,143 @@
-"""One group, as its members and an administrator talk to it.
+"""One consumer group: its members join, get their assignments, send heartbeats, and leave.
 
-    JoinGroup   who takes part, and with what      answered when everyone has joined
-    SyncGroup   the leader's shares for all        answered when they are replicated: yours
-    Heartbeat   still there                        or: REBALANCE_IN_PROGRESS, join again
-    LeaveGroup  gone
+    JoinGroup   join with these protocols        answered when all members have joined
+    SyncGroup   the leader sends assignments     answered with the member's own, replicated
+    Heartbeat   I am alive                       or REBALANCE_IN_PROGRESS: join again
+    LeaveGroup  I am leaving
 
-    generation 4   A ─ Join ──┐                      generation 5   A ─ Sync(shares) ──┐
-                   B ─ Join ──┴─> A: you lead, these                B ─ Sync ──────────┴─> its share
-                              └─> B: A leads
+                 the first member          all members have joined
+       ┌── EMPTY ───────> PREPARING_REBALANCE ───────> COMPLETING_REBALANCE ──┐
+       │     ^              │  ^  ^                             │             │ the leader's
+       │     └─ no member ──┘  │  └── a member joins, leaves, ──┘             │ assignments
+       v        has joined     │      changes, or is silent                   │ are replicated
+     DEAD <── deleted, expired,│                                              v
+              or moved away    └───────────────── the same ──────────────── STABLE
 
-What a group decides is appended, and takes effect when it is replicated. What is only in memory
-(who waits, whose session ends when) is lost with this broker; its successor starts from the last
-generation that was stable, and gives everyone a new session.
+A rebalance leads to the next generation of the group. The first one of a group waits for
+`group.initial.rebalance.delay.ms`, since several members are usually started together; each that
+joins prolongs it, up to the rebalance timeout. Later ones end as soon as all members have joined
+again, or after the longest of their rebalance timeouts.
 
-Invariant: a member that waits for an answer is not taken for dead, unless it is new.
+A decision of the group is appended to the log, and takes effect when it is replicated. What is
+only in memory (the waiting requests, the ends of sessions) is lost with this broker; the next
+coordinator starts with the last stable generation, and gives every member a new session.
 
-Left out: when the new id of a static member can't be written down, Kafka gives the old one its
-place back. Here it stays fenced, and the new one tries again.
+Invariant: all members of a generation get the assignments that its leader sent, or none does.
+Invariant: no assignment is sent to a member before the in-sync replicas have it.
+Invariant: a member that waits for our response is not removed for its silence, unless it is new.
+
+Left out: when the new id of a static member cannot be written, Kafka restores the old id. Here the
+old id stays fenced, and the new process tries again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any
 
-from engine.coordinator import answers
-from engine.coordinator.answers import NO_MEMBER, Since, knows
-from engine.coordinator.effects import Caller, Host
-from engine.coordinator.member import Member, Protocols
-from engine.coordinator.offsets import Commit, Offsets, tombstones
-from engine.coordinator.rebalance import WRITE_ERRORS, Rebalance
-from engine.coordinator.records import UNKNOWN, GroupKey, GroupValue, encode_key
-from engine.coordinator.roster import CONSUMER
-from engine.coordinator.states import State
-from engine.coordinator.timers import Alarm, Kind
+from engine.assignors.protocol import decode_assignment
+from engine.coordinator import responses
+from engine.coordinator.effects import UNAVAILABLE, Caller, CoordinatorContext, OnWritten
+from engine.coordinator.members import CONSUMER, MemberMetadata, Members, Protocols
+from engine.coordinator.offsets import Commit, GroupOffsets, tombstones
+from engine.coordinator.records import UNKNOWN, GroupKey, GroupValue, encode_key, encode_value
+from engine.coordinator.responses import NO_GENERATION, NO_MEMBER, FirstVersion, knows
+from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
+# The errors for members if their assignments could not be written.
+WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {
+    **UNAVAILABLE,
+    ErrorCode.request_timed_out: ErrorCode.rebalance_in_progress,
+    ErrorCode.message_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
+}
+NEW_MEMBER_MS = 5 * 60_000  # the session of a new member, which cannot send heartbeats yet
+MIN_JOIN_MS = 1000  # if no member has joined again, the group waits at least this much longer
 MINUTE_MS = 60_000
-NOTHING = GroupValue()
 
 
-class Group(Rebalance):
-    def __init__(self, id: str, partition: int, host: Host) -> None:
-        super().__init__(id, partition, host)
-        self.offsets = Offsets()
+class ClassicGroupState(Enum):
+    """The states of a consumer group"""
 
-    # -- joining ---------------------------------------------------------------------------
+    EMPTY = "Empty"  # no members; it may have offsets, and clients may commit without joining
+    PREPARING_REBALANCE = "PreparingRebalance"  # each member must join again
+    COMPLETING_REBALANCE = "CompletingRebalance"  # members wait for the leader's assignments
+    STABLE = "Stable"  # each member has its assignment
+    DEAD = "Dead"  # removed here; another broker may have it
+
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = ClassicGroupState
+
+# For each state, the states before it.
+BEFORE: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] = {
+    EMPTY: frozenset({PREPARING}),
+    PREPARING: frozenset({EMPTY, COMPLETING, STABLE}),
+    COMPLETING: frozenset({PREPARING}),
+    STABLE: frozenset({COMPLETING}),
+    DEAD: frozenset({EMPTY, PREPARING, COMPLETING, STABLE}),
+}
+
+
+class Group:
+    def __init__(self, id: str, partition: int, context: CoordinatorContext) -> None:
+        self.id = id
+        self.partition = partition  # of __consumer_offsets
+        self.context = context
+        self.state = EMPTY
+        self.since = UNKNOWN  # when it entered its state
+        self.generation = 0
+        self.members = Members()
+        self.pending: set[str] = set()  # member ids that were given out, and not used yet
+        self.topics: frozenset[str] | None = None  # that its consumers subscribed to, if known
+        self.offsets = GroupOffsets()
+        self._delay_left: int | None = None  # ms by which a first rebalance may be prolonged
+        self._has_grown = False  # a member was added during the first rebalance's delay
+        self._storing = NO_GENERATION  # the generation whose assignments are being written
+
+    def transition_to(self, to: ClassicGroupState, reason: str, now: int) -> None:
+        assert self.state in BEFORE[to], f"a group cannot go from {self.state} to {to}"
+        was, self.state, self.since = self.state, to, now
+        self._report(
+            "state", now, was=was.value, now=to.value, generation=self.generation, reason=reason
+        )
+
+    # -- JoinGroup -------------------------------------------------------------------------
 
     def join(self, request: Any, caller: Caller, now: int) -> Any:
-        """Returns the answer, or None if it comes later; so does `sync`."""
+        """The response, or None if it is sent later. The same holds for `sync`."""
         id, instance_id = request.member_id, request.group_instance_id
-        self._make_room(id, now)
+        self._check_size(id, now)
         protocols = tuple((each.name, each.metadata) for each in request.protocols)
-        self.check_protocols(request.protocol_type, [name for name, _ in protocols])
-        was = self.static(instance_id) if id == NO_MEMBER else None
-        if was is not None:
-            self._replace(was, protocols, caller, now)
+        self.members.check_protocols(request.protocol_type, [name for name, _ in protocols])
+        if id == NO_MEMBER and (member := self.members.static(instance_id)) is not None:
+            self._replace_static_member(member, protocols, caller, now)
             return None
         if id == NO_MEMBER or (id in self.pending and instance_id is None):
             return self._join_new(request, protocols, caller, now)
-        return self._join_again(self.find(id, instance_id), protocols, caller, now)
+        member = self.members.find(id, instance_id)
+        has_changed = member.protocols != protocols
+        if self.state is STABLE:  # a leader that joins again wants a new assignment
+            has_changed |= id == self.members.leader
+        if self.state is not PREPARING and not has_changed:
+            self._renew_session(member, now)
+            return responses.joined(self.members, id, self.generation)
+        if member.joining is not None:  # it sends its request again, and has dropped the first
+            again = ErrorCode.rebalance_in_progress
+            self._answer_join(member, responses.not_joined(member.joining, id, again), now)
+        member.joining, member.protocols = caller, protocols
+        self._rebalance(f"{id} joins again", now)
+        return None
 
-    def _make_room(self, id: str, now: int) -> None:
-        """A group that has become too large, as `group.max.size` is smaller now, loses those that
-        join again last."""
-        everyone, is_joining = self.members.values(), self.state is State.PREPARING
-        inside = [each.id for each in everyone if each.joining or not is_joining]
-        if id in inside or len(inside) < self.host.config.group_max_size:
+    def _check_size(self, id: str, now: int) -> None:
+        """If `group.max.size` has become smaller, the last members to join again are removed."""
+        inside = [
+            each.id for each in self.members.values() if each.joining or self.state is not PREPARING
+        ]
+        if id in inside or len(inside) < self.context.config.group_max_size:
             return
         if id in self.members:
-            self.lose(self.members[id], "found no room", now)
+            self._remove_and_rebalance(self.members[id], "the group is full", now)
         raise KafkaError(ErrorCode.group_max_size_reached, f"{self.id} is full")
 
     def _join_new(self, request: Any, protocols: Protocols, caller: Caller, now: int) -> Any:
@@ -76,12 +145,13 @@ class Group(Rebalance):
         session = milliseconds(request.session_timeout)
         if id == NO_MEMBER:
             id = self._new_id(instance_id or caller.client_id)
-            if instance_id is None and knows(caller, Since.MEMBER_ID_REQUIRED):
+            if instance_id is None and knows(caller, FirstVersion.MEMBER_ID_REQUIRED):
                 self.pending.add(id)
-                self.alarm(Kind.PENDING, now + session, id)
-                return answers.not_joined(caller, id, ErrorCode.member_id_required)
-        self.calm(Kind.PENDING, id)
-        member = Member(
+                self._set_alarm(AlarmKind.PENDING, now + session, id)
+                return responses.not_joined(caller, id, ErrorCode.member_id_required)
+        self.pending.discard(id)
+        self._cancel_alarm(AlarmKind.PENDING, id)
+        member = MemberMetadata(
             id=id,
             instance_id=instance_id,
             client_id=caller.client_id,
@@ -92,206 +162,373 @@ class Group(Rebalance):
             is_new=True,
             joining=caller,
         )
-        self.heard_of(member, now)
-        self.came(member, request.protocol_type, now)
+        self._renew_session(member, now)
+        self._has_grown |= self.state is PREPARING and self.generation == 0
+        self.members.add(member, request.protocol_type)
+        self._report_member(member, "joined", now)
+        self._rebalance(f"{id} joins", now)
         return None
 
     def _new_id(self, name: str) -> str:
-        return f"{name}-{self.host.new_id()}"
+        return f"{name}-{self.context.new_id()}"
 
-    def _join_again(self, member: Member, protocols: Protocols, caller: Caller, now: int) -> Any:
-        has_changed = member.protocols != protocols
-        if self.state is State.STABLE:  # a leader that comes back wants to share out anew
-            has_changed |= member.id == self.leader
-        if self.state is not State.PREPARING and not has_changed:
-            self.heard_of(member, now)
-            return answers.joined(self, member.id, self.generation)
-        self.wait_to_join(member, caller, now)
-        member.protocols = protocols
-        self.begin(f"{member.id} joins again", now)
-        return None
+    def _replace_static_member(
+        self, member: MemberMetadata, protocols: Protocols, caller: Caller, now: int
+    ) -> None:
+        """A static member has restarted, and does not know its member id.
 
-    def _replace(self, member: Member, protocols: Protocols, caller: Caller, now: int) -> None:
-        """A static member is back, after a restart as a rule: it knows nothing of its id.
-
-        In a stable group nobody else is to notice, as long as the group would agree on the same
-        protocol; in 2.8 it does not count that it wants other topics now. The leader that it is
-        told of is the one before: even if that was itself, it must not share out again, as nobody
-        would ask for what comes out.
+        A stable group stays stable if it would choose the same protocol again, even if the member
+        subscribes to other topics now (as in 2.8). The response names the leader as it was
+        before. If that was this member, it must not assign partitions: no member would ask for
+        what it assigned.
         """
-        leader = self.leader
-        self.refuse(member, ErrorCode.fenced_instance_id, now)
-        self.tell_of(member, "fenced", now)
-        self.calm(Kind.SESSION, member.id)
-        self.rename(member, self._new_id(str(member.instance_id)))
+        leader = self.members.leader
+        self._refuse(member, ErrorCode.fenced_instance_id, now)
+        self._report_member(member, "fenced", now)
+        self._cancel_alarm(AlarmKind.SESSION, member.id)
+        self.members.rename(member, self._new_id(str(member.instance_id)))
         member.protocols, member.joining = protocols, caller
-        self.heard_of(member, now)
-        self.tell_of(member, "joined", now)
+        self._renew_session(member, now)
+        self._report_member(member, "joined", now)
 
         def stored(error: ErrorCode, now: int) -> None:
             if member.joining is not caller:
-                return  # a rebalance was faster
+                return  # a rebalance has answered it since
             if error == ErrorCode.none:
-                answer = answers.joined(self, member.id, self.generation, leader)
+                response = responses.joined(self.members, member.id, self.generation, leader)
             else:
                 error = WRITE_ERRORS.get(error, error)
-                answer = answers.not_joined(caller, NO_MEMBER, error)
-            self.answer_join(member, answer, now)
+                response = responses.not_joined(caller, NO_MEMBER, error)
+            self._answer_join(member, response, now)
 
-        if self.state is State.STABLE and self.vote() == self.protocol:
-            shares = {each.id: each.assignment for each in self.members.values()}
-            self.write(shares, now, stored)
+        if self.state is STABLE and self.members.vote() == self.members.protocol:
+            assignments = {each.id: each.assignment for each in self.members.values()}
+            self._write(assignments, now, stored)
         else:
-            self.begin(f"{member.instance_id} is back", now)
+            self._rebalance(f"{member.instance_id} is back", now)
 
-    # -- being a member --------------------------------------------------------------------
+    # -- the rebalance, until all have joined ----------------------------------------------
+
+    def _rebalance(self, reason: str, now: int) -> None:
+        """Start a rebalance, unless one has started; end it, if all have joined."""
+        if self.state in BEFORE[PREPARING]:
+            self._prepare_rebalance(reason, now)
+        self._complete_join_if_all_have_joined(now)
+
+    def _prepare_rebalance(self, reason: str, now: int) -> None:
+        if self.state is COMPLETING:
+            for member in self.members.values():
+                member.assignment = b""
+            self._answer_all_syncs(ErrorCode.rebalance_in_progress, now)
+        self._cancel_alarm(AlarmKind.SYNC)
+        delay = self.context.config.group_initial_rebalance_delay_ms
+        timeout = self.members.rebalance_timeout
+        is_first = self.state is EMPTY
+        self._delay_left = max(timeout - delay, 0) if is_first else None
+        self._set_alarm(AlarmKind.JOIN, now + (delay if is_first else timeout))
+        self.transition_to(PREPARING, reason, now)
+
+    def _complete_join_if_all_have_joined(self, now: int) -> None:
+        is_delayed = self._delay_left is not None
+        have_joined = not self.pending and all(each.joining for each in self.members.values())
+        if self.state is PREPARING and not is_delayed and have_joined:
+            self._complete_join(now)
+
+    def _on_join_timeout(self, now: int) -> None:
+        if self._delay_left and self._has_grown:
+            self._has_grown = False
+            more = min(self.context.config.group_initial_rebalance_delay_ms, self._delay_left)
+            self._delay_left -= more
+            self._set_alarm(AlarmKind.JOIN, now + more)
+        else:
+            self._complete_join(now)
+
+    def _complete_join(self, now: int) -> None:
+        """Remove the members that have not joined again, and begin the next generation."""
+        for member in [each for each in self.members.values() if not each.joining]:
+            if not member.is_static:
+                self._remove(member, "did not join again", now)
+        self._delay_left = None
+        if self.members and not self.members.choose_leader():
+            timeout = max(self.members.rebalance_timeout, MIN_JOIN_MS)
+            self._set_alarm(AlarmKind.JOIN, now + timeout)
+            return
+        self._cancel_alarm(AlarmKind.JOIN)
+        self.generation += 1
+        self.members.protocol = self.members.vote() if self.members else None
+        self.topics = self.members.subscribed_topics()
+        if not self.members:
+            self.transition_to(EMPTY, "no member joined", now)
+            self._write({}, now)
+            return
+        self.transition_to(COMPLETING, "all have joined", now)
+        self._set_alarm(AlarmKind.SYNC, now + self.members.rebalance_timeout)
+        for member in self.members.values():
+            member.is_new = member.has_synced = False
+            self._renew_session(member, now)
+            response = responses.joined(self.members, member.id, self.generation)
+            self._answer_join(member, response, now)
+
+    # -- SyncGroup, and the rebalance until all have their assignments ------------------------
 
     def sync(self, request: Any, caller: Caller, now: int) -> Any:
-        said = request.protocol_type, request.protocol_name
-        if None in said and knows(caller, Since.NAMED_PROTOCOL):
+        named = request.protocol_type, request.protocol_name
+        if None in named and knows(caller, FirstVersion.NAMED_PROTOCOL):
             raise KafkaError(ErrorCode.inconsistent_group_protocol, "a protocol must be named")
         member = self._member(request, request.generation_id)
-        for each, agreed in zip(said, (self.protocol_type, self.protocol), strict=True):
+        chosen = self.members.protocol_type, self.members.protocol
+        for each, agreed in zip(named, chosen, strict=True):
             if each is not None and each != agreed:
-                raise KafkaError(
-                    ErrorCode.inconsistent_group_protocol, f"it is {agreed}, not {each}"
-                )
-        if self.state is State.PREPARING:
-            raise KafkaError(ErrorCode.rebalance_in_progress, f"{self.id} is not there yet")
+                message = f"the group uses {agreed}, not {each}"
+                raise KafkaError(ErrorCode.inconsistent_group_protocol, message)
+        if self.state is PREPARING:
+            raise KafkaError(ErrorCode.rebalance_in_progress, f"{self.id} has no leader yet")
         member.has_synced = True
-        if self.state is State.STABLE:
-            self.heard_of(member, now)
-            return answers.synced(self, member.assignment)
-        self.wait_to_sync(member, caller, now)
-        if member.id == self.leader:
-            self.store({each.member_id: each.assignment for each in request.assignments}, now)
+        if self.state is STABLE:
+            self._renew_session(member, now)
+            return responses.synced(self.members, member.assignment)
+        self._answer_sync(member, responses.not_synced(ErrorCode.rebalance_in_progress), now)
+        member.syncing = caller
+        if member.id == self.members.leader:
+            sent = {each.member_id: each.assignment for each in request.assignments}
+            self._store_assignments(sent, now)
         return None
 
+    def _store_assignments(self, sent: Mapping[str, bytes], now: int) -> None:
+        """The first assignments of a generation are used; later ones are ignored."""
+        if self._storing == self.generation:
+            return
+        generation = self._storing = self.generation
+        assignments = {each: sent.get(each, b"") for each in self.members}
+
+        def stored(error: ErrorCode, now: int) -> None:
+            if self.state is not COMPLETING or self.generation != generation:
+                return
+            if error == ErrorCode.none:
+                self._become_stable(assignments, now)
+            else:
+                error = WRITE_ERRORS.get(error, error)
+                self._answer_all_syncs(error, now)
+                self._rebalance(f"the assignment was not stored: {error.name}", now)
+
+        self._write(assignments, now, stored)
+
+    def _become_stable(self, assignments: Mapping[str, bytes], now: int) -> None:
+        for member in self.members.values():
+            member.assignment = assignments[member.id]
+            self._answer_sync(member, responses.synced(self.members, member.assignment), now)
+        self.transition_to(STABLE, "the assignment is stored", now)
+        self._report(
+            "assignment",
+            now,
+            generation=self.generation,
+            protocol=self.members.protocol,
+            leader=self.members.leader,
+            shares={each.id: self.assigned_partitions(each) for each in self.members.values()},
+        )
+
+    def assigned_partitions(self, member: MemberMetadata) -> list[str] | None:
+        """Of a consumer; None if it has no assignment, or one that cannot be read here."""
+        if self.members.protocol_type != CONSUMER or not member.assignment:
+            return None
+        try:
+            return [str(each) for each in decode_assignment(member.assignment).partitions]
+        except KafkaError:  # the members may use any format
+            return None
+
+    def _write(
+        self, assignments: Mapping[str, bytes], now: int, then: OnWritten | None = None
+    ) -> None:
+        value = self.members.record(self.generation, self.since, assignments)
+        record = encode_key(GroupKey(self.id)), encode_value(value)
+        self.context.append(self.partition, [record], now, then)
+
+    def _on_sync_timeout(self, now: int) -> None:
+        late = [each for each in self.members.values() if not each.has_synced]
+        for member in late:
+            self._remove(member, "did not sync", now)
+        if late:
+            self._rebalance("some did not sync", now)
+
+    # -- Heartbeat, LeaveGroup, and timeouts -------------------------------------------------
+
     def heartbeat(self, request: Any, now: int) -> None:
-        self.heard_of(self._member(request, request.generation_id), now)
-        if self.state is State.PREPARING:
+        self._renew_session(self._member(request, request.generation_id), now)
+        if self.state is PREPARING:
             raise KafkaError(ErrorCode.rebalance_in_progress, f"join {self.id} again")
 
     def leave(self, member_id: str, instance_id: str | None, now: int) -> None:
-        """Without a member id, an administrator sends a static member away."""
+        """An administrator may remove a static member without knowing its member id."""
         if member_id in self.pending:
-            self._no_longer_pending(member_id, now)
+            self._forget_pending(member_id, now)
             return
-        was = self.static(instance_id) if member_id == NO_MEMBER else None
-        self.lose(was or self.find(member_id, instance_id), "left", now)
+        member = self.members.static(instance_id) if member_id == NO_MEMBER else None
+        member = member or self.members.find(member_id, instance_id)
+        self._remove_and_rebalance(member, "left", now)
+
+    def on_alarm(self, alarm: Alarm, now: int) -> None:
+        match alarm.kind:
+            case AlarmKind.JOIN:
+                self._on_join_timeout(now)
+            case AlarmKind.SYNC:
+                self._on_sync_timeout(now)
+            case AlarmKind.PENDING:
+                self._forget_pending(alarm.member, now)
+            case AlarmKind.SESSION:
+                member = self.members[alarm.member]
+                if member.is_new or not member.is_waiting:
+                    self._remove_and_rebalance(member, "expired", now)
+
+    def _member(self, request: Any, generation: int) -> MemberMetadata:
+        member = self.members.find(request.member_id, request.group_instance_id)
+        if generation != self.generation:
+            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
+        return member
+
+    def _forget_pending(self, id: str, now: int) -> None:
+        self.pending.discard(id)
+        self._cancel_alarm(AlarmKind.PENDING, id)
+        self._complete_join_if_all_have_joined(now)
+
+    def _remove(self, member: MemberMetadata, why: str, now: int) -> None:
+        self._refuse(member, ErrorCode.unknown_member_id, now)
+        self.members.remove(member)
+        self._cancel_alarm(AlarmKind.SESSION, member.id)
+        self._report_member(member, why, now)
+
+    def _remove_and_rebalance(self, member: MemberMetadata, why: str, now: int) -> None:
+        self._remove(member, why, now)
+        self._rebalance(f"{member.id} {why}", now)
+
+    # -- responses, alarms and events --------------------------------------------------------
+
+    def _answer_join(self, member: MemberMetadata, response: Any, now: int) -> None:
+        caller, member.joining = member.joining, None
+        self._answer(caller, member, response, now)
+
+    def _answer_sync(self, member: MemberMetadata, response: Any, now: int) -> None:
+        caller, member.syncing = member.syncing, None
+        self._answer(caller, member, response, now)
+
+    def _answer_all_syncs(self, error: ErrorCode, now: int) -> None:
+        for member in self.members.values():
+            self._answer_sync(member, responses.not_synced(error), now)
+
+    def _answer(
+        self, caller: Caller | None, member: MemberMetadata, response: Any, now: int
+    ) -> None:
+        if caller is not None:
+            self.context.reply(caller, response)
+            self._renew_session(member, now)
+
+    def _refuse(self, member: MemberMetadata, error: ErrorCode, now: int) -> None:
+        """Answer its waiting requests with an error."""
+        if member.joining is not None:
+            id = NO_MEMBER if error == ErrorCode.unknown_member_id else member.id
+            self._answer_join(member, responses.not_joined(member.joining, id, error), now)
+        self._answer_sync(member, responses.not_synced(error), now)
+
+    def _renew_session(self, member: MemberMetadata, now: int) -> None:
+        timeout = NEW_MEMBER_MS if member.is_new else member.session_timeout
+        self._set_alarm(AlarmKind.SESSION, now + timeout, member.id)
+
+    def _set_alarm(self, kind: AlarmKind, deadline: int, member: str = "") -> None:
+        self.context.timers.set(Alarm(kind, self.id, member), deadline)
+
+    def _cancel_alarm(self, kind: AlarmKind, member: str = "") -> None:
+        self.context.timers.cancel(Alarm(kind, self.id, member))
+
+    def _report_member(self, member: MemberMetadata, what: str, now: int) -> None:
+        self._report("member", now, member=member.id, instance=member.instance_id, what=what)
+
+    def _report(self, what: str, now: int, /, **data: Any) -> None:
+        self.context.report(f"group.{what}", now, group=self.id, **data)
+
+    # -- its coordinator is loaded or unloaded -----------------------------------------------
+
+    def replay(self, value: GroupValue | None) -> None:
+        """Restore the group from a record; None is a tombstone."""
+        value = value or GroupValue()
+        self.members.restore(value)
+        self.generation, self.since = value.generation, value.since
+        self.state = STABLE if self.members else EMPTY
+
+    def start(self, now: int) -> None:
+        """This broker is its coordinator now: every member gets a new session."""
+        self.topics = self.members.subscribed_topics()
+        for member in self.members.values():
+            self._renew_session(member, now)
+        if len(self.members) > self.context.config.group_max_size:
+            self._rebalance("it is too large", now)
+
+    def stop(self, now: int) -> None:
+        """Another broker is its coordinator."""
+        for member in self.members.values():
+            self._refuse(member, ErrorCode.not_coordinator, now)
+        self._die("another broker is the coordinator", now)
+
+    def _die(self, reason: str, now: int) -> None:
+        self.context.timers.cancel_all(self.id)
+        self.transition_to(DEAD, reason, now)
+
+    # -- its offsets -------------------------------------------------------------------------
 
     def check_commit(self, request: Any, now: int) -> None:
-        """Whether it may commit: a member of this generation, or anybody if there is no group."""
+        """Only members of this generation may commit; any client may if there are no members."""
         generation = request.generation_id_or_member_epoch
-        if generation < 0 and self.state is State.EMPTY:
+        if generation < 0 and self.state is EMPTY:
             return
         member = self._member(request, generation)
-        if self.state is State.COMPLETING:
-            raise KafkaError(ErrorCode.rebalance_in_progress, "what it owns is being decided")
-        self.heard_of(member, now)
+        if self.state is COMPLETING:
+            raise KafkaError(ErrorCode.rebalance_in_progress, "assignments are being decided")
+        self._renew_session(member, now)
 
     def check_transactional_commit(self, request: Any) -> None:
-        """A producer says for which member it commits since KIP-447. What it does not say is not
-        checked: former ones relied on one transactional id for each partition."""
+        """Since KIP-447 a producer names the member that it commits for. Older producers have one
+        transactional id for each partition; a missing field is not checked."""
         member, generation = request.member_id, request.generation_id
-        if self.is_fenced(member, request.group_instance_id):
-            raise KafkaError(ErrorCode.fenced_instance_id, f"{member} is another's name now")
+        if self.members.is_fenced(member, request.group_instance_id):
+            raise KafkaError(ErrorCode.fenced_instance_id, f"{member} was replaced")
         if member != NO_MEMBER and member not in self.members:
             raise KafkaError(ErrorCode.unknown_member_id, f"{member} is not in the group")
         if generation >= 0 and generation != self.generation:
             raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
 
-    def tell_of_commit(self, offsets: Commit, now: int) -> None:
+    def report_commit(self, offsets: Commit, now: int) -> None:
         if offsets:
             numbers = {str(each): it.offset for each, it in offsets.items()}
-            self.host.tell("offset.committed", now, group=self.id, offsets=numbers)
-
-    def _member(self, request: Any, generation: int) -> Member:
-        member = self.find(request.member_id, request.group_instance_id)
-        if generation != self.generation:
-            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
-        return member
-
-    def ring(self, alarm: Alarm, now: int) -> None:
-        """A time is over."""
-        match alarm.kind:
-            case Kind.JOIN:
-                self.is_late(now)
-            case Kind.SYNC:
-                self.have_not_synced(now)
-            case Kind.PENDING:
-                self._no_longer_pending(alarm.member, now)
-            case Kind.SESSION:
-                member = self.members[alarm.member]
-                if not member.is_expected_to_be_silent:
-                    self.lose(member, "expired", now)
-
-    def _no_longer_pending(self, id: str, now: int) -> None:
-        self.pending.discard(id)
-        self.calm(Kind.PENDING, id)
-        self.end_joining_if_all_are_here(now)
-
-    # -- coming and going as a whole -------------------------------------------------------
-
-    def replay(self, value: GroupValue | None) -> None:
-        """What a record says of it; None is a tombstone."""
-        value = value or NOTHING
-        self.restore(value)
-        self.generation, self.since = value.generation, value.since
-        self.state = State.STABLE if self.members else State.EMPTY
-
-    def start(self, now: int) -> None:
-        """We are its coordinator: members have a session's time to find that out."""
-        self.topics = self.subscribed()
-        for member in self.members.values():
-            self.heard_of(member, now)
-        if len(self.members) > self.host.config.group_max_size:
-            self.begin("it is too large", now)
-
-    def stop(self, now: int) -> None:
-        """Another broker is its coordinator."""
-        for member in self.members.values():
-            self.refuse(member, ErrorCode.not_coordinator, now)
-        self._die("the coordinator is another", now)
-
-    def _die(self, reason: str, now: int) -> None:
-        self.host.timers.cancel_all(self.id)
-        self.move(State.DEAD, reason, now)
+            self.context.report("offset.committed", now, group=self.id, offsets=numbers)
 
     def remove_offsets(self, partitions: Iterable[TopicPartition], now: int) -> None:
-        """An empty group dies with its last offset.
+        """A group without members is removed with its last offset.
 
-        Nobody waits for tombstones to be replicated: if they are lost, what they forgot is back,
-        and expires again.
+        The tombstones are not awaited. If they are lost, the offsets exist again after a restart,
+        and expire again.
         """
         records = tombstones(self.id, self.offsets.remove(partitions))
-        if self.state is State.EMPTY and not self.offsets and not self.pending:
-            if self.generation > 0:  # otherwise there never was a record of it
+        if self.state is EMPTY and not self.offsets and not self.pending:
+            if self.generation > 0:  # otherwise the log has no record of the group itself
                 records.append((encode_key(GroupKey(self.id)), None))
             self._die("nothing is left", now)
         if records:
-            self.host.append(self.partition, records, now)
+            self.context.append(self.partition, records, now)
 
     def delete(self, now: int) -> None:
         self.pending.clear()
         self.remove_offsets(self.offsets.known(), now)
 
-    def expired(self, now: int) -> list[TopicPartition]:
-        """Offsets that nobody has needed for `offsets.retention.minutes`."""
-        since, needed = UNKNOWN, frozenset[str]()  # of a commit; of a topic
-        if self.protocol_type is not None and self.state is State.EMPTY:
+    def expired_offsets(self, now: int) -> list[TopicPartition]:
+        """Offsets that were not needed for `offsets.retention.minutes`.
+
+        In an empty group, the time is counted from when it became empty. In a stable one, the
+        topics that it subscribes to are needed. Without a group, it is counted from the commit.
+        """
+        since, needed, type = UNKNOWN, frozenset[str](), self.members.protocol_type
+        if type is not None and self.state is EMPTY:
             since = self.since
-        elif self.protocol_type == CONSUMER and self.state is State.STABLE:
-            if self.topics is None:
-                return []
+        elif type == CONSUMER and self.state is STABLE and self.topics is not None:
             needed = self.topics
-        elif self.protocol_type is not None:
+        elif type is not None:
             return []
-        retention = self.host.config.offsets_retention_minutes * MINUTE_MS
+        retention = self.context.config.offsets_retention_minutes * MINUTE_MS
         return self.offsets.expired(now, retention, since, needed)
-
-
-def milliseconds(duration: Any) -> int:
-    """Of a duration as a request has it."""
-    seconds: float = duration.total_seconds()
-    return round(seconds * 1000)

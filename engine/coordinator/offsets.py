@@ -1,23 +1,23 @@
 """The committed offsets of a group.
 
-A commit goes to the log first; while it is on its way there it is `pending`, and nobody sees it.
-When the in-sync replicas have it, it is stored here, and only then acknowledged. A commit within a
-transaction stays pending for longer, until the transaction has ended in this log, too:
+A commit is written to the log first. Until the in-sync replicas have it, it is pending, and no
+client sees it. Then it is stored here and acknowledged. A commit in a transaction stays pending
+for longer, until this log has the marker that ends the transaction:
 
-                                                 plain        of a transaction
+                                                 plain        in a transaction
     commit           ──> begin                   pending      pending
-    written          ──> finish(written=True)    stored       acknowledged, and pending still
-    error            ──> finish(written=False)   as if it had never been
+    written          ──> finish(written=True)    stored       acknowledged, still pending
+    error            ──> finish(written=False)   removed      removed
     COMMIT, a marker ──> end(committed=True)                  stored
-    ABORT, a marker  ──> end(committed=False)                 as if it had never been
+    ABORT, a marker  ──> end(committed=False)                 removed
 
-Who insists on what is stable is told UNSTABLE_OFFSET_COMMIT while something is pending; others get
-what is stored. Of two commits that count, the one that stands later in the log wins, whenever each
-came to count: this is also the one that compaction leaves in the log.
+A client that requires stable offsets gets UNSTABLE_OFFSET_COMMIT while something is pending;
+others get the stored offset. Of two commits, the later one in the log is valid, even if it was
+stored first. Compaction keeps the same one.
 
-Invariant: `stored` is what replaying the log gives, as far as its records are replicated. A marker
-that is replicated says the same of all that stands before it, so what is still on its way when its
-transaction ends has arrived, or was aborted.
+Invariant: replaying the replicated records gives the same `stored`. A marker
+that is replicated implies the same for all records before it. So a commit that is still being
+written when its transaction ends is replicated, or was aborted.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -39,18 +39,16 @@ Commit = Mapping[TopicPartition, OffsetValue]
 
 
 @dataclass(slots=True)
-class Pending:
-    """A commit that does not count yet."""
-
+class PendingCommit:
     offsets: dict[TopicPartition, OffsetValue]  # never empty
-    producer_id: int  # whose transaction it belongs to; NO_PRODUCER_ID: it is a plain one
+    producer_id: int  # of its transaction; NO_PRODUCER_ID: none
 
 
-class Offsets:
+class GroupOffsets:
     def __init__(self) -> None:
         self.stored: dict[TopicPartition, OffsetValue] = {}
-        self._place: dict[TopicPartition, int] = {}  # of the stored one, among all commits
-        self._pending: dict[int, Pending] = {}  # by its place: the order of the log
+        self._number: dict[TopicPartition, int] = {}  # of the stored commit
+        self._pending: dict[int, PendingCommit] = {}  # by number: in the order of the log
         self._last = 0
 
     def __bool__(self) -> bool:
@@ -60,39 +58,39 @@ class Offsets:
         return any(partition in each.offsets for each in self._pending.values())
 
     def begin(self, commit: Commit, producer_id: int = NO_PRODUCER_ID) -> int:
-        """Returns its place, for `finish`."""
+        """Returns the number of the commit, for `finish`."""
         self._last += 1
-        self._pending[self._last] = Pending(dict(commit), producer_id)
+        self._pending[self._last] = PendingCommit(dict(commit), producer_id)
         return self._last
 
-    def finish(self, place: int, *, written: bool) -> Commit:
-        """Returns what has come to be stored; so does `end`."""
-        pending = self._pending.get(place)
-        if pending is None:  # deleted meanwhile, or its transaction has ended
+    def finish(self, number: int, *, written: bool) -> Commit:
+        """Returns the offsets that are newly stored; so does `end`."""
+        pending = self._pending.get(number)
+        if pending is None:  # it was deleted, or its transaction has ended
             return {}
         if not written:
-            del self._pending[place]
+            del self._pending[number]
         elif pending.producer_id == NO_PRODUCER_ID:
-            return self._store(place)
+            return self._store(number)
         return {}
 
     def end(self, producer_id: int, *, committed: bool) -> Commit:
-        """The transaction of a producer."""
+        """A producer's transaction has ended."""
         stored: dict[TopicPartition, OffsetValue] = {}
-        for place, each in list(self._pending.items()):
+        for number, each in list(self._pending.items()):
             if each.producer_id == NO_PRODUCER_ID or each.producer_id != producer_id:
                 continue
             if committed:
-                stored |= self._store(place)
+                stored |= self._store(number)
             else:
-                del self._pending[place]
+                del self._pending[number]
         return stored
 
-    def _store(self, place: int) -> Commit:
-        offsets = self._pending.pop(place).offsets
-        newest = {each: it for each, it in offsets.items() if self._place.get(each, 0) < place}
+    def _store(self, number: int) -> Commit:
+        offsets = self._pending.pop(number).offsets
+        newest = {each: it for each, it in offsets.items() if self._number.get(each, 0) < number}
         self.stored |= newest
-        self._place |= dict.fromkeys(newest, place)
+        self._number |= dict.fromkeys(newest, number)
         return newest
 
     def replay(
@@ -106,28 +104,28 @@ class Offsets:
         elif producer_id == NO_PRODUCER_ID:
             self.remove([partition])
         else:
-            raise KafkaError(ErrorCode.invalid_record, "no transaction deletes an offset")
+            raise KafkaError(ErrorCode.invalid_record, "a tombstone in a transaction")
 
     def known(self) -> list[TopicPartition]:
         pending = (each for it in self._pending.values() for each in it.offsets)
         return list(dict.fromkeys([*self.stored, *pending]))
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """What is pending, too: no transaction that ends later brings it back. Returns those that
-        were there."""
+        """Pending ones too, so that a transaction that ends later does not restore them. Returns
+        those that were known."""
         removed = [each for each in partitions if each in self.stored or self.is_pending(each)]
         for partition in removed:
             self.stored.pop(partition, None)
-            self._place.pop(partition, None)
+            self._number.pop(partition, None)
             for pending in self._pending.values():
                 pending.offsets.pop(partition, None)
-        self._pending = {place: each for place, each in self._pending.items() if each.offsets}
+        self._pending = {number: each for number, each in self._pending.items() if each.offsets}
         return removed
 
     def expired(
         self, now: int, retention: int, since: int, needed: Collection[str]
     ) -> list[TopicPartition]:
-        """Those that were kept for long enough: since then, or since they were committed."""
+        """Those whose retention is over: since a given time, or else since their commit."""
         return [
             partition
             for partition, value in self.stored.items()

@@ -2,7 +2,7 @@
 
     key     version i16 = 1 (or 0) | group | topic | partition i32       an offset
             version i16 = 2        | group |                             a group
-    value   version i16 | fields |                 or null, a tombstone: the key is forgotten
+    value   version i16 | fields |                 or null, a tombstone
 
     offset  | offset i64 | leader epoch i32 (v3) | metadata | committed at i64 |
             | expires at i64 (v1) |
@@ -10,24 +10,31 @@
     member  | id | instance id? (v3) | client id | host | rebalance time-out i32 (v1) |
             | session time-out i32 | subscription | assignment |
 
-How each field is written is in fields.py; where there is a question mark, it may be null. We
-write version 3, as Kafka 2.8 does, and version 1 for the offset of an old client that said when it
-is to expire. The version of a key tells what it is a key of, and so compaction never takes the one
-for the other.
+record_codec.py encodes them; a question mark means that it may be null. We write
+version 3, as Kafka 2.8 does, and version 1 for the offset of an old client that set an expiry. The
+version of a key shows whether it belongs to an offset or to a group, so compaction never confuses
+the two.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.coordinator import fields
-from engine.coordinator.fields import Bytes
+from engine.coordinator import record_codec
 from engine.model import TopicPartition
-from engine.wire.messages.versions import Int32, Int64, NullableString, String, since, until
+from engine.wire.messages.versions import (
+    Bytes,
+    Int32,
+    Int64,
+    NullableString,
+    String,
+    since,
+    until,
+)
 
 NEWEST = 3
-WITH_EXPIRY = 1  # the only version of an offset that says when it expires
+WITH_EXPIRY = 1  # the only version of an offset with an expiry
 UNKNOWN = -1  # a time or an epoch that is not known
-LONGEST = fields.LONGEST
+MAX_STRING_BYTES = record_codec.MAX_STRING_BYTES
 TOPIC = "__consumer_offsets"
 
 
@@ -50,10 +57,10 @@ class GroupKey:
 @dataclass(frozen=True, slots=True)
 class OffsetValue:
     offset: Int64  # the next one to read
-    leader_epoch: Int32 = field(default=UNKNOWN, metadata=since(3))  # of the last record read
-    metadata: String = ""  # whatever the consumer wants to be noted
+    leader_epoch: Int32 = field(default=UNKNOWN, metadata=since(3))  # of the last record
+    metadata: String = ""  # any text of the consumer
     committed_at: Int64 = UNKNOWN
-    # If it is not the group's retention that decides.
+    # Set by old clients; otherwise the group's retention applies.
     expires_at: Int64 = field(default=UNKNOWN, metadata=since(WITH_EXPIRY) | until(WITH_EXPIRY))
 
 
@@ -65,7 +72,7 @@ class MemberValue:
     host: String = ""
     rebalance_timeout: Int32 = field(default=UNKNOWN, metadata=since(1))
     session_timeout: Int32 = UNKNOWN
-    subscription: Bytes = b""  # of the protocol that was agreed on
+    subscription: Bytes = b""  # its metadata for the chosen protocol
     assignment: Bytes = b""
 
 
@@ -75,7 +82,7 @@ class GroupValue:
     generation: Int32 = 0
     protocol: NullableString = None
     leader: NullableString = None
-    since: Int64 = field(default=UNKNOWN, metadata=since(2))  # it has been in its state
+    since: Int64 = field(default=UNKNOWN, metadata=since(2))  # when it entered its state
     members: tuple[MemberValue, ...] = ()
 
 
@@ -87,22 +94,21 @@ VALUES: Mapping[type[Key], type[Value]] = {OffsetKey: OffsetValue, GroupKey: Gro
 
 
 def encode_key(key: Key) -> bytes:
-    return fields.encode(key, 1 if isinstance(key, OffsetKey) else 2)
+    return record_codec.encode(key, 1 if isinstance(key, OffsetKey) else 2)
 
 
 def encode_value(value: Value) -> bytes:
     expires = isinstance(value, OffsetValue) and value.expires_at != UNKNOWN
-    return fields.encode(value, WITH_EXPIRY if expires else NEWEST)
+    return record_codec.encode(value, WITH_EXPIRY if expires else NEWEST)
 
 
 def decode_key(data: bytes) -> Key:
-    """Its version tells what it is a key of."""
-    key: Key = fields.decode(data, KEYS, TOPIC)
+    """The version shows whether it belongs to an offset or to a group."""
+    key: Key = record_codec.decode(data, KEYS, TOPIC)
     return key
 
 
 def decode_value(key: Key, data: bytes) -> Value:
-    """The value that belongs to a key."""
     kinds = dict.fromkeys(range(NEWEST + 1), VALUES[type(key)])
-    value: Value = fields.decode(data, kinds, TOPIC)
+    value: Value = record_codec.decode(data, kinds, TOPIC)
     return value

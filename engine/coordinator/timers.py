@@ -1,33 +1,33 @@
-"""Deadlines, nearly all of which are put off again and again.
+"""Deadlines, most of which are postponed before they expire.
 
-Every heartbeat moves a deadline into the future, and next to none is ever reached. So none is
-sorted: they lie in a dictionary, beside a bound that no deadline is below. Only when the bound is
-reached are all looked at, those that are over taken out, and the bound raised.
+Every heartbeat postpones a deadline, and very few are ever reached. So they are not sorted: they
+are kept in a dictionary, beside a lower bound for all of them. Only when the bound is reached are
+all deadlines read, the expired ones taken out, and the bound raised.
 
-    due()    the bound: nothing can happen earlier, and perhaps nothing happens then
-    over     what has come to its end by now, the earliest first
+    due()        the bound: no deadline expires earlier, and perhaps none expires then
+    expired      the deadlines that are over by now, the earliest first
 
 Invariant: no deadline is below the bound.
 """
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
-class Kind(Enum):
-    SESSION = "session"  # a member was last heard of too long ago
-    PENDING = "pending"  # a member id was given out, and nobody has joined with it
-    JOIN = "join"  # who has not joined again by now is out
-    SYNC = "sync"  # who has not asked for its assignment by now is out
-    OFFSETS = "offsets"  # look for offsets that nobody needs any more
+class AlarmKind(Enum):
+    SESSION = "session"  # a member has sent nothing for too long
+    PENDING = "pending"  # a member id was assigned, and no member has joined with it
+    JOIN = "join"  # members that have not joined again by now are removed
+    SYNC = "sync"  # members that have not asked for their assignment by now are removed
+    OFFSETS = "offsets"  # look for expired offsets
     LATE = "late"  # look for transactions that take too long
-    UNUSED = "unused"  # look for transactional ids that nobody uses any more
-    COMPLETION = "completion"  # of a transaction could not be written: try again
+    UNUSED = "unused"  # look for transactional ids that are not used any more
+    COMPLETION = "completion"  # a transaction's last record could not be written: try again
 
 
 class Alarm(NamedTuple):
-    kind: Kind
+    kind: AlarmKind
     owner: str = ""  # a group, or a transactional id
     member: str = ""  # of the group
 
@@ -52,13 +52,19 @@ class Timers:
     def due(self) -> int | None:
         return self._bound
 
-    def over(self, now: int) -> Iterator[Alarm]:
+    def expired(self, now: int) -> Iterator[Alarm]:
         if self._bound is None or now < self._bound:
             return
         ended = [each for each, deadline in self._deadlines.items() if deadline <= now]
         for alarm in sorted(ended, key=self._deadlines.__getitem__):
-            # What one of them leads to may cancel another, or put it off.
+            # Handling one alarm may cancel or postpone another one.
             if self._deadlines.get(alarm, now + 1) <= now:
                 del self._deadlines[alarm]
                 yield alarm
         self._bound = min(self._deadlines.values(), default=None)
+
+
+def milliseconds(duration: Any) -> int:
+    """A duration as a request has it, as an integer."""
+    seconds: float = duration.total_seconds()
+    return round(seconds * 1000)

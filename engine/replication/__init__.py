@@ -1,11 +1,10 @@
 """How a partition's replicas agree: roles, the in-sync replicas, the high watermark.
 
-    roles       the controller's orders           hosting    the logs, and their upkeep
-    replicas    appends and reads                 reading    what a reader gets, and from whom
-    partition   role, ISR, high watermark         throttle   how fast replicas may be moved
-    fetcher     the conversation with a leader    following  truncate by epoch, then copy
+    replica_manager   roles, appends, reads       log_manager          the logs of this broker
+    partition         role, ISR, high watermark   log_read             the records a reader gets
+    fetcher           requests to one leader      follower_partition   truncate by epoch, then copy
+    throttle          a limit for the rate        logs                 the interface of a log
 
-Sans-IO: no socket and no clock. What has happened and what time it is come in as arguments, logs
-through a narrow door (`logs`); what is to be done elsewhere comes out as values that the broker,
-or the simulator, carries out.
+No socket and no clock (sans-IO): events and the time are arguments. Changes for ZooKeeper and
+requests to other brokers are returned as values; the broker sends them.
 """

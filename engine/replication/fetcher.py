@@ -1,25 +1,25 @@
-"""One broker's conversation with another: everything that it follows there, in one request.
+"""The fetcher: all requests from this broker to one leader, many partitions in each.
 
-    next()      epochs to be compared?   OffsetForLeaderEpoch, for all that must truncate
-                out of range?            ListOffsets
-                otherwise                Fetch, which waits at the leader until there is something
-    answered()  each partition goes on for itself: store, cut, rest, or wait to be told
+    next()      epochs to compare?   OffsetForLeaderEpoch, for all that must truncate
+                out of range?        ListOffsets
+                otherwise            Fetch, which waits at the leader until there are records
+    answered()  each partition continues independently: store, truncate, back off, or wait
 
-One request is on the way at a time. The fetch session (KIP-227) spares what both sides know: a
-request names the partitions that changed, so a thousand idle ones cost nothing here.
+One request is in flight at a time. With a fetch session (KIP-227) a request names only the
+partitions that changed, so a thousand idle ones cost nothing here.
 
     Fetch session 0, epoch 0, every partition       -> session 77, all partitions
-    Fetch session 77, epoch 1, those that grew      -> those with news
-    ...                                             -> an error, or none: begin anew with epoch 0
+    Fetch session 77, epoch 1, those that grew      -> the partitions that changed
+    ...                                             -> after an error: again with epoch 0
 
-After an error a partition rests, first shortly, as the usual reason is a leader that has not heard
-of its election yet; then longer, up to `replica.fetch.backoff.ms`. So it is for a leader that is
-not reached.
+After an error a partition backs off: shortly at first, because usually the leader has not received
+LeaderAndIsr yet; then longer, up to `replica.fetch.backoff.ms`. The same holds for a leader that
+cannot be reached.
 
 Left out: several fetchers for one leader (`num.replica.fetchers`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -35,106 +35,113 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 )
 
 from engine.config import BrokerConfig
+from engine.config.protocol import Feature
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.replication.following import EARLIEST, LATEST, Following, Heard, Stage
+from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
 from engine.storage.batch import NO_EPOCH
+from engine.wire.by_topic import by_topic
 
-BEFORE_EPOCHS = "0.10.2"  # an inter.broker.protocol.version
-LONGEST_AFTER = 6  # errors in a row; before, each rest is twice as long as the last one
-HELD_MS = 100  # how often it is looked whether the throttle lets go
+EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
+LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
+HELD_MS = 100  # how often a throttled fetcher tries again
 NO_SESSION, FULL = 0, 0
-LAST_EPOCH = 2**31 - 1  # of a session; after it comes 1 again
+LAST_EPOCH = 2**31 - 1  # of a session; 1 follows it
 
 
 class Policy(NamedTuple):
-    """What all fetchers of a broker share."""
+    """Settings of all fetchers of a broker."""
 
     broker_id: int
     config: Callable[[], BrokerConfig]
     throttle: Throttle
-    duration: Callable[[int], Any]  # milliseconds, as a request has them
+    duration: Callable[[int], Any]  # milliseconds -> the value in a request
 
 
 class Fetcher:
     def __init__(self, leader: int, policy: Policy) -> None:
         self.leader = leader
-        self.following: dict[TopicPartition, Following] = {}
+        self.following: dict[TopicPartition, FollowerPartition] = {}
         self._policy = policy
-        self._unsettled: dict[TopicPartition, Following] = {}  # to be asked about before fetching
-        self._changed: dict[TopicPartition, None] = {}  # the leader may have to hear of them
-        self._troubles: dict[TopicPartition, int] = {}  # errors in a row
-        self._resting: dict[TopicPartition, int] = {}  # until when
-        self._held: set[TopicPartition] = set()  # by the throttle, for now
-        self._silent_until = 0
+        self._not_fetching: dict[TopicPartition, FollowerPartition] = {}  # to be truncated first
+        self._changed: dict[TopicPartition, None] = {}  # to be named in the next Fetch
+        self._errors: dict[TopicPartition, int] = {}  # in a row
+        self._backing_off: dict[TopicPartition, int] = {}  # until when
+        self._held: set[TopicPartition] = set()  # by the throttle
+        self._paused_until = 0
         self._failures = 0  # in a row
-        self._asking = False
-        self._asked: dict[TopicPartition, Any] = {}  # what the request on the way asks of each
+        self._in_flight = False
+        self._asked: dict[TopicPartition, Any] = {}  # what the request in flight asks for
+        self._answered: set[TopicPartition] = set()  # partitions that this answer has named
         self._session, self._epoch = NO_SESSION, FULL
-        self._known: dict[TopicPartition, Any] = {}  # what the leader knows that we want
+        self._known: dict[TopicPartition, Any] = {}  # what the session has at the leader
 
-    def follow(self, partition: TopicPartition, following: Following) -> None:
+    def follow(self, partition: TopicPartition, following: FollowerPartition) -> None:
         self.following[partition] = following
-        self._calm(partition)
+        self._reset_errors(partition)
         self._sort(partition)
 
     def leave(self, partition: TopicPartition) -> None:
         self.following.pop(partition, None)
-        self._calm(partition)
+        self._reset_errors(partition)
         self._sort(partition)
 
     def _sort(self, partition: TopicPartition) -> None:
         each = self.following.get(partition)
         if each is None or each.stage in (Stage.FETCHING, Stage.WAITING):
-            self._unsettled.pop(partition, None)
+            self._not_fetching.pop(partition, None)
         else:
-            self._unsettled[partition] = each
+            self._not_fetching[partition] = each
         self._changed[partition] = None
 
-    # -- what to ask ---------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------
 
     def due(self) -> int | None:
-        """When `next` may have something, if nothing changes before."""
-        if self._asking:
+        """When `next` may have a request, if no partition changes before."""
+        if self._in_flight:
             return None
         if any(
-            each.stage is not Stage.WAITING and partition not in self._resting
+            each.stage is not Stage.WAITING and partition not in self._backing_off
             for partition, each in self.following.items()
         ):
-            return self._silent_until
-        return max(min(self._resting.values()), self._silent_until) if self._resting else None
+            return self._paused_until
+        return (
+            max(min(self._backing_off.values()), self._paused_until) if self._backing_off else None
+        )
 
     def next(self, now: int) -> Any:
         """The request to send now, or None."""
-        if self._asking or now < self._silent_until:
+        if self._in_flight or now < self._paused_until:
             return None
-        for partition in [each for each, until in self._resting.items() if until <= now]:
-            del self._resting[partition]
+        for partition in [each for each, until in self._backing_off.items() if until <= now]:
+            del self._backing_off[partition]
             self._changed[partition] = None
         request = self._ask_epochs(now) or self._ask_offsets() or self._fetch(now)
-        self._asking = request is not None
+        self._in_flight = request is not None
         return request
 
-    def _ready(self, *stages: Stage) -> list[tuple[TopicPartition, Following]]:
+    def _ready(self, *stages: Stage) -> list[tuple[TopicPartition, FollowerPartition]]:
         return [
             (partition, each)
-            for partition, each in self._unsettled.items()
-            if each.stage in stages and partition not in self._resting
+            for partition, each in self._not_fetching.items()
+            if each.stage in stages and partition not in self._backing_off
         ]
 
     def _ask_epochs(self, now: int) -> Any:
         asked = self._asked = {}
-        before_epochs = self._policy.config().inter_broker_protocol_version == BEFORE_EPOCHS
+        by_epoch = self._policy.config().speaks(Feature.LEADER_EPOCHS)
         for partition, each in self._ready(Stage.TRUNCATING):
             known = each.log.epochs.latest
-            if before_epochs or known == NO_EPOCH:
-                self._do(partition, each.cut_to_high_watermark, now)
+            if not by_epoch or known == NO_EPOCH:
+                self._do(partition, each.truncate_to_high_watermark, now)
                 continue
             asked[partition] = OffsetForLeaderPartition(
                 partition=partition.partition, current_leader_epoch=each.epoch, leader_epoch=known
             )
-        topics = [OffsetForLeaderTopic(topic=it, partitions=rows) for it, rows in _rows(asked)]
+        topics = [
+            OffsetForLeaderTopic(topic=it, partitions=rows) for it, rows in by_topic(asked.items())
+        ]
         return topics and OffsetForLeaderEpochRequest(
             replica_id=self._policy.broker_id, topics=tuple(topics)
         )
@@ -148,20 +155,24 @@ class Fetcher:
             )
             for partition, each in self._ready(Stage.SEEKING_END, Stage.SEEKING_START)
         }
-        topics = [ListOffsetsTopic(name=it, partitions=rows) for it, rows in _rows(asked)]
+        topics = [
+            ListOffsetsTopic(name=it, partitions=rows) for it, rows in by_topic(asked.items())
+        ]
         return topics and ListOffsetsRequest(
             replica_id=self._policy.broker_id, isolation_level=0, topics=tuple(topics)
         )
 
     def _fetch(self, now: int) -> Any:
-        """What has changed for the leader to know; None if nothing is to be fetched."""
-        held = self._overdrawn(now)
+        """A Fetch with the partitions that have changed; None if there is nothing to fetch."""
+        held = self._throttled(now)
         if self._epoch == FULL:
             self._known = {}
         wanted = {
             partition: self._wanted(partition, held)
             for partition in (
-                self.following if self._epoch == FULL else self._changed.keys() | held ^ self._held
+                self.following
+                if self._epoch == FULL
+                else self._changed | dict.fromkeys(sorted(held ^ self._held))
             )
         }
         named = {
@@ -175,7 +186,7 @@ class Fetcher:
             if it is None and each in self._known
         }
         if len(self._known) == len(forgotten) and not named:
-            self._silent_until = now + HELD_MS if held else 0
+            self._paused_until = now + HELD_MS if held else 0
             return None
         self._known.update(named)
         for partition in forgotten:
@@ -194,9 +205,12 @@ class Fetcher:
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=tuple(FetchTopic(topic=it, partitions=rows) for it, rows in _rows(named)),
+            topics=tuple(
+                FetchTopic(topic=it, partitions=rows) for it, rows in by_topic(named.items())
+            ),
             forgotten_topics_data=tuple(
-                ForgottenTopic(topic=it, partitions=rows) for it, rows in _rows(forgotten)
+                ForgottenTopic(topic=it, partitions=rows)
+                for it, rows in by_topic(forgotten.items())
             ),
         )
 
@@ -204,7 +218,7 @@ class Fetcher:
         each = self.following.get(partition)
         if each is None or each.stage is not Stage.FETCHING:
             return None
-        if partition in self._resting or partition in held:
+        if partition in self._backing_off or partition in held:
             return None
         return FetchPartition(
             partition=partition.partition,
@@ -214,8 +228,8 @@ class Fetcher:
             partition_max_bytes=self._policy.config().replica_fetch_max_bytes,
         )
 
-    def _overdrawn(self, now: int) -> set[TopicPartition]:
-        """Those that may not be fetched now: throttled, not in sync, and the rate is exceeded."""
+    def _throttled(self, now: int) -> set[TopicPartition]:
+        """The partitions that are throttled and not in sync, if the rate is exceeded."""
         rate = self._policy.config().follower_replication_throttled_rate
         if not self._policy.throttle.exceeds(rate, now):
             return set()
@@ -225,45 +239,46 @@ class Fetcher:
             if each.lag != 0 and self._is_throttled(partition, each)
         }
 
-    def _is_throttled(self, partition: TopicPartition, each: Following) -> bool:
+    def _is_throttled(self, partition: TopicPartition, each: FollowerPartition) -> bool:
         listed = each.log.config.follower_replication_throttled_replicas
         return is_listed(listed, partition, self._policy.broker_id)
 
-    # -- what the answer means -----------------------------------------------------------
+    # -- answers -------------------------------------------------------------------------
 
     def answered(self, request: Any, response: Any, now: int) -> None:
-        self._asking = False
+        self._in_flight = False
+        self._answered.clear()
         if isinstance(request, FetchRequest):
-            if not self._goes_on(response, now):
+            if not self._continues(response, now):
                 return
             for topic in response.responses:
                 for data in topic.partitions:
                     self._copy(TopicPartition(topic.topic, data.partition_index), data, now)
-            for partition in self._troubles.keys() - self._resting.keys():
-                self._calm(partition)
+            for partition in self._errors.keys() - self._backing_off.keys():
+                self._reset_errors(partition)
         elif isinstance(request, ListOffsetsRequest):
             for topic in response.topics:
                 for answer in topic.partitions:
                     partition = TopicPartition(topic.name, answer.partition_index)
                     if (each := self._still(partition)) is not None:
-                        self._do(partition, each.told_offset, now, answer)
+                        self._do(partition, each.offset_received, now, answer)
         else:
             for topic in response.topics:
                 for answer in topic.partitions:
                     partition = TopicPartition(topic.topic, answer.partition)
                     if (each := self._still(partition)) is not None:
-                        self._do(partition, each.told_epoch_end, now, answer)
+                        self._do(partition, each.epoch_end_received, now, answer)
         self._failures = 0
 
     def failed(self, now: int) -> None:
-        """No answer: whether the leader has heard us, nobody knows."""
-        self._asking = False
+        """No answer: the leader may have received the request or not."""
+        self._in_flight = False
         self._epoch = FULL
         self._failures += 1
-        self._silent_until = now + self._rest(self._failures)
+        self._paused_until = now + self._backoff(self._failures)
 
-    def _goes_on(self, response: Any, now: int) -> bool:
-        """The session's part of the answer."""
+    def _continues(self, response: Any, now: int) -> bool:
+        """The fetch session in the answer. Returns whether the answer has data."""
         if response.error_code != ErrorCode.none:
             if response.error_code == ErrorCode.fetch_session_id_not_found:
                 self._session = NO_SESSION
@@ -283,38 +298,37 @@ class Fetcher:
         if size and self._is_throttled(partition, each):
             self._policy.throttle.record(size, now)
 
-    def _still(self, partition: TopicPartition) -> Following | None:
-        """What was asked about, if nothing has changed since."""
+    def _still(self, partition: TopicPartition) -> FollowerPartition | None:
+        """The partition that was requested, if its leader has not changed since the request.
+
+        None if the answer has had it before.
+        """
         each, asked = self.following.get(partition), self._asked.get(partition)
         if each is None or asked is None or asked.current_leader_epoch != each.epoch:
             return None
+        if partition in self._answered:
+            return None
+        self._answered.add(partition)
         return each
 
-    def _do(self, partition: TopicPartition, step: Callable[..., Any], now: int, *told: Any) -> Any:
-        """One step of one partition: whatever goes wrong there, the others go on."""
+    def _do(self, partition: TopicPartition, step: Callable[..., Any], now: int, *args: Any) -> Any:
+        """One step of one partition. An error there does not stop the others."""
         each, result = self.following[partition], None
         try:
-            result = step(*told, now)
-            self._calm(partition)
-        except KafkaError:
-            if each.is_broken:
-                each.move(Heard.BROKEN)
+            result = step(*args, now)
+            self._reset_errors(partition)
+        except KafkaError as error:
+            if each.is_broken or error.code is ErrorCode.unsupported_for_message_format:
+                each.move(StageChange.BROKEN)
             if each.stage is not Stage.WAITING:
-                troubles = self._troubles[partition] = self._troubles.get(partition, 0) + 1
-                self._resting[partition] = now + self._rest(troubles)
+                errors = self._errors[partition] = self._errors.get(partition, 0) + 1
+                self._backing_off[partition] = now + self._backoff(errors)
         self._sort(partition)
         return result
 
-    def _calm(self, partition: TopicPartition) -> None:
-        self._troubles.pop(partition, None)
-        self._resting.pop(partition, None)
+    def _reset_errors(self, partition: TopicPartition) -> None:
+        self._errors.pop(partition, None)
+        self._backing_off.pop(partition, None)
 
-    def _rest(self, troubles: int) -> int:
-        return self._policy.config().replica_fetch_backoff_ms >> max(0, LONGEST_AFTER - troubles)
-
-
-def _rows(asked: dict[TopicPartition, Any]) -> Iterable[tuple[str, tuple[Any, ...]]]:
-    topics: dict[str, list[Any]] = {}
-    for partition, row in asked.items():
-        topics.setdefault(partition.topic, []).append(row)
-    return ((topic, tuple(rows)) for topic, rows in topics.items())
+    def _backoff(self, errors: int) -> int:
+        return self._policy.config().replica_fetch_backoff_ms >> max(0, LONGEST_AFTER - errors)

@@ -1,9 +1,7 @@
-"""What replication asks of a log, and of the directory that it lies in.
+"""The interface of a log, and of its directory, for replication.
 
-    replication ──> Log, Home <── storage/: files on a disk
-                              <── a simulator: bytes in memory
-
-Narrow on purpose: whoever offers this much can be replicated.
+replication ──> PartitionLog, Directory <── storage/: files on a disk
+                                        <── a simulator: bytes in memory
 """
 
 from collections.abc import Mapping
@@ -21,8 +19,8 @@ from engine.storage.producers import Producers
 from engine.storage.segment import Slice
 
 
-class Log(Protocol):
-    """The log of one partition; see storage/log.py for what each of these means."""
+class PartitionLog(Protocol):
+    """The log of one partition; see storage/log.py."""
 
     @property
     def partition(self) -> TopicPartition: ...
@@ -37,7 +35,7 @@ class Log(Protocol):
     @property
     def end_offset(self) -> int: ...
     @property
-    def active(self) -> Any: ...  # its `file` is what reads of the newest records come from
+    def active(self) -> Any: ...  # its `file` has the newest records
 
     def append(self, batch: Buffer, epoch: int, now: int, *, client: bool = True) -> Appended: ...
     def append_copied(self, data: Buffer, now: int) -> int: ...
@@ -54,20 +52,22 @@ class Log(Protocol):
     def flush_if_due(self, now: int) -> None: ...
 
 
-class Home(Protocol):
-    """Where logs lie: one disk; see storage/directory.py."""
+class Directory(Protocol):
+    """A directory with logs, on one disk; see storage/directory.py."""
 
     @property
-    def logs(self) -> Mapping[TopicPartition, Log]: ...
+    def logs(self) -> Mapping[TopicPartition, PartitionLog]: ...
     @property
     def high_watermarks(self) -> Mapping[TopicPartition, int]: ...
     @property
     def offline(self) -> str | None: ...
+    @property
+    def failed(self) -> Mapping[TopicPartition, str]: ...  # offline alone, and why
 
     def load(self, config_of: Any, now: int) -> None: ...
     def create(
         self, partition: TopicPartition, config: TopicConfig, now: int, topic_id: UUID | None = None
-    ) -> Log: ...
+    ) -> PartitionLog: ...
     def delete(self, partition: TopicPartition, now: int) -> None: ...
     def guard(self, now: int) -> AbstractContextManager[None]: ...
     def attempt(self, now: int) -> AbstractContextManager[None]: ...

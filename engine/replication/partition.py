@@ -1,22 +1,22 @@
-"""One partition as this broker sees it: its role, who is in sync, and how far is committed.
+"""One partition on this broker: its role, its in-sync replicas, its high watermark.
 
     offset      0                 HW              end of follower 3     log end of the leader
-                |  committed: on  |  on some of them, and not to      |
-                |  every replica  |  be shown to a consumer           |
+                |  committed: on  |  on some of them: no consumer     |
+                |  every replica  |  sees it                          |
                 |  in sync        |                                   |
 
-The leader learns how far a follower is from the offset that it fetches next. A follower that has
-not had all that the leader has for `replica.lag.time.max.ms` leaves the in-sync replicas (ISR);
-one that has reached the high watermark, and the start of the leader's epoch, joins them. Both are
-proposals until ZooKeeper has taken them:
+The offset that a follower fetches next is its log end. A follower that has not caught up with the
+leader for `replica.lag.time.max.ms` leaves the in-sync replicas (ISR). A follower that has reached
+the high watermark, and the start of the leader's epoch, joins them. Both changes are proposals
+until they are written to ZooKeeper, by the controller (below protocol 2.7: by the leader itself):
 
     SETTLED ── PROPOSE ──> PROPOSED ── WRITTEN ──> SETTLED
-                              └─────── REFUSE ───> REFUSED ── the controller's word ──> SETTLED
+                              └─────── REFUSE ───> REFUSED ── LeaderAndIsr ──> SETTLED
 
-Invariant: the high watermark is never above the log end of a replica that is in sync or that a
-proposal lets in, and a proposal to leave counts only once it is written. So whoever is elected
-from the ISR in ZooKeeper, whichever of the two it is just then, has all that is committed.
-Invariant: the high watermark never goes back while this broker leads.
+Invariant: the high watermark is never above the log end of a replica that is in the ISR or that a
+proposal adds; a removed replica counts until the removal is written. ZooKeeper has the old ISR or
+the new one, and any replica of either has all committed records, so each of them may be elected.
+Invariant: the high watermark never decreases while this broker leads.
 """
 
 from collections.abc import Mapping
@@ -24,61 +24,62 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState
 
 NO_LEADER = -1
-UNKNOWN = -1  # an offset that nobody has told yet
+UNKNOWN = -1  # an offset that is not known yet
 
 
 class Role(Enum):
-    NONE = "none"  # a log, if there is one, and nothing to do with it
-    LEADER = "leader"  # takes what producers send, and knows who is in sync
+    NONE = "none"  # perhaps a log, but no role
+    LEADER = "leader"  # appends the records of producers, and decides which replicas are in sync
     FOLLOWER = "follower"  # fetches from the leader
 
 
-class Order(Enum):
-    """What the controller can say."""
+class RoleChange(Enum):
+    """An order of the controller."""
 
     LEAD = "lead"
     FOLLOW = "follow"
     STOP = "stop"
 
 
-ROLES: Mapping[tuple[Role, Order], Role] = {  # an order is an order, whatever one was before
+ROLES: Mapping[tuple[Role, RoleChange], Role] = {  # any role may follow any other
     (role, order): becomes
     for role in Role
     for order, becomes in (
-        (Order.LEAD, Role.LEADER),
-        (Order.FOLLOW, Role.FOLLOWER),
-        (Order.STOP, Role.NONE),
+        (RoleChange.LEAD, Role.LEADER),
+        (RoleChange.FOLLOW, Role.FOLLOWER),
+        (RoleChange.STOP, Role.NONE),
     )
 }
 
 
-class Isr(Enum):
-    """How the leader stands with ZooKeeper about the in-sync replicas."""
+class IsrState(Enum):
+    """Whether the leader and ZooKeeper agree about the ISR."""
 
-    SETTLED = "settled"  # both say the same
-    PROPOSED = "proposed"  # a change is on its way there: until then both sets count
-    REFUSED = "refused"  # somebody has written there: wait to be told who leads
+    SETTLED = "settled"  # both have the same ISR
+    PROPOSED = "proposed"  # a change is being written: until then both ISRs count
+    REFUSED = "refused"  # the controller has changed the state: wait for LeaderAndIsr
 
 
-class Step(Enum):
+class IsrStep(Enum):
     PROPOSE = "propose"
     WRITTEN = "written"
     REFUSE = "refuse"
 
 
-ISR_STEPS: Mapping[tuple[Isr, Step], Isr] = {
-    (Isr.SETTLED, Step.PROPOSE): Isr.PROPOSED,
-    (Isr.PROPOSED, Step.WRITTEN): Isr.SETTLED,
-    (Isr.PROPOSED, Step.REFUSE): Isr.REFUSED,
+ISR_STEPS: Mapping[tuple[IsrState, IsrStep], IsrState] = {
+    (IsrState.SETTLED, IsrStep.PROPOSE): IsrState.PROPOSED,
+    (IsrState.PROPOSED, IsrStep.WRITTEN): IsrState.SETTLED,
+    (IsrState.PROPOSED, IsrStep.REFUSE): IsrState.REFUSED,
 }
 
 
 class Proposal(NamedTuple):
-    """Another ISR, to be written if the state in ZooKeeper still has this version."""
+    """A new ISR, to be written if the state in ZooKeeper still has this version."""
 
     partition: TopicPartition
     leader: int
@@ -88,8 +89,8 @@ class Proposal(NamedTuple):
     version: int
 
 
-class Reader(Protocol):
-    """Who has told once what it wants to read, and hears from us when there is more."""
+class FetchReader(Protocol):
+    """A fetch session: it is notified when one of its partitions changes."""
 
     used: int  # when it last asked
     replica_id: int  # -1: a consumer
@@ -99,19 +100,19 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class Follower:
-    """What the leader knows of one follower."""
+    """The state of one follower, on the leader."""
 
     id: int
-    end: int = UNKNOWN  # its log end: the offset that it asked for
+    end: int = UNKNOWN  # its log end: the offset of its last fetch
     log_start: int = UNKNOWN
-    caught_up: int = 0  # the last time at which it had all that the leader had
-    asked: int = 0  # when it last asked
-    leader_end: int = UNKNOWN  # and where the leader's log ended then
-    reader: Reader | None = None  # its fetch session: while nothing changes, it asks through that
+    caught_up: int = 0  # when it last had all records of the leader
+    asked: int = 0  # when it last fetched
+    leader_end: int = UNKNOWN  # the leader's log end at that time
+    reader: FetchReader | None = None  # its fetch session, if it has one
 
     def fetched(self, offset: int, log_start: int, leader_end: int, now: int) -> None:
-        """It asks for an offset. To have reached what was the end when it last asked will do:
-        or one that is always a moment behind a busy leader would count as lagging."""
+        """A fetch from an offset. The follower has caught up if it has reached the leader's log end
+        at its previous fetch: otherwise it would always lag behind a busy leader."""
         if offset >= leader_end:
             self.caught_up = max(self.caught_up, now)
         elif offset >= self.leader_end:
@@ -119,7 +120,7 @@ class Follower:
         self.end, self.log_start, self.leader_end, self.asked = offset, log_start, leader_end, now
 
     def seen(self, leader_end: int) -> int:
-        """When it last had all; an idle session asks for every partition without naming it."""
+        """When it had last caught up. An idle fetch session fetches without naming partitions."""
         if self.reader is not None and self.end >= leader_end:
             self.asked = max(self.asked, self.reader.used)
             self.caught_up = max(self.caught_up, self.reader.used)
@@ -133,21 +134,21 @@ class Follower:
 @dataclass(slots=True)
 class Partition:
     id: TopicPartition
-    broker_id: int  # who is looking
+    broker_id: int  # of this broker
     max_lag_ms: int = 30_000  # replica.lag.time.max.ms
     role: Role = Role.NONE
     leader: int = NO_LEADER
     leader_epoch: int = -1
-    reign: int = -1  # the epoch since which we have led without a break
+    leader_since: int = -1  # the first epoch of this broker's leadership
     epoch_start: int = UNKNOWN  # the leader's log end when its epoch began
-    controller_epoch: int = -1  # of the controller that decided this
+    controller_epoch: int = -1  # of the controller that elected the leader
     version: int = -1  # of the state in ZooKeeper
     replicas: tuple[int, ...] = ()  # the assignment: the preferred leader first
-    adding: tuple[int, ...] = ()  # of them, those that a reassignment brings
-    removing: tuple[int, ...] = ()  # and those that it takes away
-    isr: tuple[int, ...] = ()  # in sync: what is committed is on all of them
-    isr_state: Isr = Isr.SETTLED
-    counted: frozenset[int] = frozenset()  # the ISR, and whom a proposal lets in
+    adding: tuple[int, ...] = ()  # of them: those that a reassignment adds
+    removing: tuple[int, ...] = ()  # and those that it removes
+    isr: tuple[int, ...] = ()  # in sync: all of them have the committed records
+    isr_state: IsrState = IsrState.SETTLED
+    counted: frozenset[int] = frozenset()  # the ISR, and the replicas that a proposal adds
     proposal: Proposal | None = None
     high_watermark: int = 0
     end: int = 0  # the leader's own log end
@@ -157,14 +158,14 @@ class Partition:
     def is_leader(self) -> bool:
         return self.role is Role.LEADER
 
-    # -- the controller's word -----------------------------------------------------------
+    # -- requests of the controller ------------------------------------------------------
 
     def lead(self, state: LeaderAndIsrPartitionState, log_end: int, now: int) -> bool:
-        """Lead, in a new epoch. Has the high watermark moved?"""
+        """Become leader, or lead in a new epoch. Returns whether the high watermark has moved."""
         began = not self.is_leader
-        self._take(Order.LEAD, state)
+        self._take(RoleChange.LEAD, state)
         if began:
-            self.reign = state.leader_epoch
+            self.leader_since = state.leader_epoch
         self.epoch_start = self.end = log_end
         others = [each for each in state.replicas if each != self.broker_id]
         self.followers = {each: self.followers.get(each) or Follower(each) for each in others}
@@ -173,36 +174,36 @@ class Partition:
         return self.advance(now)
 
     def follow(self, state: LeaderAndIsrPartitionState) -> None:
-        self._take(Order.FOLLOW, state)
+        self._take(RoleChange.FOLLOW, state)
         self.followers = {}
 
     def stop(self) -> None:
-        self.role = ROLES[self.role, Order.STOP]
+        self.role = ROLES[self.role, RoleChange.STOP]
         self.followers = {}
 
-    def _take(self, order: Order, state: LeaderAndIsrPartitionState) -> None:
+    def _take(self, order: RoleChange, state: LeaderAndIsrPartitionState) -> None:
         self.role = ROLES[self.role, order]
         self.leader, self.leader_epoch = state.leader, state.leader_epoch
         self.controller_epoch, self.version = state.controller_epoch, state.zk_version
         self.replicas, self.isr = state.replicas, state.isr
         self.adding, self.removing = state.adding_replicas, state.removing_replicas
-        self._settle(Isr.SETTLED, None)
+        self._settle(IsrState.SETTLED, None)
 
-    # -- how far the others are ----------------------------------------------------------
+    # -- the log ends of the followers, and the high watermark ----------------------------
 
     def appended(self, log_end: int, now: int) -> bool:
-        """The leader's own log has grown. Has the high watermark?"""
+        """The leader's own log has grown. Returns whether the high watermark has moved."""
         for follower in self.followers.values():
             follower.seen(self.end)
         self.end = log_end
         return self.advance(now)
 
     def fetched(
-        self, replica: int, offset: int, log_start: int, now: int, reader: Reader | None = None
+        self, replica: int, offset: int, log_start: int, now: int, reader: FetchReader | None = None
     ) -> Proposal | None:
-        """A follower asks for what comes at an offset; that may bring it into the ISR.
+        """A follower fetches from an offset. Returns a proposal if it may join the ISR.
 
-        Who is let in counts from now on, so this comes before the high watermark moves.
+        A replica that joins counts from now on, so call this before the high watermark moves.
         """
         follower = self.followers[replica]
         follower.fetched(offset, log_start, self.end, now)
@@ -210,10 +211,10 @@ class Partition:
         return self.expand(replica)
 
     def advance(self, now: int) -> bool:
-        """The high watermark follows the slowest that counts.
+        """Move the high watermark to the smallest log end that counts.
 
-        One that keeps up with the leader counts even before it is let in. Otherwise the high
-        watermark could run ahead of it for ever, and it would never be in sync.
+        A follower that has caught up counts even before it is in the ISR. Otherwise the high
+        watermark could stay ahead of it for ever, and it would never join.
         """
         committed = self.end
         for follower in self.followers.values():
@@ -226,12 +227,24 @@ class Partition:
         self.high_watermark = committed
         return True
 
-    # -- who is in sync ------------------------------------------------------------------
+    def require(self, min_insync_replicas: int, *, appended: bool = False) -> None:
+        """Raise an error if too few replicas are in sync, before or after an append."""
+        isr = self.counted if appended else self.isr
+        if len(isr) < min_insync_replicas:
+            raise KafkaError(
+                ErrorCode.not_enough_replicas_after_append
+                if appended
+                else ErrorCode.not_enough_replicas,
+                f"The size of the current ISR {sorted(isr)} is insufficient to satisfy the "
+                f"min.isr requirement of {min_insync_replicas} for partition {self.id}",
+            )
+
+    # -- the in-sync replicas ------------------------------------------------------------
 
     def lagging(self, now: int) -> tuple[int, ...]:
-        """Those of the ISR that have not had everything for too long.
+        """The members of the ISR that have been behind for too long.
 
-        One that is no replica any more was being let in when a reassignment took it away.
+        A member may not be a replica any more: a reassignment removed it while it was joining.
         """
         others = [each for each in self.isr if each != self.broker_id]
         return tuple(each for each in others if self._is_lagging(self.followers.get(each), now))
@@ -242,18 +255,18 @@ class Partition:
         return follower.end != self.end and now - follower.caught_up > self.max_lag_ms
 
     def shrink(self, now: int) -> Proposal | None:
-        gone = self.lagging(now) if self.isr_state is Isr.SETTLED else ()
+        gone = self.lagging(now) if self.isr_state is IsrState.SETTLED else ()
         return self._propose(tuple(each for each in self.isr if each not in gone)) if gone else None
 
     def expand(self, replica: int) -> Proposal | None:
-        if self.isr_state is not Isr.SETTLED or replica in self.isr:
+        if self.isr_state is not IsrState.SETTLED or replica in self.isr:
             return None
         if self.followers[replica].end < max(self.high_watermark, self.epoch_start):
             return None
         return self._propose((*self.isr, replica))
 
     def expand_next(self, now: int) -> Proposal | None:
-        """Another one that has become ready while the last change was being written."""
+        """Propose a follower that caught up while the last proposal was written."""
         for follower in self.followers.values():
             if now - follower.seen(self.end) <= self.max_lag_ms:
                 proposal = self.expand(follower.id)
@@ -265,19 +278,22 @@ class Partition:
         proposal = Proposal(
             self.id, self.broker_id, self.leader_epoch, isr, self.controller_epoch, self.version
         )
-        self._settle(ISR_STEPS[self.isr_state, Step.PROPOSE], proposal)
+        self._settle(ISR_STEPS[self.isr_state, IsrStep.PROPOSE], proposal)
         return proposal
 
+    def waits_for(self, proposal: Proposal) -> bool:
+        return self.isr_state is IsrState.PROPOSED and self.proposal == proposal
+
     def written(self, version: int) -> None:
-        """The proposal is the ISR now; in ZooKeeper, in this version."""
+        """ZooKeeper has accepted the proposal, in this version."""
         assert self.proposal is not None
         self.isr, self.version = self.proposal.isr, version
-        self._settle(ISR_STEPS[self.isr_state, Step.WRITTEN], None)
+        self._settle(ISR_STEPS[self.isr_state, IsrStep.WRITTEN], None)
 
     def refused(self) -> None:
-        """It may be in ZooKeeper or not: what it would let in goes on counting."""
-        self._settle(ISR_STEPS[self.isr_state, Step.REFUSE], self.proposal)
+        """The proposal may be in ZooKeeper or not, so the replicas that it adds still count."""
+        self._settle(ISR_STEPS[self.isr_state, IsrStep.REFUSE], self.proposal)
 
-    def _settle(self, state: Isr, proposal: Proposal | None) -> None:
+    def _settle(self, state: IsrState, proposal: Proposal | None) -> None:
         self.isr_state, self.proposal = state, proposal
         self.counted = frozenset(self.isr + (proposal.isr if proposal else ()))

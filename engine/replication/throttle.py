@@ -1,13 +1,13 @@
-"""How fast replicas may be copied, so that a move of many leaves something for the clients.
+"""The throttle: a limit for the rate of replication, so that a move does not block clients.
 
     leader.replication.throttled.rate       bytes a second that this broker sends, and that it
     follower.replication.throttled.rate     fetches, for the replicas that are listed in
     *.replication.throttled.replicas        a topic's configuration: partition:broker, or *
 
-The rate is that of the last eleven seconds. Bytes are counted after they were sent, so it may be
-exceeded by an answer, and then nothing is sent until enough time has gone by.
+The rate is the average of the last eleven seconds. Bytes are counted after they were sent, so one
+response may exceed the rate; then nothing is sent until the average has fallen.
 
-Invariant: a replica in the ISR is never held back, or the throttle would throw it out.
+Invariant: a replica in the ISR is never throttled, or the throttle would remove it from the ISR.
 """
 
 from collections import deque

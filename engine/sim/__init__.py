@@ -1,5 +1,5 @@
-"""The other world: the same deciding code under a virtual clock, network and ZooKeeper.
+"""The simulator: the engine's deciding code under a virtual clock, network and ZooKeeper.
 
-Nothing in here waits, and nothing is left to chance but what a seeded `random.Random` says; so
-the same seed tells the same story, and a copy of a world lives on by itself.
+Nothing in here waits, and every random choice comes from a seeded `random.Random`, so the same seed
+makes the same run.
 """

@@ -1,26 +1,27 @@
-"""A producer and a consumer of the simulated cluster, in as few words as possible.
+"""A small producer and consumer for the simulated cluster.
 
     send ──> Locate, of any broker ──> Produce, to the leader ──> Delivery
               ^                            │
-              └─── after 100 ms, anew ─────┘  an error that may pass, while there is patience
+              └─── retry after 100 ms ─────┘  a retriable error, until `patience` is over
 
-One batch holds one record, and of a partition one is on its way at a time, so nothing comes out of
-order. An idempotent producer numbers its records: what is sent twice is stored once. Once it has
-given up on one it cannot know whether the cluster has it, and begins anew under another id.
+One batch holds one record, and one batch of a partition is in flight at a time, so records stay in
+order. An idempotent producer numbers its records, so a record that is sent twice is stored once.
+When it gives up a record it cannot know whether the cluster has it, so it takes a new producer id.
 
-Left out: what a client must do to find a broker that answers. The world names one.
+Left out: the search for a broker that answers. The world names one.
 """
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from engine.broker.metadata import PartitionInfo
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.replication.reading import ANY_EPOCH
-from engine.sim.node import machine
-from engine.sim.process import Line, Process
+from engine.replication.log_read import ANY_EPOCH
+from engine.sim.peer import machine
+from engine.sim.process import RequestChannel, SimulatedProcess
 from engine.sim.serving import ALL, Consume, Consumed, Locate, Produce, Produced
 from engine.storage import records
 from engine.storage.batch import scan
@@ -38,39 +39,39 @@ FINAL = frozenset(  # all other errors may pass
 )
 
 
+@dataclass(eq=False)
 class Delivery:
-    """One record, from its sending until it is known what became of it."""
+    """One record, and its result once that is known."""
 
-    def __init__(
-        self,
-        partition: TopicPartition,
-        value: str,
-        acks: int,
-        idempotent: bool,
-        sent_at: int,
-        until: int,
-        to: int | None,
-    ) -> None:
-        self.partition = partition
-        self.value = value
-        self.acks = acks
-        self.idempotent = idempotent
-        self.sent_at = sent_at
-        self.until = until  # when patience ends
-        self.to = to  # this broker, whoever leads
-        self.batch = b""  # as it is sent, again and again
-        self.tries = 0
-        self.done_at: int | None = None
-        self.code = ErrorCode.none  # the last one that was heard
-        self.offset = -1  # -1: nobody said
+    partition: TopicPartition
+    value: str
+    acks: int
+    idempotent: bool
+    sent_at: int
+    until: int  # when the client gives up
+    to: int | None  # this broker, instead of the leader
+    batch: bytes = b""  # the bytes, the same in each attempt
+    tries: int = 0
+    done_at: int | None = None
+    code: ErrorCode = ErrorCode.none  # of the last response
+    offset: int = -1  # -1: unknown
 
     @property
     def done(self) -> bool:
         return self.done_at is not None
 
+    @property
+    def acknowledged(self) -> bool:
+        return self.done and self.code == ErrorCode.none
+
+    @property
+    def answered_ms(self) -> int | None:
+        """How long the producer has waited for its answer; None: it still waits."""
+        return None if self.done_at is None else self.done_at - self.sent_at
+
 
 class Row(NamedTuple):
-    """What a consumer sees."""
+    """A record, as a consumer gets it."""
 
     offset: int
     value: str
@@ -87,8 +88,8 @@ class Seen(NamedTuple):
 class Client:
     def __init__(
         self,
-        process: Process,
-        brokers: Callable[[], list[int]],  # whom to ask for metadata, in this order
+        process: SimulatedProcess,
+        brokers: Callable[[], list[int]],  # asked for metadata in this order
         new_id: Callable[[], int],
         timeout: int = TIMEOUT,
     ) -> None:
@@ -96,7 +97,7 @@ class Client:
         self.brokers = brokers
         self._new_id = new_id
         self._timeout = timeout
-        self._lines: dict[int, deque[Line]] = {}  # that are free, by broker
+        self._channels: dict[int, deque[RequestChannel]] = {}  # that are free, by broker
         self._waiting: dict[TopicPartition, deque[Delivery]] = {}
         self._leaders: dict[TopicPartition, int] = {}
         self._sequences: dict[TopicPartition, tuple[int, int]] = {}  # (producer id, next number)
@@ -122,7 +123,7 @@ class Client:
         return delivery
 
     def waiting(self, partition: TopicPartition) -> int:
-        """How many records are under way."""
+        """How many records have no result yet."""
         return len(self._waiting.get(partition, ()))
 
     def _batch(self, delivery: Delivery) -> bytes:
@@ -135,7 +136,7 @@ class Client:
         return records.encode(record, producer_id=producer, producer_epoch=0, base_sequence=number)
 
     def _next(self, partition: TopicPartition) -> None:
-        """The first that waits; if it is to go to the leader, who is that?"""
+        """Send the first record that waits; look up the leader if it is not known."""
         if not self._waiting[partition]:
             return
         delivery = self._waiting[partition][0]
@@ -158,10 +159,10 @@ class Client:
     def _send(self, delivery: Delivery, broker: int) -> None:
         request = Produce(delivery.partition, delivery.batch, delivery.acks, self._timeout)
         delivery.tries += 1
-        if delivery.acks == 0:  # nobody will say what became of it
-            line = Line(self.process, machine(broker), self._timeout)
-            line.ask(request, lambda answer: None)
-            line.close()
+        if delivery.acks == 0:  # there is no response
+            channel = RequestChannel(self.process, machine(broker), self._timeout)
+            channel.ask(request, lambda answer: None)
+            channel.close()
             self.process.after(0, self._settle, delivery)
         else:
             self.ask(broker, request, lambda answer: self._answered(delivery, answer))
@@ -194,7 +195,7 @@ class Client:
     def locate(
         self, partition: TopicPartition, done: Callable[[PartitionInfo | None], object]
     ) -> None:
-        """Who leads, as the first broker says that says anything."""
+        """The leader, by the first broker that knows the partition."""
         self._locate(partition, self.brokers(), done)
 
     def _locate(
@@ -207,13 +208,13 @@ class Client:
             done(None)
             return
 
-        def heard(info: PartitionInfo | None) -> None:
+        def answered(info: PartitionInfo | None) -> None:
             if info is None:
                 self._locate(partition, brokers[1:], done)
             else:
                 done(info)
 
-        self.ask(brokers[0], Locate(partition), heard)
+        self.ask(brokers[0], Locate(partition), answered)
 
     def consume(
         self,
@@ -226,16 +227,16 @@ class Client:
         anywhere: bool = False,
         rack: str = "",
     ) -> None:
-        """What one broker lets a consumer see."""
+        """Fetch from one broker, as a consumer."""
 
-        def heard(answer: Consumed | None) -> None:
-            if answer is None or answer.read is None:
-                done(Seen(answer.code if answer else ErrorCode.network_exception, []))
+        def answered(answer: Consumed | None) -> None:
+            if answer is None:
+                done(Seen(ErrorCode.network_exception, []))
                 return
-            rows = rows_of(answer.read.records.read(), offset)
-            done(Seen(answer.code, rows, answer.read.high_watermark, answer.read.preferred))
+            rows = rows_of(answer.records, offset)
+            done(Seen(answer.code, rows, answer.high_watermark, answer.preferred))
 
-        self.ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), heard)
+        self.ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), answered)
 
     def ask(
         self,
@@ -244,18 +245,17 @@ class Client:
         done: Callable[[Any], object],
         timeout: int | None = None,  # ms, if this one has its own
     ) -> None:
-        """`done` is given the answer, or None where there is none."""
-        line = self._line(broker)
+        """`done` gets the answer, or None if there is none."""
+        free = self._channels.setdefault(broker, deque())
+        channel = (
+            free.popleft() if free else RequestChannel(self.process, machine(broker), self._timeout)
+        )
 
-        def heard(answer: Any) -> None:
-            self._lines[broker].append(line)
+        def answered(answer: Any) -> None:
+            free.append(channel)
             done(answer)
 
-        line.ask(question, heard, timeout)
-
-    def _line(self, broker: int) -> Line:
-        free = self._lines.setdefault(broker, deque())
-        return free.popleft() if free else Line(self.process, machine(broker), self._timeout)
+        channel.ask(question, answered, timeout)
 
 
 def rows_of(data: bytes, offset: int = 0) -> list[Row]:

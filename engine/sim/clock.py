@@ -1,14 +1,14 @@
-"""Time that passes only when somebody lets it.
+"""A virtual clock: time moves only in `step` and `run_until`.
 
     at(30, a)   at(10, b)   at(10, c)          step: b at 10, step: c at 10, step: a at 30
 
-Whoever wants to be woken says when. Between two actions no time passes, and those of the same
-millisecond come in the order in which they were asked for: the same asking, the same story.
+No time passes between two actions. Actions of the same millisecond run in the order in which they
+were scheduled, so the same schedule makes the same run.
 
 Invariant: `now` never goes back.
 
-A copy (`copy.deepcopy`) of a clock and all that hangs on it is a world of its own, if its actions
-are methods of our own objects. A closure, or a list's `append`, would go on acting on the first.
+A copy (`copy.deepcopy`) of a clock and the objects that its actions refer to is independent, if the
+actions are methods of our own objects. A closure, or a list's `append`, would act on the original.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class Timer:
-    """Something to be done at its time."""
+    """An action that is scheduled."""
 
     __slots__ = ("_action", "_args")
 
@@ -26,7 +26,7 @@ class Timer:
         self._args = args
 
     def cancel(self) -> None:
-        """No harm is done if it has been, or has been done already."""
+        """Without effect if the action is cancelled or done already."""
         self._action, self._args = None, ()
 
     @property
@@ -43,25 +43,25 @@ class Timer:
 class Clock:
     def __init__(self, now: int = 0) -> None:
         self.now = now  # milliseconds
-        self._asked = 0  # so that ties keep their order
+        self._scheduled = 0  # numbers the actions, so that those of the same time keep their order
         self._queue: list[tuple[int, int, Timer]] = []
 
     def __call__(self) -> int:
-        """A clock is also the `now` that the deciding parts are given."""
+        """A clock is also the `now` function of the deciding code."""
         return self.now
 
     def at(self, time: int, action: Callable[..., object], *args: Any) -> Timer:
         assert time >= self.now, "nothing is done in the past"
         timer = Timer(action, args)
-        self._asked += 1
-        heapq.heappush(self._queue, (time, self._asked, timer))
+        self._scheduled += 1
+        heapq.heappush(self._queue, (time, self._scheduled, timer))
         return timer
 
     def after(self, delay: int, action: Callable[..., object], *args: Any) -> Timer:
         return self.at(self.now + delay, action, *args)
 
     def due(self) -> int | None:
-        """When the next action is."""
+        """The time of the next action."""
         while self._queue and not self._queue[0][2].pending:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else None
@@ -75,7 +75,7 @@ class Clock:
         return True
 
     def run_until(self, time: int) -> None:
-        """All that is due by then; and then it is that time."""
+        """Do all actions up to this time; then `now` is this time."""
         queue = self._queue
         while queue and queue[0][0] <= time:
             at, _, timer = heapq.heappop(queue)

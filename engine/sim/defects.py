@@ -1,12 +1,11 @@
-"""Brokers with a known defect, to see whether the simulator finds it.
+"""Brokers with a known defect, to test whether the simulator finds it.
 
     World(seed=7, defect=DEFECTS["join-unchecked"])
 
-A check that has never failed proves nothing. So each of these leaves out one decision that the
-engine makes for a reason, and the storm has to find what comes of it. They exist here and nowhere
-else: a defect is a class that the simulator puts in the place of the engine's own, which knows
-nothing of it. The last ones are no defects of ours: settings that Kafka has, and storms in which
-Kafka with ZooKeeper cannot keep its promise.
+A check that has never failed proves nothing. Each defect leaves out one check of the engine, and
+the storm has to find the consequence. The defects exist only here: the simulator uses a subclass
+instead of the engine's class. The last ones are no defects of our code, but settings of Kafka, and
+storms in which Kafka with ZooKeeper cannot keep its promise.
 """
 
 from collections.abc import Mapping
@@ -14,22 +13,21 @@ from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from engine.coordinator.coordinator import Coordinator
 from engine.coordinator.group import Group
-from engine.coordinator.groups import Groups
+from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.model import TopicPartition
-from engine.replication.logs import Log
-from engine.replication.partition import Isr, Partition, Proposal
-from engine.replication.reading import ANY_EPOCH
-from engine.replication.replicas import Replicas
-from engine.replication.roles import NO_EPOCH
+from engine.replication.log_read import ANY_EPOCH
+from engine.replication.logs import PartitionLog
+from engine.replication.partition import IsrState, Partition, Proposal
+from engine.replication.replica_manager import NO_EPOCH, ReplicaManager
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
-from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState
+from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrTopicState
 
 
 class Power(Enum):
-    """When it may fail; see storm.py."""
+    """When the power may fail; see storm.py."""
 
     CAREFUL = "while others are in sync, and for longer than a session"
     ANYTIME = "also that of the last replica in sync"
@@ -38,18 +36,20 @@ class Power(Enum):
 
 class Defect(NamedTuple):
     says: str  # what is wrong
-    replicas: type[Replicas] = Replicas
+    replicas: type[ReplicaManager] = ReplicaManager
     config: Mapping[str, str] = {}  # of every broker
     power: Power = Power.CAREFUL
-    coordinator: type[Coordinator] = Coordinator
+    coordinator: type[GroupCoordinator] = GroupCoordinator
 
 
-class Careless(Replicas):
-    """Every partition is of a class with a defect."""
+class Careless(ReplicaManager):
+    """All partitions are of the class `partition`, which has a defect."""
 
     partition: type[Partition]
 
-    def _create(self, partition: TopicPartition, topic_id: UUID | None) -> tuple[Partition, Log]:
+    def _create(
+        self, partition: TopicPartition, topic_id: UUID | None
+    ) -> tuple[Partition, PartitionLog]:
         role, log = super()._create(partition, topic_id)
         role.__class__ = self.partition
         return role, log
@@ -59,7 +59,7 @@ class JoinsUnchecked(Partition):
     __slots__ = ()
 
     def expand(self, replica: int) -> Proposal | None:
-        if self.isr_state is not Isr.SETTLED or replica in self.isr:
+        if self.isr_state is not IsrState.SETTLED or replica in self.isr:
             return None
         return self._propose((*self.isr, replica))
 
@@ -71,7 +71,7 @@ class JoinUnchecked(Careless):
 class CountsTheWritten(Partition):
     __slots__ = ()
 
-    def _settle(self, state: Isr, proposal: Proposal | None) -> None:
+    def _settle(self, state: IsrState, proposal: Proposal | None) -> None:
         super()._settle(state, proposal)
         self.counted = frozenset(self.isr)
 
@@ -92,45 +92,46 @@ class CommitUnreplicated(Careless):
     partition = CommitsAtOnce
 
 
-class Unfenced(Replicas):
+class Unfenced(ReplicaManager):
     def check_controller(self, request: Any) -> None:
         self.controller_epoch = request.controller_epoch
 
     def find(
         self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
-    ) -> tuple[Partition, Log]:
+    ) -> tuple[Partition, PartitionLog]:
         return super().find(partition, leads=leads)
 
-    def _assume(
-        self, partition: TopicPartition, state: LeaderAndIsrPartitionState, topic_id: UUID | None
+    def _change_role(
+        self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
     ) -> None:
+        partition = TopicPartition(topic.topic_name, state.partition_index)
         if partition in self.partitions:
             self.partitions[partition].leader_epoch = NO_EPOCH
-        super()._assume(partition, state, topic_id)
+        super()._change_role(topic, state)
 
 
-class SequenceUnchecked(Replicas):
+class SequenceUnchecked(ReplicaManager):
     def append(
         self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
     ) -> Appended:
-        if partition in self._home:
-            self.log(partition).producers.known.clear()
+        if partition in self.logs.directory_of:
+            self.logs[partition].producers.known.clear()
         return super().append(partition, batch, to_all=to_all, client=client)
 
 
 class TakesAnyCommit(Group):
     def check_commit(self, request: Any, now: int) -> None:
-        """Whoever it is, and of whatever generation."""
+        """Accept every member and every generation."""
 
 
-class GroupsUnchecked(Groups):
-    def new(self, group_id: str) -> Group:
-        group = super().new(group_id)
+class GroupsUnchecked(GroupMetadataManager):
+    def new(self, id: str) -> Group:
+        group = super().new(id)
         group.__class__ = TakesAnyCommit
         return group
 
 
-class GenerationUnchecked(Coordinator):
+class GenerationUnchecked(GroupCoordinator):
     def __init__(self, *its: Any) -> None:
         super().__init__(*its)
         self.groups.__class__ = GroupsUnchecked

@@ -1,57 +1,62 @@
-"""Space and time, as text: a column for each machine, a line for each message and event.
+"""A sequence diagram as text: a column for each machine, a line for each message and event.
 
       s  producer hasty    reader   1        2        3        zookeeper
   7.012  ├─────────────────────────────────>│        ┆        │    Produce orders-0 r00017, 14 ms
   7.031  │        │        │        │        ●        ┆        │   isr.changed orders-0 isr=2,1
   7.500  │        │        │                 │        ┆        │   * broker.killed broker=1
 
-│ awake, ┆ paused, blank: down. A message is drawn when it is sent, with the time that it takes (a
-cut link keeps it longer); × for one that is lost; ○ for what a controller tells its own broker.
-A star is what was done to the cluster, or what a member of a group says.
+│ up, ┆ paused, blank: down. A message is drawn when it is sent, with the time that it takes (longer
+on a cut link); × for a lost one; ○ for a request of the controller to its own broker. A star marks
+what was done to the cluster, and events of a group's members.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
-from engine.cluster.stream import Happened
-from engine.controller import znodes
-from engine.controller.asks import Changed, Create, Delete, Multi, Set
 from engine.errors import ErrorCode
-from engine.sim.crowd import MACHINES as MEMBERS
-from engine.sim.keeper import Hello, Questions, Welcome, Word
-from engine.sim.moment import Message, Moment
-from engine.sim.node import machine
+from engine.sim.group_workload import MACHINES as MEMBERS
+from engine.sim.moment import Moment, TraceMessage
+from engine.sim.peer import machine
 from engine.sim.serving import Consume, Consumed, Locate, Produce, Produced
 from engine.sim.workload import MACHINES
+from engine.sim.zookeeper_session import (
+    ConnectRequest,
+    ConnectResponse,
+    ControlMessage,
+    RequestBatch,
+)
 from engine.storage.records import stream
-from engine.wire.fetch import Response
+from engine.wire.fetch import FetchAnswer
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Changed, Create, Delete, Multi, Set
 
 WIDTH = 9  # of a column
 LEFT = 9  # of the time
 MARKS = {Status.UP: "│", Status.PAUSED: "┆", Status.DOWN: " "}
 ROUTINE = "UpdateMetadata", "Metadata", "Partition", "None", "Heartbeat", "FindCoordinator"
-UNTOLD = frozenset({"topic", "partition"})
+OMITTED = frozenset({"topic", "partition"})
 
 
-# -- what a message says ---------------------------------------------------------------------
+# -- the text of a message -------------------------------------------------------------------
 
 
 def words(what: Any) -> tuple[str, bool] | None:
-    """In short, and whether it is routine; None for what TCP and the sessions say to themselves."""
+    """The text of a message, and whether it is routine; None for TCP's and ZooKeeper's own ones."""
     if isinstance(what, tuple) and len(what) == 2 and isinstance(what[0], int):
         return _conversation(what[1])
     match what:
-        case Questions(asks):  # the answers are seen in what follows
+        case RequestBatch(asks):  # the answers show in the messages that follow
             writes = [each for ask in asks for each in _writes(ask)]
             return ", ".join(writes) or "read", not writes
         case Changed(path):
             return f"changed: {path}", False
-        case Hello(session):
+        case ConnectRequest(session):
             return f"session {session}, please" if session else "a session, please", False
-        case Welcome(session):
+        case ConnectResponse(session):
             return f"session {session}", False
-        case Word.EXPIRED | Word.BYE:
+        case ControlMessage.EXPIRED | ControlMessage.BYE:
             return what.value, False
     return None
 
@@ -66,12 +71,12 @@ def _conversation(what: Any) -> tuple[str, bool]:
             return (f"offset {offset}" if code == ErrorCode.none else code.name), False
         case Consume(partition, offset):
             return f"Consume {partition} from {offset}", True
-        case Consumed(code, read):
-            size = read.records.size if read else 0
+        case Consumed(code, records):
+            size = len(records)
             return f"{size} bytes" if code == ErrorCode.none else code.name, not size
         case Locate(partition):
             return f"Locate {partition}", True
-        case Response():
+        case FetchAnswer():
             return _fetched(what)
     name = type(what).__name__.removesuffix("Request")
     if name == "Fetch":
@@ -92,7 +97,7 @@ def _fetch(request: Any) -> tuple[str, bool]:
     return f"Fetch {', '.join(wanted)}".rstrip(), not wanted
 
 
-def _fetched(response: Response) -> tuple[str, bool]:
+def _fetched(response: FetchAnswer) -> tuple[str, bool]:
     found = [
         f"{topic.topic}-{each.partition_index} "
         + (f"{_size(each.records)} bytes" if each.records else f"HW {each.high_watermark}")
@@ -103,7 +108,7 @@ def _fetched(response: Response) -> tuple[str, bool]:
 
 
 def _size(records: Any) -> int:
-    """Of what was read from a log: in a message on its way it is bytes."""
+    """The length of records that were read from a log; in a message they are bytes."""
     return len(records)
 
 
@@ -114,7 +119,7 @@ def _commits(request: Any) -> str:
 
 
 def _partitions(request: Any) -> str:
-    """What the controller says of each, or what a follower asks about."""
+    """The partitions of a request of the controller or of a follower."""
     found = []
     for topic in getattr(request, "topic_states", ()) or getattr(request, "topics", ()):
         name = getattr(topic, "topic_name", "") or topic.topic
@@ -134,7 +139,7 @@ def _writes(ask: Any) -> Iterator[str]:
         case Create(path):
             yield f"create {path}"
         case Set(path, data) if path.endswith("/state"):
-            state = znodes.PartitionState.decode(data)
+            state = znodes.LeaderAndIsr.decode(data)
             isr = ",".join(map(str, state.isr))
             yield f"set {_short(path)} leader={state.leader} epoch={state.leader_epoch} isr={isr}"
         case Set(path, data):
@@ -164,13 +169,13 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
     lines = [head.rstrip()]
     for moment in moments:
         marks = _marks(moment.state, len(clients))
-        told = [_happened(each, marks, places) for each in moment.events]
+        shown = [_happened(each, marks, places) for each in moment.events]
         sent = [
             _carried(each, marks, places, moment.at)
             for each in moment.messages
             if routine or not each.routine
         ]
-        lines += [f"{moment.at / 1000:{LEFT - 2}.3f}  {line}" for line in told + sent]
+        lines += [f"{moment.at / 1000:{LEFT - 2}.3f}  {line}" for line in shown + sent]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -179,9 +184,9 @@ def _marks(state: ClusterState, clients: int) -> str:
     return "".join(mark.ljust(WIDTH) for mark in marks)
 
 
-def _happened(each: Happened, marks: str, places: Mapping[str, int]) -> str:
+def _happened(each: ClusterEvent, marks: str, places: Mapping[str, int]) -> str:
     facts = " ".join(
-        f"{name}={_plain(value)}" for name, value in each.data.items() if name not in UNTOLD
+        f"{name}={_plain(value)}" for name, value in each.data.items() if name not in OMITTED
     )
     about = f" {each.data['topic']}-{each.data['partition']}" if "partition" in each.data else ""
     text = f"{each.kind}{about} {facts}"
@@ -195,7 +200,7 @@ def _plain(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _carried(each: Message, marks: str, places: Mapping[str, int], now: int) -> str:
+def _carried(each: TraceMessage, marks: str, places: Mapping[str, int], now: int) -> str:
     if each.source not in places or each.target not in places:
         return f"{marks}{each.source} to {each.target}: {each.text}"
     source, target = places[each.source] * WIDTH, places[each.target] * WIDTH

@@ -1,13 +1,13 @@
-"""A member of a group in the simulated cluster: the real cores, and an application that reads.
+"""A member of a group in the simulated cluster: the client's cores, and an application that reads.
 
-    application   poll: carries out orders, reads what is owned, commits how far it has come
+    application   poll: runs callbacks, reads the partitions it owns, commits its position
                     │
-    cores         View, Membership, Committing, Coordinating ──> questions ──> brokers
+    cores         MetadataView, Membership, OffsetManager, ... ──> requests ──> brokers
 
-Whatever it commits is signed: in the metadata of the offset stand its generation, its id, and a
-number. So whoever reads the log of __consumer_offsets knows whose word a record was, and when.
+The member signs each commit: the metadata of the offset has its generation, its id, and a number.
+So the log of __consumer_offsets shows which member of which generation made each commit.
 
-Left out: lanes. Each question goes by a connection of its own, and waits for no other.
+Left out: lanes. Each request has a connection of its own, and waits for no other.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,13 @@ from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
-from engine.client.asking import ANY, Ask, Core
-from engine.client.consuming.committing import Committing
-from engine.client.consuming.coordinating import Coordinating
 from engine.client.consuming.membership import Membership
-from engine.client.consuming.orders import Assign, Order, Revoke
-from engine.client.view import View
+from engine.client.consuming.offset_commits import OffsetManager
+from engine.client.consuming.rebalance_callbacks import OnAssign, OnRevoke, RebalanceCallback
+from engine.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
+from engine.client.core import ANY, Ask, Core
+from engine.client.metadata import MetadataView
+from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
@@ -34,7 +35,7 @@ GROUP = "readers"
 SETTINGS = {  # all in ms
     "session_timeout_ms": 3000,
     "heartbeat_interval_ms": 1000,
-    "max_poll_interval_ms": 8000,  # so long others wait for a member that hangs
+    "max_poll_interval_ms": 8000,  # how long the others wait for a member that hangs
     "request_timeout_ms": 3000,
     "default_api_timeout_ms": 4000,
     "metadata_max_age_ms": 5000,
@@ -42,7 +43,7 @@ SETTINGS = {  # all in ms
 
 
 class Taken(NamedTuple):
-    """What a member was told to be its own."""
+    """An assignment that a member got."""
 
     generation: int
     partitions: frozenset[TopicPartition]
@@ -53,10 +54,10 @@ class Member:
         self, client: Client, topic: str, strategy: str, emit: Callable[[Event], None]
     ) -> None:
         self.process = client.process
-        self.is_polling = True  # or its application hangs
-        self.readers: dict[TopicPartition, Reader] = {}  # of what it owns
+        self.is_polling = True  # False: the application hangs
+        self.readers: dict[TopicPartition, Reader] = {}  # of the partitions that it owns
         self.taken: list[Taken] = []
-        self.acknowledged: list[str] = []  # the signatures of commits that were answered well
+        self.acknowledged: list[str] = []  # the signatures of successful commits
         config = ConsumerConfig(
             group_id=GROUP,
             bootstrap_servers=("sim:1",),
@@ -65,18 +66,20 @@ class Member:
         )
         self._client = client
         self._timeout = config.request_timeout_ms
-        self._coordinating = Coordinating(config)
-        self.membership = Membership(config, self._coordinating, emit)
-        self._committing = Committing(config, self._coordinating, self.membership)
-        self._view = View(config)
+        self._coordinator = CoordinatorLookup(
+            CoordinatorType.GROUP, GROUP, config.retry_backoff_ms / 1000
+        )
+        self.membership = Membership(config, self._coordinator, emit)
+        self._offsets = OffsetManager(config, self._coordinator, self.membership)
+        self._view = MetadataView(config)
         self._cores: list[Core] = [
             *(self._view, self.membership),
-            *(self._committing, self._coordinating),
+            *(self._offsets, self._coordinator),
         ]
-        self._busy = False  # an order is being carried out
-        self._sought: set[TopicPartition] = set()  # where to begin there is being asked
+        self._busy = False  # a callback is not done
+        self._sought: set[TopicPartition] = set()  # whose committed offsets are being fetched
         self._asking = False
-        self._committed: dict[TopicPartition, int] = {}  # as far as we have said so
+        self._committed: dict[TopicPartition, int] = {}  # by this member
         self._turn = self._signatures = 0
         self._alarm: Timer | None = None
         self.membership.subscribe((topic,), None, self._now)
@@ -92,64 +95,64 @@ class Member:
         if not self.is_polling:
             return
         self.membership.polled(self._now)
-        self.membership.take_error()  # whatever it was, the next poll tries again
-        while self.membership.orders and not self._busy:
-            self._carry_out(self.membership.orders.popleft())
+        self.membership.take_error()  # ignored: the next poll tries again
+        while self.membership.callbacks.waiting and not self._busy:
+            self._carry_out(self.membership.callbacks.take())
         self._seek()
         for reader in self.readers.values():
             reader.poll()
         self._act()
 
     def commit(self, *, again: bool = False) -> None:
-        """How far we have come, if that is further than we have said; or once more."""
+        """Commit the positions that have changed; with `again`, all of them."""
         offsets = {each: reader.position for each, reader in self.readers.items()}
         new = {each: at for each, at in offsets.items() if at != self._committed.get(each)}
         self._commit(offsets if again else new)
         self._act()
 
     def leave(self) -> None:
-        self.membership.close(self._now)
+        self.membership.unsubscribe(self._now)
         self._act()
 
-    def _carry_out(self, order: Order) -> None:
-        if isinstance(order, Assign):
-            self.membership.done(order, self._now)
-            generation, owned = self.membership.identity.generation, self.membership.owned
+    def _carry_out(self, callback: RebalanceCallback) -> None:
+        if isinstance(callback, OnAssign):
+            self.membership.done(callback, self._now)
+            generation, owned = self.membership.identity.generation_id, self.membership.owned
             self.taken.append(Taken(generation, owned))
             return
-        given_up = {each: self.readers.pop(each, None) for each in order.partitions}
+        given_up = {each: self.readers.pop(each, None) for each in callback.partitions}
         self._sought -= given_up.keys()
         offsets = {each: reader.position for each, reader in given_up.items() if reader}
-        if isinstance(order, Revoke) and offsets:
+        if isinstance(callback, OnRevoke) and offsets:
             self._busy = True
-            self._commit(offsets, partial(self._given_up, order))
+            self._commit(offsets, partial(self._given_up, callback))
         else:
-            self.membership.done(order, self._now)
+            self.membership.done(callback, self._now)
 
-    def _given_up(self, order: Order) -> None:
-        """It has been committed, or could not be."""
+    def _given_up(self, callback: RebalanceCallback) -> None:
+        """The commit has succeeded or failed."""
         self._busy = False
-        self.membership.done(order, self._now)
+        self.membership.done(callback, self._now)
 
     def _commit(
         self, offsets: dict[TopicPartition, int], then: Callable[[], None] = lambda: None
     ) -> None:
-        def told(codes: dict[TopicPartition, ErrorCode] | KafkaError) -> None:
+        def done(codes: dict[TopicPartition, ErrorCode] | KafkaError) -> None:
             if not isinstance(codes, KafkaError):
                 good = [each for each, code in codes.items() if code == ErrorCode.none]
                 self._committed |= {each: offsets[each] for each in good}
             then()
 
         if offsets:
-            rows = {each: (offset, -1, "") for each, offset in offsets.items()}
-            self._committing.commit(rows, told, self._now)  # type: ignore[arg-type]
+            rows = {each: OffsetAndMetadata(offset) for each, offset in offsets.items()}
+            self._offsets.commit(rows, done, self._now)
 
     def _seek(self) -> None:
-        """Where did the one before us stop?"""
+        """Fetch the committed offsets of new partitions, to start there."""
         missing = self.membership.owned - self.readers.keys()
         if missing and not (self._asking or self._busy):
             self._asking, self._sought = True, set(missing)
-            self._committing.fetch(missing, self._found, self._now)
+            self._offsets.fetch(missing, self._found, self._now)
 
     def _found(self, found: Any) -> None:
         self._asking = False
@@ -175,18 +178,18 @@ class Member:
     def _send(self, core: Core, ask: Ask) -> None:
         if ask.api is Api.OFFSET_COMMIT:
             ask = ask._replace(request=self._signed(ask.request))
-        broker = self._anybody() if ask.to == ANY else ask.to
+        broker = self._any_broker() if ask.to == ANY else ask.to
         timeout = round(ask.timeout * 1000) if ask.timeout else self._timeout
-        self._client.ask(broker, ask.request, partial(self._heard, core, ask), timeout)
+        self._client.ask(broker, ask.request, partial(self._answered, core, ask), timeout)
 
-    def _anybody(self) -> int:
-        """Those that would answer, in turn; and if there are none, one that won't."""
+    def _any_broker(self) -> int:
+        """The brokers that would answer, in turn; if there are none, broker 1."""
         self._turn += 1
         brokers = self._client.brokers() or [1]
         return brokers[self._turn % len(brokers)]
 
     def _signed(self, request: Any) -> Any:
-        """No signature is a part of another one."""
+        """The request, signed. No signature is a part of another one."""
         self._signatures += 1
         who = f"{request.generation_id_or_member_epoch} {request.member_id} {self._signatures:05}"
         topics = tuple(
@@ -198,17 +201,17 @@ class Member:
         )
         return replace(request, topics=topics)
 
-    def _heard(self, core: Core, ask: Ask, response: Any) -> None:
+    def _answered(self, core: Core, ask: Ask, response: Any) -> None:
         if response is None:
             error = KafkaError(ErrorCode.network_exception, "the connection broke")
             core.failed(ask, error, self._now)
         else:
-            if ask.api is Api.OFFSET_COMMIT and _is_well(response):
+            if ask.api is Api.OFFSET_COMMIT and _has_no_error(response):
                 self.acknowledged.append(ask.request.topics[0].partitions[0].committed_metadata)
             core.answered(ask, response, self._now)
         self._act()
 
 
-def _is_well(response: Any) -> bool:
+def _has_no_error(response: Any) -> bool:
     rows = [row for topic in response.topics for row in topic.partitions]
     return all(row.error_code == ErrorCode.none for row in rows)

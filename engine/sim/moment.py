@@ -1,21 +1,21 @@
-"""What a trace is made of: moments, in which something changed, was told or was sent."""
+"""The parts of a trace: moments with a changed state, events, or messages that were sent."""
 
 from typing import NamedTuple
 
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
 
 
-class Message(NamedTuple):
+class TraceMessage(NamedTuple):
     source: str
     target: str
     text: str
-    routine: bool  # one that comes all the time and brings nothing
+    routine: bool  # a periodic message without news
     arrives: int  # ms since the start; below 0: never
 
 
 class Moment(NamedTuple):
     at: int  # ms since the start
-    state: ClusterState  # as it was then
-    events: tuple[Happened, ...]  # what was told in it
-    messages: tuple[Message, ...]  # and sent
+    state: ClusterState
+    events: tuple[ClusterEvent, ...]
+    messages: tuple[TraceMessage, ...]  # that were sent

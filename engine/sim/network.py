@@ -1,22 +1,21 @@
-"""A network of named nodes that carries messages between them, and fails as it is told to.
+"""A network that carries messages between named nodes, with the faults that a test asks for.
 
     node 1                        way 1->2: delay, loss, cut                       node 2
     End.send ──> in flight ─────────────────────────────────> inbox ──> End.received
     End.received <── inbox <──────────────────────────────── in flight <── End.send
 
-The model is TCP's, for that is what brokers speak:
+It behaves like TCP, which brokers use:
 
-- On one connection nothing overtakes and nothing is missing. A lost message would be sent again
-  and again; what is left of that is that nothing more gets through in its direction and that both
-  ends hear, `patience` later, that the connection is broken.
-- A cut way is a pulled cable: what arrives waits. Healed in time, it comes through, in order;
-  otherwise the connection is broken, which both ends learn as above.
-- A dead node's peers hear of it after one trip, as its kernel closes its sockets; so does who
-  calls a node that does not listen.
+- The messages of a connection arrive in order and without gaps. TCP would send a lost message
+  again; here the direction carries nothing after it, and `patience` later both ends get `broken`.
+- A way is one direction between two nodes. On a cut way messages wait. If it is healed in time,
+  they arrive, in order; otherwise both ends get `broken`, as above.
+- When a node dies, its kernel closes its sockets: its peers get `broken` after one message delay.
+  So does a node that connects to one that does not listen.
 
-A way that is not `ordered` carries each message by itself: it may overtake, and be lost alone.
+On a way that is not `ordered`, each message travels alone: it may overtake others, or be lost.
 
-Invariant: an end hears `broken` at most once, and nothing after it; one that closed hears nothing.
+Invariant: an end gets `broken` at most once, and nothing after it; a closed end gets nothing.
 """
 
 from collections import deque
@@ -34,40 +33,40 @@ Carried = Callable[[str, str, Any, int], object]  # from, to, what, when it arri
 
 
 class Signal(Enum):
-    """What TCP says to itself."""
+    """TCP's own messages."""
 
     OPEN = "open"
     CLOSE = "close"
 
 
 class Way:
-    """From one node to another; the way back is another one."""
+    """One direction between two nodes."""
 
     __slots__ = ("cut", "delay", "inboxes", "loss", "ordered")
 
     def __init__(self, delay: tuple[int, int]) -> None:
-        self.delay = delay  # ms: each message takes something in between
-        self.loss = 0.0  # how likely a message is lost
+        self.delay = delay  # ms, shortest and longest
+        self.loss = 0.0  # the probability that a message is lost
         self.ordered = True
         self.cut = False
-        self.inboxes: list[End] = []  # with messages that wait for it to be healed
+        self.inboxes: list[End] = []  # whose messages wait until the way is healed
 
 
 class End:
-    """One end of a connection, as its node has it. Its node says what is to be done at news."""
+    """One end of a connection. Its node sets `received` and `broken`."""
 
     def __init__(self, network: "Network", node: str, way: Way, out: Way) -> None:
         self.node = node
-        self.received: Callable[[Any], object] = _nobody
-        self.broken: Callable[[], object] = _nobody
+        self.received: Callable[[Any], object] = _ignore
+        self.broken: Callable[[], object] = _ignore
         self.alive = True
         self._network = network
         self._peer = self
         self._way, self._out = way, out
         self._last = 0  # when the last message so far arrives
         self._inbox: deque[Any] = deque()
-        self._taken = 0  # how many came out of it
-        self._stuck = False  # a message to it was lost
+        self._taken = 0  # how many messages were taken out of it
+        self._stuck = False  # a message to it was lost, so nothing follows
 
     @property
     def peer(self) -> str:
@@ -75,12 +74,12 @@ class End:
         return self._peer.node
 
     def send(self, message: Any) -> None:
-        """Into a broken connection too: then nobody hears it."""
+        """Without effect if the connection is broken."""
         if self.alive:
             self._network._carry(self._peer, message)
 
     def close(self) -> None:
-        """The peer hears `broken` when it has received all that was sent before."""
+        """The peer gets `broken` after all messages that were sent before."""
         if self.alive:
             self._network._carry(self._peer, Signal.CLOSE)
             self.alive = False
@@ -104,17 +103,21 @@ class Network:
         self.carried: list[Carried] = []  # called with each message, as it is sent
 
     def listen(self, node: str, accept: Callable[[End], object]) -> None:
-        """The node is up, and is given its end of each connection that another opens."""
+        """`accept` gets the node's end of each connection that another node opens."""
         self._listening[node] = accept
 
-    def kill(self, node: str) -> None:
-        """The node is gone and hears nothing more. Its peers hear that it is."""
+    def ignore(self, node: str) -> None:
+        """The node accepts no more connections."""
         self._listening.pop(node, None)
+
+    def kill(self, node: str) -> None:
+        """Close all connections of a node; it gets nothing more, and its peers get `broken`."""
+        self.ignore(node)
         for end in self._ends.pop(node, ()):
             end.close()
 
     def connect(self, source: str, target: str) -> End:
-        """To be used at once; if nobody listens there it is broken soon."""
+        """Usable at once; if the target does not listen, it breaks after a delay."""
         to, back = self.way(source, target), self.way(target, source)
         end, other = End(self, source, back, to), End(self, target, to, back)
         end._peer, other._peer = other, end
@@ -137,7 +140,7 @@ class Network:
             self.way(other, one).cut = True
 
     def heal(self, one: str | None = None, other: str | None = None) -> None:
-        """Of this pair, of all that one node has, or everywhere; what waited arrives now."""
+        """The ways of this pair, of one node, or all; messages that waited arrive now."""
         for pair, way in self.ways.items():
             if {one, other} - {None} <= set(pair):
                 way.cut, way.delay, way.loss, way.ordered = False, self.delay, 0.0, True
@@ -159,8 +162,8 @@ class Network:
             to._last, to._stuck = arrival, lost
             if lost:
                 self._clock.after(self._patience, self._break, to)
-        for tell in self.carried:
-            tell(to._peer.node, to.node, message, LOST if lost else arrival)
+        for note in self.carried:
+            note(to._peer.node, to.node, message, LOST if lost else arrival)
         if not lost:
             self._clock.at(arrival, self._arrive, to, message)
 
@@ -177,16 +180,16 @@ class Network:
             if message is Signal.OPEN:
                 self._open(end)
             elif message is Signal.CLOSE:
-                self._hang_up(end)
+                self._end(end)
             else:
                 end.received(message)
 
     def _wait(self, end: End) -> None:
         if end not in end._way.inboxes:
             end._way.inboxes.append(end)
-            self._clock.after(self._patience, self._lose_patience, end, end._taken)
+            self._clock.after(self._patience, self._break_if_stuck, end, end._taken)
 
-    def _lose_patience(self, end: End, taken: int) -> None:
+    def _break_if_stuck(self, end: End, taken: int) -> None:
         if end._taken == taken:
             self._break(end)
 
@@ -199,13 +202,13 @@ class Network:
 
     def _break(self, end: End) -> None:
         for each in (end, end._peer):
-            self._hang_up(each)
+            self._end(each)
 
-    def _hang_up(self, end: End) -> None:
+    def _end(self, end: End) -> None:
         if end.alive:
             end.alive = False
             end.broken()
 
 
-def _nobody(*_: object) -> None:
-    """A node that does not want to know."""
+def _ignore(*_: object) -> None:
+    """For an end whose node has set no function."""

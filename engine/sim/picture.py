@@ -1,56 +1,52 @@
-"""A simulated cluster as a widget wants it: snapshots like those of `Cluster.state()`.
+"""Snapshots of a simulated cluster like those of `Cluster.state()`, for the widgets.
 
-    nodes ── what each would tell through its control door ──> View ──> ClusterState
+    nodes ── the answers of their debug servers, if they had any ──> StateMerger ──> ClusterState
 
-So whoever draws the one draws the other. A broker that is down or paused tells nothing, and the
-last that it told is shown. Process ids are 0, and there are no connections to be counted.
+A broker that is down or paused reports nothing, so its last report is shown. Process ids are 0, and
+the number of connections is 0.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from engine.broker.debug_server import CAUGHT_UP, DebugConnection, Row
 from engine.cluster.state import NOBODY, ClusterState, LinkState, Status
-from engine.cluster.view import Member, View
+from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import TopicPartition
-from engine.sim.node import PORT, Life, Node
+from engine.sim.node import PORT, Life, SimulatedBroker
 from engine.sim.world import World
-
-BESIDE = -1  # a follower that has all the leader has is behind since never
-
-Rows = dict[TopicPartition, list[Any]]
 
 
 class Picture:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._view = View()
-        self._told: dict[int, Rows] = {}
-        self._lives: dict[int, list[Life]] = {}  # of each broker; what one told ends with it
+        self._view = StateMerger()
+        self._reported: dict[int, DebugConnection] = {}  # of each broker's current process
+        self._lives: dict[int, list[Life]] = {}  # the processes of each broker so far
 
     def take(self) -> ClusterState:
         """As it is now. What has not changed since the last one is the same object."""
         for broker, node in self._world.nodes.items():
             life = node.life
-            if life is not None and not life.process.paused:
+            if life is not None and node.broker is not None and not life.process.paused:
                 lives = self._lives.setdefault(broker, [])
                 if life not in lives:
                     lives.append(life)
-                    self._told[broker] = {}
-                self._view.told(broker, len(lives), self._answer(node, life))
+                    self._reported[broker] = DebugConnection()
+                self._view.update(broker, len(lives), self._answer(node, life))
         members = {
-            broker: Member(_status(node), 0, PORT + broker)
+            broker: ProcessState(_status(node), 0, PORT + broker)
             for broker, node in self._world.nodes.items()
         }
         return self._view.snapshot(self._world.clock.now, members, self._links())
 
-    def _answer(self, node: Node, life: Life) -> dict[str, Any]:
-        rows, known = dict(_rows(node, life)), self._told[node.id]
-        self._told[node.id] = rows
-        controller, metadata = life.controlling.controller, life.metadata
+    def _answer(self, node: SimulatedBroker, life: Life) -> dict[str, Any]:
+        rows, gone = self._reported[node.id].changed_rows(_rows(node, life))
+        controller, metadata = life.controller_service.controller, life.metadata
         return {
             "at": node.now(),
             "epoch": life.replicas.broker_epoch,
-            "session": life.keeper.session if life.keeper.is_connected else None,
+            "session": life.session,
             "controller": controller.leader_id,
             "controller_epoch": life.replicas.controller_epoch,
             "active": controller.active,
@@ -64,8 +60,8 @@ class Picture:
             ],
             "groups": None,
             "transactions": None,
-            "rows": [(*at, *row) for at, row in rows.items() if known.get(at) != row],
-            "gone": [*(known.keys() - rows.keys())],
+            "rows": rows,
+            "gone": gone,
         }
 
     def _links(self) -> Iterator[LinkState]:
@@ -76,26 +72,24 @@ class Picture:
                 yield LinkState(_end(source), _end(target), way.cut, delay)
 
 
-def _rows(node: Node, life: Life) -> Iterator[tuple[TopicPartition, list[Any]]]:
+def _rows(node: SimulatedBroker, life: Life) -> Iterator[tuple[TopicPartition, Row]]:
     """As engine.cluster.state reads them."""
     for partition, role in life.replicas.partitions.items():
         log = node.log(partition)
         if log is not None:
             followers = [
-                (each.id, each.end, BESIDE if each.end >= log.end_offset else each.caught_up)
+                (each.id, each.end, CAUGHT_UP if each.end >= log.end_offset else each.caught_up)
                 for each in role.followers.values()
             ]
-            yield (
-                partition,
-                [
-                    *(role.role.value, role.leader, role.leader_epoch, role.isr, role.replicas),
-                    *(log.start_offset, role.high_watermark, log.end_offset),
-                    *(sum(len(each.data) for each in log.batches), 1, followers),
-                ],
+            row = (
+                *(role.role.value, role.leader, role.leader_epoch, role.isr, role.replicas),
+                *(log.start_offset, role.high_watermark, log.end_offset),
+                *(sum(len(each.data) for each in log.batches), 1, followers),
             )
+            yield partition, row
 
 
-def _status(node: Node) -> Status:
+def _status(node: SimulatedBroker) -> Status:
     if node.life is None:
         return Status.DOWN
     return Status.PAUSED if node.life.process.paused else Status.UP

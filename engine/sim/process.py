@@ -1,41 +1,58 @@
-"""A program that runs somewhere: it can be paused and killed; it talks by question and answer.
+"""A process in the simulator: it can be paused and killed, and it exchanges requests and answers.
 
-    Line.ask(question, done) ──> network ──> Process.serve(handle)
-    done(answer)             <── network <── reply(answer)
+    RequestChannel.ask(question, done) ──> network ──> SimulatedProcess.serve(handle)
+    done(answer)                       <── network <── reply(answer)
 
-All that comes to a process, timers and messages alike, comes through `do`. So a paused one is
-simply one for which everything waits, as for a process that was sent SIGSTOP: its connections
-stand, its kernel takes what arrives, and on SIGCONT all of it is there at once.
+Timers and messages reach a process only through `do`. While a process is paused they wait there, as
+after SIGSTOP: its connections stay open, the kernel keeps what arrives, and after SIGCONT the
+process gets all of it at once.
 
-Invariant: a dead process does nothing more. Its next life is another object, with the same name.
+Invariant: a dead process does nothing more. When it is started again, that is another object with
+the same name.
 """
 
+import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
 from engine.sim.clock import Clock, Timer
+from engine.sim.loop import Loop
 from engine.sim.network import End, Network
 
 Reply = Callable[[Any], None]
 
 
-class Process:
+class SimulatedProcess:
     def __init__(self, clock: Clock, network: Network, name: str) -> None:
         self.clock = clock
         self.network = network
-        self.name = name  # of its machine, as the network knows it
+        self.name = name  # of its machine in the network
         self.alive = True
         self.paused = False
+        self._run: Callable[..., object] = _call
+        self._loop: Loop | None = None
+        self._accepted: list[End] = []  # connections that others have opened
         self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
 
+    def start_loop(self) -> Loop:
+        """From now on, all actions run in an asyncio event loop."""
+        self._loop = Loop(self.clock, self.do)
+        self._run = self._loop.run
+        return self._loop
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task in the loop. An exception in it ends the run."""
+        assert self._loop is not None
+        self._loop.create_task(work).add_done_callback(_raise_failure)
+
     def do(self, action: Callable[..., object], *args: Any) -> None:
-        """Now, or when the process goes on."""
+        """Now, or when the process is resumed."""
         if self.paused:
             self._waiting.append((action, args))
         elif self.alive:
-            action(*args)
+            self._run(action, *args)
 
     def after(self, delay: int, action: Callable[..., object], *args: Any) -> Timer:
         return self.clock.after(delay, self.do, action, *args)
@@ -51,24 +68,34 @@ class Process:
         self.paused = True
 
     def resume(self) -> None:
-        """What has waited happens now, in the order in which it came."""
+        """All actions that waited run now, in order."""
         self.paused = False
         while self._waiting and self.alive and not self.paused:
             action, args = self._waiting.popleft()
-            action(*args)
+            self._run(action, *args)
 
     def kill(self) -> None:
         self.alive = self.paused = False
         self._waiting.clear()
+        if self._loop is not None:
+            self._loop.close()
         self.network.kill(self.name)
 
-    # -- being asked ---------------------------------------------------------------------
+    # -- as a server ---------------------------------------------------------------------
 
     def serve(self, handle: Callable[[Any, Reply], object]) -> None:
-        """Listen: each question is handed over with a way to answer it, at once or later."""
+        """Listen, and call `handle` with each question and a function that sends the answer."""
         self.network.listen(self.name, partial(self._accept, handle))
 
+    def close_server(self) -> None:
+        """Stop listening, and close the connections that others have opened."""
+        self.network.ignore(self.name)
+        for end in self._accepted:
+            end.close()
+        self._accepted = []
+
     def _accept(self, handle: Callable[[Any, Reply], object], end: End) -> None:
+        self._accepted = [*(each for each in self._accepted if each.alive), end]
         end.received = partial(self.do, self._asked, handle, end)
 
     @staticmethod
@@ -77,17 +104,26 @@ class Process:
         handle(question, partial(_answer, end, number))
 
 
+def _raise_failure(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled():
+        task.result()
+
+
+def _call(action: Callable[..., object], *args: Any) -> None:
+    action(*args)
+
+
 def _answer(end: End, number: int, answer: Any) -> None:
     end.send((number, answer))
 
 
-class Line:
-    """To one other process; one question at a time, as broker/peer.py has it.
+class RequestChannel:
+    """A connection to one other process, for one question at a time, as in broker/peer.py.
 
     Invariant: a late answer is never taken for that of another question.
     """
 
-    def __init__(self, process: Process, other: str, timeout: int) -> None:
+    def __init__(self, process: SimulatedProcess, other: str, timeout: int) -> None:
         self.other = other
         self._process = process
         self._timeout = timeout  # ms
@@ -95,15 +131,15 @@ class Line:
         self._number = 0
         self._done: Reply | None = None  # while an answer is awaited
         self._until = 0
-        self._look_at: int | None = None  # when somebody looks at the clock
+        self._check_at: int | None = None  # when `_check` is called next
 
     def ask(self, question: Any, done: Reply, timeout: int | None = None) -> None:
-        """`done` is given the answer, or None where there is none; `timeout` if not the usual."""
+        """`done` gets the answer, or None if there is none within `timeout` (or the default)."""
         assert self._done is None, "one at a time"
         process = self._process
         if self._end is None:
             self._end = process.network.connect(process.name, self.other)
-            self._end.received = partial(process.do, self._heard, self._end)
+            self._end.received = partial(process.do, self._received, self._end)
             self._end.broken = partial(process.do, self._broken, self._end)
         self._number += 1
         self._done = done
@@ -112,11 +148,11 @@ class Line:
         self._watch()
 
     def close(self) -> None:
-        """Hang up. Whoever waits here is not interested any more."""
+        """Close the connection; `done` is not called any more."""
         self._done = None
-        self._hang_up()
+        self._disconnect()
 
-    def _heard(self, end: End, message: tuple[int, Any]) -> None:
+    def _received(self, end: End, message: tuple[int, Any]) -> None:
         number, answer = message
         if end is self._end and number == self._number and self._done is not None:
             done, self._done = self._done, None
@@ -126,9 +162,9 @@ class Line:
         if end is self._end:
             self._fail()
 
-    def _look(self) -> None:
-        """Has the answer been waited for too long? One timer serves many questions."""
-        self._look_at = None
+    def _check(self) -> None:
+        """Fail if the time-out has passed. One timer serves many questions."""
+        self._check_at = None
         if self._done is None:
             return
         if self._process.clock.now >= self._until:
@@ -137,17 +173,17 @@ class Line:
             self._watch()
 
     def _watch(self) -> None:
-        if self._look_at is None or self._until < self._look_at:
-            self._look_at = self._until
-            self._process.after(self._until - self._process.clock.now, self._look)
+        if self._check_at is None or self._until < self._check_at:
+            self._check_at = self._until
+            self._process.after(self._until - self._process.clock.now, self._check)
 
     def _fail(self) -> None:
         done, self._done = self._done, None
-        self._hang_up()
+        self._disconnect()
         if done is not None:
             done(None)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         end, self._end = self._end, None
         if end is not None:
             end.close()

@@ -1,14 +1,14 @@
 """One run: a cluster, its clients, a storm, and the invariants, all from one seed.
 
-    Run(seed=7).go()           returns if all is well; raises Violation where it is not
+    Run(seed=7).go()           raises Violation if an invariant does not hold
 
-    |-- 2 s --|------------- seconds -------------|----- until all is well ------|
-      a topic    turns: clients, checks, storm       everything is mended
+    |-- 2 s --|------------- seconds -------------|-- until AT_REST holds --|
+      a topic    turns: clients, checks, storm       the faults are mended
 
-The same seed makes the same run, to the last event. `forks` change it: from a moment on, chance
-goes by another seed. What was before is as it was.
+The same seed makes the same run, to the last event. A fork changes it: from its time on, random
+choices come from another seed. Everything before is the same.
 
-Invariant: nothing is looked at or checked that would change what happens next.
+Invariant: observation and checks do not change what happens next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,25 +16,25 @@ from random import Random
 from typing import NamedTuple
 
 from engine.model import TopicPartition
-from engine.sim.crowd import COORDINATED, Crowd
-from engine.sim.crowd import MACHINES as MEMBERS
 from engine.sim.defects import SOUND, Defect
+from engine.sim.group_workload import COORDINATED, GroupWorkload
+from engine.sim.group_workload import MACHINES as MEMBERS
 from engine.sim.invariants import ALWAYS, AT_REST, Violation, check
+from engine.sim.observed_state import ObservedState
 from engine.sim.storm import Storm
-from engine.sim.witness import Witness
 from engine.sim.workload import MACHINES, Workload
 from engine.sim.world import START, World
 
 BEGIN = 2000  # ms
-SECONDS = 25.0  # of a storm, if nobody says otherwise
-CALM = 60_000  # ms within which all is well again
-TURN = 500  # ms between two turns when all is calm
+SECONDS = 25.0  # of a storm, by default
+CALM = 60_000  # ms after the storm within which AT_REST must hold
+TURN = 500  # ms between two turns after the storm
 TURNS = (10, 50, 200, 500, 1000)  # and in a storm
-BROKERS = (3, 3, 4)  # one run in three has a broker more than replicas, and so partitions can move
+BROKERS = (3, 3, 4)  # in one run of three there are more brokers than replicas: partitions can move
 REPLICAS = 3
 TOPIC = "orders"
 PARTITIONS = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]
-CONFIG = {  # everything is a bit quicker than by default, so that much happens in a short run
+CONFIG = {  # shorter times than the defaults, so that much happens in a short run
     "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "4000",
     "replica.socket.timeout.ms": "3000",
@@ -44,10 +44,11 @@ CONFIG = {  # everything is a bit quicker than by default, so that much happens 
     "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "1000",
 }
-FETCHES = ("150", "1048576")  # bytes of a partition: a follower gets on in small steps, or in one
+FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
-WITH_GROUP = 3, 1  # of three seeds one has a group: 1, 4, 7 ...
-PATIENCE = 4000  # ms until a connection is given up
+WITH_GROUP = 3, 1  # one seed of three has a group: 1, 4, 7 ...
+OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
+PATIENCE = 4000  # ms until a connection breaks
 
 
 class Fork(NamedTuple):
@@ -77,10 +78,16 @@ class Run:
         members = MEMBERS if seed % every == rest else ()
         self._partitions = [*PARTITIONS, COORDINATED] if members else PARTITIONS
         self.workload = Workload(self.world, PARTITIONS, self._chance)
-        self.crowd = Crowd(self.world, TOPIC, members, self._chance)
-        self.witness = Witness(self.world, self._partitions, self.workload, self.crowd)
+        self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
+        self.observed = ObservedState(
+            self.world, self._partitions, self.workload, self.group_workload
+        )
         clients = [*MACHINES, *members]
-        self.storm = Storm(self.world, self._partitions, clients, self._chance, defect.power)
+        every, rest = OTHERS
+        others = Random(seed) if defect is SOUND and seed % every == rest else None
+        self.storm = Storm(
+            self.world, self._partitions, clients, self._chance, defect.power, others
+        )
         clock = self.world.clock
         for at, other in forks:
             clock.at(START + at, self._fork, other)
@@ -92,18 +99,18 @@ class Run:
             pass
 
     def steps(self) -> Iterator[None]:
-        """From one action to the next, to the end."""
+        """Yields after each action, until the end."""
         clock, last = self.world.clock, START + self._end + CALM
         while not self.is_well and clock.now < last:
             clock.step()
             yield
-        check(self.witness, AT_REST)
+        check(self.observed, AT_REST)
 
     def _create(self) -> None:
         brokers = [*self.world.nodes]
         turns = [(brokers[each:] + brokers[:each])[:REPLICAS] for each in range(len(PARTITIONS))]
         self.world.create(TOPIC, turns, **CONFIG_OF_TOPICS)
-        if self.crowd.machines:
+        if self.group_workload.machines:
             self.world.create(COORDINATED.topic, turns[-1:], **CONFIG_OF_TOPICS)
 
     def _fork(self, seed: int) -> None:
@@ -111,12 +118,12 @@ class Run:
         self._chance.seed(seed)
 
     def _turn(self) -> None:
-        """Look, check, and only then do something new."""
-        self.witness.look()
-        check(self.witness, ALWAYS)
+        """Observe, check, and only then do something new."""
+        self.observed.observe()
+        check(self.observed, ALWAYS)
         if self.world.now < self._end:
-            self.workload.go_on()
-            self.crowd.turn()
+            self.workload.send()
+            self.group_workload.turn()
             self.storm.turn()
             self.world.clock.after(self._chance.choice(TURNS), self._turn)
         else:
@@ -124,13 +131,13 @@ class Run:
             self.is_well = self._is_well()
             self.workload.read()
             if not self.is_well:
-                self.crowd.turn(is_calm=True)
+                self.group_workload.turn(is_calm=True)
             self.storm.turn()
             self.world.clock.after(TURN, self._turn)
 
     def _is_well(self) -> bool:
         try:
-            check(self.witness, AT_REST)
+            check(self.observed, AT_REST)
         except Violation:
             return False
         return True

@@ -1,54 +1,39 @@
-"""What a broker answers: the handlers of broker/, on the virtual clock.
+"""A broker's server in the simulator: it calls the real handlers, with messages instead of bytes.
 
-    from brokers   Fetch, ListOffsets, OffsetForLeaderEpoch     the handlers themselves
-                   LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown
-    from clients   Produce, Consume, Locate                     in short, without the bytes
-    from members   JoinGroup, OffsetCommit, ... to the group coordinator; FindCoordinator, Metadata
+    from brokers   LeaderAndIsr, Fetch, ControlledShutdown ...   Kafka's requests
+    from members   JoinGroup, OffsetCommit, FindCoordinator ...
+    from clients   Produce, Consume, Locate                      short forms for one partition
 
-What waits is the same as in the real broker: a Fetch for something to read, a Produce with acks=all
-for the in-sync replicas. Both look again when something happens to their partition.
+Left out: several requests in flight on one connection; here each request waits for its answer.
 """
 
-from collections.abc import Callable
-from functools import partial
-from random import Random
+from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
-from kio.schema.fetch.v12.request import FetchRequest
-from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
-from kio.schema.list_offsets.v6.request import ListOffsetsRequest
-from kio.schema.metadata.v11.request import MetadataRequest
-from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
-
-from engine.broker.broker import Call
-from engine.broker.handlers import fetch, offsets
-from engine.broker.handlers import metadata as directory
-from engine.broker.metadata import Metadata
-from engine.broker.sessions import NO_SESSION, Session, Sessions
-from engine.config import BrokerConfig
-from engine.controller.events import ControlledShutdown
-from engine.coordinator.coordinator import HANDLERS
-from engine.errors import ErrorCode, KafkaError
-from engine.model import Event, TopicPartition
-from engine.replication.reading import ANY_EPOCH, Read, Wanted
-from engine.replication.replicas import Replicas
-from engine.sim.controlling import Controlling
-from engine.sim.groups import Groups
-from engine.sim.process import Process, Reply
-from engine.storage.log import Emit
-from engine.wire.errors import RequestHeader
-from engine.wire.fetch import Response
-from engine.wire.messages.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    RemainingPartition,
+from kio.schema.produce.v9.request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
 )
-from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from engine.wire.messages.stop_replica import StopReplicaRequest
-from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+
+from engine.broker.broker import Broker, Call
+from engine.broker.dispatch import HANDLERS
+from engine.client.consuming.fetcher import fetch_request
+from engine.errors import ErrorCode
+from engine.model import Event, TopicPartition
+from engine.replication.log_read import ANY_EPOCH
+from engine.sim.process import Reply, SimulatedProcess
+from engine.wire.apis import Api
+from engine.wire.errors import Malformed, RequestHeader
+from engine.wire.fetch import FetchAnswer
 
 ALL = -1  # acks
-CALL = Call(RequestHeader(1, 12, 0, "sim"), "sim")
+READ_UNCOMMITTED = 0  # the isolation level
+NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in HANDLERS}
+CALLS = {api: Call(RequestHeader(int(api), api.newest, 0, "member"), "sim") for api in HANDLERS}
+OF_LEADERS = Call(RequestHeader(int(Api.FETCH), 10, 0, "member"), "sim")  # not of followers, too
+CONTROLLERS = {Api.LEADER_AND_ISR, Api.STOP_REPLICA, Api.UPDATE_METADATA}  # only they send these
+BYTES = 50 * 2**20  # of a fetch, at most
 
 
 class Produce(NamedTuple):
@@ -73,250 +58,114 @@ class Consume(NamedTuple):
 
 class Consumed(NamedTuple):
     code: ErrorCode
-    read: Read | None = None
+    records: bytes = b""
+    high_watermark: int = -1
+    preferred: int = -1
 
 
 class Locate(NamedTuple):
-    """Answered with the broker's own PartitionInfo, or None where it knows of none."""
+    """Answered with the broker's PartitionInfo, or None if it does not know the partition."""
 
     partition: TopicPartition
 
 
-class Serving:
-    """Also what the handlers of Fetch, ListOffsets and Metadata want to see of a broker."""
-
-    def __init__(
-        self,
-        process: Process,
-        replicas: Replicas,
-        metadata: Metadata,
-        controlling: Controlling,
-        groups: Groups,
-        random: Random,
-        emit: Emit,
-    ) -> None:
-        self.config: BrokerConfig = replicas.config
-        self.replicas = replicas
-        self.metadata = metadata
-        self.sessions = Sessions(self.config.max_incremental_fetch_session_cache_slots, random)
+class SimulatedServer:
+    def __init__(self, process: SimulatedProcess, broker: Broker) -> None:
         self._process = process
-        self._controlling = controlling
-        self._emit = emit
-        self._unacknowledged: dict[TopicPartition, dict[Acks, None]] = {}
-        replicas.changed.append(self._changed)
-        self._handlers: dict[type, Callable[[Any, Reply], object]] = {
-            FetchRequest: self._fetch,
-            ListOffsetsRequest: partial(self._at_once, offsets.list_offsets),
-            OffsetForLeaderEpochRequest: partial(self._at_once, offsets.for_leader_epoch),
-            LeaderAndIsrRequest: partial(self._obey, replicas.leader_and_isr),
-            StopReplicaRequest: partial(self._obey, replicas.stop_replicas),
-            UpdateMetadataRequest: partial(self._obey, self._update_metadata),
-            ControlledShutdownRequest: self._hand_over,
-            Produce: self._produce,
-            Consume: self._consume,
-            Locate: self._locate,
-            MetadataRequest: partial(self._at_once, directory.handle),
-            FindCoordinatorRequest: groups.find,
-            **dict.fromkeys(HANDLERS, groups.ask),
-        }
+        self._broker = broker
+        self._apis: dict[type, Api] = {}
 
-    def handle(self, request: Any, reply: Reply) -> None:
-        self._handlers[type(request)](request, reply)
+    async def bind(self, host: str, port: int) -> int:
+        return port
 
-    def now(self) -> int:
-        return self.replicas.now()
+    async def serve(self) -> None:
+        self._process.serve(self._handle)
 
-    def _at_once(self, handler: Callable[..., Any], request: Any, reply: Reply) -> None:
-        """A handler that never waits is a coroutine that ends with its first step."""
-        try:
-            handler(self, CALL, request).send(None)
-        except StopIteration as end:
-            reply(end.value)
+    async def close(self) -> None:
+        self._process.close_server()
 
-    # -- the controller's word -----------------------------------------------------------
+    def close_idle(self) -> None:
+        """There are no idle connections."""
 
-    def _obey(self, order: Callable[[Any], Any], request: Any, reply: Reply) -> None:
-        response = order(request)
-        if response.error_code != ErrorCode.none:
+    def _handle(self, request: Any, reply: Reply) -> None:
+        if isinstance(request, Locate):
+            reply(self._broker.metadata.partition(request.partition))
+        else:
+            self._process.spawn(self._answer(request, reply))
+
+    async def _answer(self, request: Any, reply: Reply) -> None:
+        match request:
+            case Produce():
+                reply(await self._produce(request))
+            case Consume():
+                reply(await self._consume(request))
+            case _:
+                reply(_copied(await self._ask(self._api(request), request)))
+
+    def _api(self, request: Any) -> Api:
+        """The API of a request class, of any version, or of a subclass."""
+        kind = type(request)
+        if kind not in self._apis:
+            names = [each.__name__ for each in kind.__mro__]
+            self._apis[kind] = next(NAMES[name] for name in names if name in NAMES)
+        return self._apis[kind]
+
+    async def _ask(self, api: Api, request: Any) -> Any:
+        response = await HANDLERS[api](self._broker, CALLS[api], request)
+        if api in CONTROLLERS and response.error_code != ErrorCode.none:
             facts = {
                 "request": type(request).__name__.removesuffix("Request"),
                 "controller": request.controller_id,
                 "controller_epoch": request.controller_epoch,
                 "error": int(response.error_code),
             }
-            self._emit(Event("controller.refused", self.now(), facts))
-        reply(response)
+            self._broker.events.append(Event("controller.refused", self._broker.now(), facts))
+        return response
 
-    def _update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        try:
-            self.replicas.check_controller(request)
-        except KafkaError as error:
-            return UpdateMetadataResponse(error_code=error.code)
-        self.metadata.update(request)
-        return UpdateMetadataResponse(error_code=ErrorCode.none)
-
-    def _hand_over(self, request: ControlledShutdownRequest, reply: Reply) -> None:
-        event = ControlledShutdown(request.broker_id, request.broker_epoch)
-        self._controlling.ask(event, partial(self._handed_over, reply))
-
-    @staticmethod
-    def _handed_over(reply: Reply, left: Any) -> None:
-        failed = isinstance(left, KafkaError)
-        reply(
-            ControlledShutdownResponse(
-                error_code=left.code if failed else ErrorCode.none,
-                remaining_partitions=tuple(
-                    RemainingPartition(topic_name=topic, partition_index=number)
-                    for topic, number in ([] if failed else sorted(left))
-                ),
-            )
+    async def _produce(self, request: Produce) -> Produced:
+        (topic, partition), batch, acks, timeout = request
+        row: Any = PartitionProduceData(index=partition, records=batch)
+        message = ProduceRequest(
+            transactional_id=None,
+            acks=acks,
+            timeout=timedelta(milliseconds=timeout),
+            topic_data=(TopicProduceData(name=topic, partition_data=(row,)),),
         )
-
-    # -- fetching ------------------------------------------------------------------------
-
-    def _fetch(self, request: FetchRequest, reply: Reply) -> None:
         try:
-            session = self.sessions.begin(request, self.replicas, self.now())
-        except KafkaError as error:
-            reply(Response([], error.code, NO_SESSION))
-            return
-        reading = fetch.Reading(cast(Any, self), CALL, session, request)
-        reading.look()
-        while not reading.is_enough and session.due:  # its own question has moved something
-            reading.look()
-        if reading.is_enough:
-            _send(reading, session, reply)
-        else:
-            Waiting(self._process, self.replicas, session, reading, reply, int(request.max_wait))
+            response = await self._ask(Api.PRODUCE, message)
+        except Malformed:  # acks=0, and an error: the real server closes the connection
+            return Produced(ErrorCode.network_exception)
+        if response is None:
+            return Produced(ErrorCode.none)
+        ((answer,),) = [each.partition_responses for each in response.responses]
+        return Produced(answer.error_code, answer.base_offset)
 
-    # -- clients -------------------------------------------------------------------------
-
-    def _produce(self, request: Produce, reply: Reply) -> None:
-        replicas, partition = self.replicas, request.partition
-        try:
-            stored = replicas.append(partition, request.batch, to_all=request.acks == ALL)
-        except KafkaError as error:
-            reply(Produced(error.code))
-            return
-        answer = Produced(ErrorCode.none, stored.first_offset)
-        if request.acks == ALL:
-            reign = replicas.partitions[partition].reign
-            acks = Acks(replicas, partition, stored.last_offset, reign, answer, reply)
-            if not acks.look():
-                self._unacknowledged.setdefault(partition, {})[acks] = None
-                self._process.after(request.timeout, self._time_out, acks)
-        elif request.acks:
-            reply(answer)
-
-    def _changed(self, partition: TopicPartition) -> None:
-        waiting = self._unacknowledged.get(partition, {})
-        for acks in [each for each in waiting if each.look()]:
-            del waiting[acks]
-
-    def _time_out(self, acks: "Acks") -> None:
-        if self._unacknowledged[acks.partition].pop(acks, acks) is None:
-            acks.reply(Produced(ErrorCode.request_timed_out))
-
-    def _consume(self, request: Consume, reply: Reply) -> None:
-        wanted = Wanted(request.offset, self.config.fetch_max_bytes, request.leader_epoch)
-        racks = {number: node.rack for number, node in self.metadata.brokers.items()}
-        try:
-            read = self.replicas.read(
-                request.partition,
-                wanted,
-                wanted.max_bytes,
-                at_least_one=True,
-                leads=not request.anywhere,
-                rack=request.rack,
-                racks=racks,
-            )
-        except KafkaError as error:
-            reply(Consumed(error.code))
-        else:
-            reply(Consumed(ErrorCode.none, read))
-
-    def _locate(self, request: Locate, reply: Reply) -> None:
-        reply(self.metadata.partition(request.partition))
+    async def _consume(self, request: Consume) -> Consumed:
+        partition, offset, leader_epoch, anywhere, rack = request
+        message = fetch_request(
+            {partition: (offset, leader_epoch)},
+            READ_UNCOMMITTED,
+            partition_bytes=BYTES,
+            max_bytes=BYTES,
+            min_bytes=0,
+            wait_ms=0,
+            rack=rack,
+        )
+        call = CALLS[Api.FETCH] if anywhere or rack else OF_LEADERS
+        response = await HANDLERS[Api.FETCH](self._broker, call, message)
+        for found in response.responses:
+            for each in found.partitions:
+                records = cast(Any, each.records).read() if each.records else b""
+                preferred = each.preferred_read_replica
+                return Consumed(each.error_code, records, each.high_watermark, preferred)
+        return Consumed(ErrorCode.none)
 
 
-class Acks:
-    """A Produce with acks=all, until all in-sync replicas have it."""
-
-    def __init__(
-        self,
-        replicas: Replicas,
-        partition: TopicPartition,
-        offset: int,
-        reign: int,
-        answer: Produced,
-        reply: Reply,
-    ) -> None:
-        self.partition = partition
-        self.reply = reply
-        self._replicas = replicas
-        self._offset, self._reign, self._answer = offset, reign, answer
-
-    def look(self) -> bool:
-        """Whether it is over; then it was answered."""
-        try:
-            if not self._replicas.is_committed(self.partition, self._offset, self._reign):
-                return False
-        except KafkaError as error:
-            self._answer = Produced(error.code)
-        self.reply(self._answer)
-        return True
-
-
-class Waiting:
-    """A Fetch that found too little, until there is enough or its time is up."""
-
-    used = 0
-
-    def __init__(
-        self,
-        process: Process,
-        replicas: Replicas,
-        session: Session,
-        reading: fetch.Reading,
-        reply: Reply,
-        max_wait: int,
-    ) -> None:
-        self.replica_id = session.replica_id
-        self._process = process
-        self._replicas = replicas
-        self._session, self._reading, self._reply = session, reading, reply
-        self._partitions = list(session.partitions)
-        for partition in self._partitions:
-            replicas.watch(partition, self)
-        self._timer = process.after(max_wait, self._end)
-        self._stirred = False
-
-    def changed(self, partition: TopicPartition) -> None:
-        """Look again, but not before whoever tells us has finished."""
-        if not self._stirred and self._timer.pending:
-            self._stirred = True
-            self._process.after(0, self._look)
-
-    def _look(self) -> None:
-        self._stirred = False
-        if self._timer.pending:
-            self._reading.look()
-            if self._reading.is_enough:
-                self._timer.cancel()
-                self._end()
-
-    def _end(self) -> None:
-        for partition in self._partitions:
-            self._replicas.unwatch(partition, self)
-        _send(self._reading, self._session, self._reply)
-
-
-def _send(reading: fetch.Reading, session: Session, reply: Reply) -> None:
-    response = reading.response()
-    if session.id == NO_SESSION:
-        session.end()
-    for topic in response.responses:
-        for each in topic.partitions:
-            if each.records:
-                each.records = cast(Any, each.records).read()
-    reply(response)
+def _copied(response: Any) -> Any:
+    """The response with the bytes of the log as they are now."""
+    if isinstance(response, FetchAnswer):
+        for topic in response.responses:
+            for each in topic.partitions:
+                if each.records:
+                    each.records = cast(Any, each.records).read()
+    return response

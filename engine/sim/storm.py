@@ -1,19 +1,24 @@
-"""Bad weather: what goes wrong, when and where, by a seed.
+"""A storm: random faults, by a seed.
 
-    turn ──> harm    now and then: one fault of those that this storm is made of
-         ──> mend    now and then: links whole, sleepers awake, the dead back
+    turn ──> harm    with some probability: one of the faults of this storm
+         ──> mend    with some probability: heal links, resume and restart brokers
 
-No two storms are alike: each leaves some faults out and has much of others (a swarm of storms finds
-more than one that has everything at once). Brokers die with all they wrote (`kill`), or without
-what they had not flushed (`power`); they sleep, stop in order, lose their session; links are cut in
-both directions or in one, slow, lossy, or let messages overtake each other.
+Each storm leaves some kinds of faults out and has many of others, since many different storms find
+more than one that has all kinds. A broker is killed with all that it wrote (`kill`), or loses what
+it had not flushed (`power`); it is paused, stopped in order, or loses its session; links are cut in
+both directions or in one, are slow, lose messages, or let them overtake each other.
 
-Kafka promises nothing if more goes wrong than it is made for. So here
-- two brokers of three are away at most, by whatever cause;
-- power fails only while all replicas are in sync, and no other fault is added before the broker
-  has left the ISR: the last replica standing must not be the one that forgot;
+In every third storm nonsense is written to ZooKeeper, too: into the state of a partition, the
+assignment or the configuration of its topic, the controller's own nodes, requests and notes. It
+stays until it is mended.
+
+Kafka's promises hold only for a limited number of faults. So here
+- at most two brokers of three are away, for any reason;
+- power fails only while all replicas are in sync and no broker is stopping, and no other fault is
+  added before the broker has left the ISR: the last replica must not be the one that lost records,
+  and nobody may write back an ISR that still has the broker;
 - a machine without power takes longer to come back than a session lasts.
-The last two are what `Power` is about: docs/reliability.md tells what comes of it without them.
+`Power` can lift the last two: docs/reliability.md shows the consequences.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +27,7 @@ from random import Random
 from engine.model import TopicPartition
 from engine.sim.defects import Power
 from engine.sim.world import World
+from engine.zookeeper import znodes
 
 Link = tuple[int | str, int | str]
 KINDS = (
@@ -32,8 +38,16 @@ LIKELY = (0, 1, 1, 2, 6)  # how much of each a storm has: nothing, a little, a l
 MOST_AWAY = 2
 REPLICAS = 3
 BRIEF = 200  # ms
-HARMS = (0.25, 0.5, 0.9)  # how likely a turn brings harm: each storm's own
-MENDS = (0.1, 0.3, 0.6, 1.0)  # and how likely it mends something
+HARMS = (0.25, 0.5, 0.9)  # the probability of a fault in a turn; each storm picks one
+MENDS = (0.1, 0.3, 0.6, 1.0)  # and of its end
+WRITES = 0.1  # the probability that nonsense is written in a turn
+NODES = (
+    znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.topic_path("extra"),
+    znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_ELECTION,
+    f"{znodes.ISR_CHANGE}9999999999", f"{znodes.LOG_DIR_EVENT}9999999999",
+)  # fmt: skip
+NONSENSE = b"{", b"null", b"[]", b"\xff"
+UNKNOWN = {"preallocate": "true", "retention.ms": "for ever"}
 DELAYS = (30, 100, 500, 2000, 5000)  # ms
 
 
@@ -45,16 +59,20 @@ class Storm:
         clients: Sequence[str],
         chance: Random,
         power: Power = Power.CAREFUL,
+        others: Random | None = None,  # for the nonsense in ZooKeeper; None: there is none
     ) -> None:
         self.is_over = False
         self._world = world
         self._fails = power
         self._partitions = partitions
         self._chance = chance
+        self._others = others
+        # By path: the data before, and the nonsense.
+        self._written: dict[str, tuple[bytes | None, bytes]] = {}
         self._ends: list[int | str] = [*world.nodes, "zookeeper", *clients]
         self._session = min(n.config.zookeeper_session_timeout_ms for n in world.nodes.values())
         self._paused: set[int] = set()
-        self._dark: dict[int, int] = {}  # brokers without power, and when it is back
+        self._without_power: dict[int, int] = {}  # brokers, and when their power is back
         self._harms, self._mends = chance.choice(HARMS), chance.choice(MENDS)
         self._weights = [chance.choice(LIKELY) for _ in KINDS]
         self._faults: dict[str, Callable[[], None]] = {
@@ -67,6 +85,8 @@ class Storm:
             return
         if self._chance.random() < self._harms and self._may_harm and any(self._weights):
             self._faults[self._chance.choices(KINDS, self._weights)[0]]()
+        if self._others is not None and self._others.random() < WRITES and self._may_harm:
+            self._write(self._others)
         self.mend(self._mends / 2)
 
     # -- brokers -------------------------------------------------------------------------
@@ -78,13 +98,15 @@ class Storm:
 
     @property
     def _may_harm(self) -> bool:
-        """Not before a broker that has lost its power is out of sync for everybody to know."""
+        """Whether every broker that has lost its power has left the ISR."""
         return self._fails is not Power.CAREFUL or not any(
-            broker in self._world.isr(each) for broker in self._dark for each in self._partitions
+            broker in self._world.isr(each)
+            for broker in self._without_power
+            for each in self._partitions
         )
 
     def _victim(self) -> int | None:
-        """One that is up and awake, if one more may be away."""
+        """A broker that is up and not paused, if one more may be away."""
         up = [
             broker
             for broker, node in self._world.nodes.items()
@@ -103,11 +125,14 @@ class Storm:
                 world.heal()
             world.power_cut(broker)
             brief = self._fails is Power.BRIEFLY
-            self._dark[broker] = world.now + (BRIEF if brief else 2 * self._session)
+            self._without_power[broker] = world.now + (BRIEF if brief else 2 * self._session)
 
     @property
     def _is_calm(self) -> bool:
-        return not self._away and all(
+        """All brokers are up, none is stopping or paused, and every replica is in sync."""
+        lives = [node.life for node in self._world.nodes.values()]
+        stays = all(life is not None and not life.is_stopping for life in lives)
+        return (stays and not self._paused) and all(
             set(self._world.isr(each)) == set(self._world.replicas(each))
             for each in self._partitions
         )
@@ -126,23 +151,48 @@ class Storm:
             self._world.expire(broker)
 
     def _elect(self) -> None:
-        """The preferred leader, as an administrator would have it."""
-        if self._is_governed:
+        """The preferred leader, as an administrator does."""
+        if self._has_controller:
             self._world.elect(self._chance.choice(self._partitions), lambda result: None)
 
     def _move(self) -> None:
-        """A partition, to other brokers or into another order; or not after all."""
+        """Move a partition to other brokers, change the order of its replicas, or cancel a move."""
         world, partition = self._world, self._chance.choice(self._partitions)
-        if self._is_governed:
+        if self._has_controller:
             count = len(set(world.replicas(partition)))
             chosen = tuple(self._chance.sample([*world.nodes], min(count, REPLICAS)))
             target = chosen if self._chance.random() < 0.8 else None
             world.reassign({partition: target}, lambda result: None)
 
     @property
-    def _is_governed(self) -> bool:
+    def _has_controller(self) -> bool:
         controller = self._world.controller
         return controller is not None and self._world[controller].is_up
+
+    def _write(self, others: Random) -> None:
+        """Write nonsense into one znode; in a topic's configuration, add it to the keys."""
+        world, partition = self._world, others.choice(self._partitions)
+        config = znodes.config_path("topics", partition.topic)
+        path = others.choice(
+            (
+                znodes.state_path(partition),
+                znodes.topic_path(partition.topic),
+                config,
+                *NODES,
+            )
+        )
+        if path not in self._written:
+            before, data = world.get(path), others.choice(NONSENSE)
+            if path == config:
+                data = znodes.encode_config({**znodes.decode_config(before or b""), **UNKNOWN})
+            self._written[path] = before, data
+            world.write(path, data)
+
+    def _rewrite(self, path: str) -> None:
+        """Restore the data from before, unless the node was changed or deleted since."""
+        before, data = self._written.pop(path)
+        if self._world.get(path) == data:
+            self._world.write(path, before)
 
     # -- links ---------------------------------------------------------------------------
 
@@ -163,12 +213,12 @@ class Storm:
         self._world.lose(*self._link(), self._chance.choice((0.01, 0.1, 0.5)))
 
     def _scatter(self) -> None:
-        """Not on the way to ZooKeeper, whose sessions count on TCP."""
+        """Not between a broker and ZooKeeper, whose sessions need TCP's order."""
         one, other = self._link()
         if "zookeeper" not in (one, other):
             self._world.scatter(one, other, (1, self._chance.choice(DELAYS)))
 
-    # -- and all is well -----------------------------------------------------------------
+    # -- mending -------------------------------------------------------------------------
 
     def mend(self, likely: float) -> None:
         world, chance = self._world, self._chance
@@ -178,10 +228,13 @@ class Storm:
             if chance.random() < likely:
                 self._paused.discard(broker)
                 world.resume(broker)
+        for path in sorted(self._written):
+            if self._others is not None and self._others.random() < likely:
+                self._rewrite(path)
         for broker, node in world.nodes.items():
             if node.life is None and chance.random() < likely and self._has_power(broker):
-                self._dark.pop(broker, None)
+                self._without_power.pop(broker, None)
                 world.start(broker)
 
     def _has_power(self, broker: int) -> bool:
-        return self._world.now >= self._dark.get(broker, 0) and self._may_harm
+        return self._world.now >= self._without_power.get(broker, 0) and self._may_harm

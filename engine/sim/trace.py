@@ -1,19 +1,19 @@
-"""A run, kept step by step: to be looked at forward, back, and as it might have gone.
+"""A run with all its states, events and messages: step forward, step back, fork it.
 
     trace = Trace.of(seed=7)
-    trace.violation                    what was found, or None
+    trace.violation                    the broken invariant, or None
     trace.at(12_340)                   the cluster 12.34 s after its start, a ClusterState
-    trace[0], trace[1], ...            every moment at which something changed, was sent or was told
-    trace.index(12_340)                which of them; from there go on with + 1 and back with - 1
-    trace.fork(at=12_000, seed=8)      the same until then, and another fate from there on
-    print(trace.diagram())             space and time, as text
-    trace.save("run.jsonl.gz")         to be read by engine.cluster.recording.Recording
+    trace[0], trace[1], ...            every moment with a change, an event or a message
+    trace.index(12_340)                the index of the moment; + 1 is the next, - 1 the previous
+    trace.fork(at=12_000, seed=8)      the same run until then, and another one from there on
+    print(trace.diagram())             a sequence diagram, as text
+    trace.save("run.jsonl.gz")         for engine.cluster.recording.Recording
 
-A cluster can't be copied in mid-flight (half of it is generators that wait for an answer), but it
-can be had again: the same seed makes the same run. So a fork is a run from the beginning on, in
-which chance goes by another seed from a moment on; and a trace keeps pictures, not clusters.
+A running cluster can't be copied (half of it is coroutines that wait for an answer), but the same
+seed makes the same run again. So a fork runs from the beginning, and its random choices come from
+another seed from some time on; and a trace keeps snapshots, not clusters.
 
-Invariant: to look changes nothing. A run that is traced is the run that was not.
+Invariant: tracing changes nothing: a run is the same with and without a trace.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,13 +21,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from engine.cluster.recording import Writer
+from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.recording import RecordingWriter
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
 from engine.sim import diagram
 from engine.sim.defects import DEFECTS, SOUND
 from engine.sim.invariants import Violation
-from engine.sim.moment import Message, Moment
+from engine.sim.moment import Moment, TraceMessage
 from engine.sim.picture import Picture
 from engine.sim.run import SECONDS, Fork, Run
 from engine.sim.world import START
@@ -47,7 +47,7 @@ class Recipe(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What replays it."""
+        """The command that replays the run."""
         words = [f"python -m engine simulate --seed {self.seed} --seconds {self.seconds:g}"]
         words += [f"--defect {self.defect}"] if self.defect else []
         words += [f"--fork {at / 1000:g}:{seed}" for at, seed in self.forks]
@@ -59,8 +59,8 @@ class Trace:
         self.recipe = recipe
         self.violation: Violation | None = None
         self._moments: list[Moment] = []
-        self._messages: list[Message] = []  # of this moment, so far
-        self._told = 0  # how many events there were
+        self._messages: list[TraceMessage] = []  # of this moment, so far
+        self._seen = 0  # how many events
         run = recipe.run()
         self._picture = Picture(run.world)
         run.world.network.carried.append(self._carried)
@@ -83,11 +83,11 @@ class Trace:
     # -- looking ---------------------------------------------------------------------------
 
     def at(self, time: int) -> ClusterState:
-        """As it was so many milliseconds after the start."""
+        """The state so many milliseconds after the start."""
         return self._moments[self.index(time)].state
 
     def index(self, time: int) -> int:
-        """Of the moment that still was at that time; before the first one: of the first."""
+        """The index of the last moment up to this time; before the first one, of the first."""
         return max(bisect_right(self._moments, time, key=lambda moment: moment.at) - 1, 0)
 
     def between(self, start: int, end: int) -> Sequence[Moment]:
@@ -104,13 +104,13 @@ class Trace:
         return iter(self._moments)
 
     def diagram(self, start: int = 0, end: int | None = None, *, routine: bool = False) -> str:
-        """What happened in between, a line for each message and each event. With `routine`, also
-        what goes on all the time: fetches that bring nothing, pings, metadata."""
+        """A line for each message and each event in between. With `routine`, also the periodic
+        messages: fetches without records, pings, metadata."""
         moments = self.between(start, self.end if end is None else end)
         return diagram.draw(moments, routine=routine)
 
     def save(self, path: Path | str) -> None:
-        writer = Writer(Path(path))
+        writer = RecordingWriter(Path(path))
         with writer.file:
             for moment in self._moments:
                 writer.write(moment.state, moment.events, moment is self._moments[-1])
@@ -121,17 +121,17 @@ class Trace:
         text = diagram.words(what)
         if text:
             arrives = arrives - START if arrives > 0 else arrives
-            self._messages.append(Message(source, target, *text, arrives))
+            self._messages.append(TraceMessage(source, target, *text, arrives))
 
     def _keep(self, run: Run) -> None:
         world, state = run.world, self._picture.take()
         events = tuple(
-            Happened(kind, at, broker or None, data, number)
+            ClusterEvent(kind, at, broker or None, data, number)
             for number, (_, broker, (kind, at, data)) in enumerate(
-                world.events[self._told :], self._told + 1
+                world.events[self._seen :], self._seen + 1
             )
         )
-        self._told += len(events)
+        self._seen += len(events)
         last = self._moments[-1] if self._moments else None
         changed = last is None or _differs(last.state, state)
         if changed or events or self._messages:
@@ -144,7 +144,7 @@ class Trace:
 
 
 def _differs(old: ClusterState, new: ClusterState) -> bool:
-    """But for the clocks."""
+    """Whether anything but the clocks has changed."""
     return (
         old.partitions is not new.partitions
         or old.links != new.links

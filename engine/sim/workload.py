@@ -1,11 +1,11 @@
-"""Clients at work in a simulated cluster: what they send, what they hear, what they see.
+"""The producers and readers of a simulated cluster, and their results.
 
-    producer   acks=all, idempotent: what it was told to be stored must stay
-    hasty      acks=1: its records may be lost, but they make logs differ, as life does
-    reader     one for each partition, from the beginning on
+    producer   acks=all, idempotent: its acknowledged records must not be lost
+    hasty      acks=1: its records may be lost; because of them logs differ
+    reader     one for each partition, from the beginning
 
-Every value is sent once: `r00017` is the eighteenth record of the run. So a value that is there
-twice is the cluster's doing.
+Every value is sent once: `r00017` is the eighteenth record of the run. So if a value is stored
+twice, the cluster has duplicated it.
 """
 
 from random import Random
@@ -22,20 +22,20 @@ PATIENCE = 15_000  # ms until a producer gives up on a record
 HASTE = 0.25  # the share of records that are sent with acks=1
 FRESH = 20  # polls between two looks at the metadata, as metadata.max.age.ms
 MOST = 3  # records at a time
-WAITING = 20  # records of the producer that may be under way; no more are sent
+WAITING = 20  # records of a producer without a result; with so many it sends no more
 
 
 class Reader:
-    """Reads one partition, of its leader, and goes on when it can't."""
+    """Reads one partition from its leader, and retries after errors."""
 
     def __init__(self, client: Client, partition: TopicPartition, start: int = 0) -> None:
         self.partition = partition
         self.start = start
         self.rows: list[Row] = []
-        self.refused: ErrorCode | None = None  # for good: what it wants next is not there
+        self.refused: ErrorCode | None = None  # for good: its next offset is out of range
         self._epoch = -1  # the newest that it knows
         self._client = client
-        self._info: PartitionInfo | None = None  # who leads, as far as it knows
+        self._info: PartitionInfo | None = None  # with the leader, as far as it knows
         self._asking = False
         self._polls = 0
 
@@ -44,7 +44,7 @@ class Reader:
         return self.rows[-1].offset + 1 if self.rows else self.start
 
     def poll(self) -> None:
-        """Who leads is asked again from time to time: one who has ceased to may not know it."""
+        """Looks up the leader again from time to time: a former leader may not know that it is."""
         if self._asking:
             return
         self._asking = True
@@ -57,7 +57,7 @@ class Reader:
             self._ask(self._info)
 
     def _found(self, info: PartitionInfo | None) -> None:
-        """A broker may know less than we do: an epoch that is over is not gone back to."""
+        """Ignores a broker with older metadata, that is, an older leader epoch."""
         if info is None or info.leader < 0 or info.leader_epoch < self._epoch:
             self._asking = False
         else:
@@ -92,8 +92,8 @@ class Workload:
         ]
         self.readers = [Reader(reader, each) for each in partitions]
 
-    def go_on(self) -> None:
-        """Send some records, and look what has come."""
+    def send(self) -> None:
+        """Read, then send some records."""
         self.read()
         for _ in range(self._chance.randint(1, MOST)):
             partition, value = self._chance.choice(self.partitions), f"r{len(self.sent):05}"
@@ -105,8 +105,3 @@ class Workload:
     def read(self) -> None:
         for reader in self.readers:
             reader.poll()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all that was sent is answered, one way or the other."""
-        return all(each.done for each in self.sent)

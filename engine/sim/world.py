@@ -12,46 +12,54 @@
        broker-2 ─────┼── Network ── zookeeper          Clock, Random
        broker-3 ─────┘
 
-Everything that decides is the engine's own code; what is simulated is time, the network, ZooKeeper
-and the disks. All chance comes from one seeded source, so the same seed and the same steps make
-the same history to the last event. To go back in time, or to see what would have happened if, is
-to begin again with the same seed and stop earlier.
+All decisions are made by the engine's own code; time, the network, ZooKeeper and the disks are
+simulated. All random choices come from one seed, so the same seed and the same steps make the same
+history, to the last event. To go back in time, start again with the same seed and stop earlier.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from engine.broker.metadata import PartitionInfo
-from engine.config import BrokerConfig, TopicConfig
-from engine.controller import znodes
-from engine.controller.asks import Ask, Create, Delete, Get, Multi, Node, Reason, Refused, Set
 from engine.controller.events import AlterReassignments, ElectLeaders
 from engine.controller.events import Event as Wish
-from engine.controller.znodes import PartitionState
 from engine.model import Event, TopicPartition
 from engine.sim import node as nodes
 from engine.sim.client import TIMEOUT, Client, Seen
 from engine.sim.clock import Clock
 from engine.sim.defects import SOUND, Defect
-from engine.sim.keeper import Ensemble
 from engine.sim.network import PATIENCE, Network
-from engine.sim.node import machine, overrides_of
-from engine.sim.process import Process
+from engine.sim.peer import machine
+from engine.sim.process import SimulatedProcess
+from engine.sim.zookeeper_session import Ensemble
+from engine.zookeeper import znodes
+from engine.zookeeper.decoder import Unreadable, decoded
+from engine.zookeeper.requests import (
+    Ask,
+    Create,
+    Delete,
+    Get,
+    Multi,
+    Reason,
+    Refused,
+    Set,
+    ZnodeData,
+)
+from engine.zookeeper.znodes import LeaderAndIsr
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
 FOREVER = 2**40  # ms: the administrator's session
-NOBODY = 0  # as whom is told what ZooKeeper does, and what is done to the cluster
-
+NOBODY = 0  # in place of a broker, for events of ZooKeeper and faults
 
 FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
+T = TypeVar("T")
 
 
 class Happened(NamedTuple):
     at: int  # ms since the world began
-    broker: int  # who tells it; 0: none of them
+    broker: int  # that reported it; 0: none
     event: Event
 
 
@@ -64,7 +72,7 @@ class World:
         delay: tuple[int, int] = (1, 1),
         config: Mapping[str, str] | None = None,
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
-        patience: int = PATIENCE,  # ms until a connection through which nothing comes is broken
+        patience: int = PATIENCE,  # ms until a connection that carries nothing breaks
         defect: Defect = SOUND,
     ) -> None:
         self.random = Random(seed)
@@ -73,11 +81,10 @@ class World:
         self.ensemble = Ensemble(self.clock, self.network)
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
-        self.nodes: dict[int, nodes.Node] = {}
+        self.nodes: dict[int, nodes.SimulatedBroker] = {}
         self._config = {**(config or {}), **defect.config}
         self._defect = defect
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
-        self._configs: dict[tuple[int, str, bytes], TopicConfig] = {}
         self.ensemble.answered.append(self._note_fencing)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
@@ -95,7 +102,7 @@ class World:
         self.clock.run_until(self.clock.now + milliseconds)
 
     def until(self, condition: Callable[[], bool], limit: int = 60_000) -> bool:
-        """Go on until something is true; False if it is not within so many milliseconds."""
+        """Run until the condition holds; False if it does not within so many milliseconds."""
         end = self.clock.now + limit
         while not condition():
             due = self.clock.due()
@@ -110,12 +117,10 @@ class World:
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **{name.replace("_", "."): it for name, it in settings.items()}}
-        self.nodes[broker] = nodes.Node(
+        self.nodes[broker] = nodes.SimulatedBroker(
             broker,
             self.clock,
             self.network,
-            self.random,
-            self._config_of,
             self._note,
             self._defect,
             **given,
@@ -124,10 +129,10 @@ class World:
 
     def add_client(self, name: str, timeout: int = TIMEOUT) -> Client:
         """One more machine, with a client on it; `timeout`: ms for an answer."""
-        process = Process(self.clock, self.network, name)
+        process = SimulatedProcess(self.clock, self.network, name)
         return Client(process, self._answering, lambda: next(self._producer_ids), timeout)
 
-    def __getitem__(self, broker: int) -> nodes.Node:
+    def __getitem__(self, broker: int) -> nodes.SimulatedBroker:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
@@ -143,7 +148,7 @@ class World:
         self._tell("broker.lost-power", broker=broker, records=lost)
 
     def stop(self, broker: int) -> None:
-        """In order, which takes a while."""
+        """A controlled shutdown, which takes some time."""
         self._tell("broker.stopping", broker=broker)
         self.nodes[broker].stop()
 
@@ -156,17 +161,18 @@ class World:
         self.nodes[broker].resume()
 
     def expire(self, broker: int) -> None:
-        """ZooKeeper ends a broker's session, whatever the reason."""
-        session = self.nodes[broker].running.keeper.session
+        """ZooKeeper ends a broker's session."""
+        client = self.nodes[broker].running.environment.zookeeper_client
+        session = client.session if client is not None else 0
         if session:  # or it has none yet
             self._tell("session.expired", broker=broker)
             self.ensemble.expire(session)
 
     @property
     def controller(self) -> int | None:
-        """Who is it, as /controller says?"""
-        data = self.get(znodes.CONTROLLER)
-        return znodes.Controller.decode(data).broker_id if data else None
+        """The broker that /controller names."""
+        found = self._read(znodes.ControllerInfo.decode, znodes.CONTROLLER)
+        return found.broker_id if found else None
 
     # -- the network ---------------------------------------------------------------------
 
@@ -175,20 +181,20 @@ class World:
         self._tell("link.cut", one=one, other=other, both=both)
 
     def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
-        """Cut links are whole again, slow ones quick, and nothing is lost any more."""
+        """Remove all faults of these links: cuts, delays and losses."""
         pair = [None if each is None else _name(each) for each in (one, other)]
         self._tell("link.healed", one=one, other=other)
         self.network.heal(*pair)
 
     def slow(self, one: int | str, other: int | str, delay: int, *, both: bool = True) -> None:
-        """Each message takes so many milliseconds."""
+        """Every message takes this many milliseconds."""
         self._tell("link.slowed", one=one, other=other, ms=delay)
         self.network.way(_name(one), _name(other)).delay = (delay, delay)
         if both:
             self.slow(other, one, delay, both=False)
 
     def scatter(self, one: int | str, other: int | str, delay: tuple[int, int]) -> None:
-        """Each message takes its own time, and so one overtakes another."""
+        """Every message has its own delay, so messages overtake each other."""
         self._tell("link.scattered", one=one, other=other, ms=delay)
         for way in (
             self.network.way(_name(one), _name(other)),
@@ -197,7 +203,7 @@ class World:
             way.delay, way.ordered = delay, False
 
     def lose(self, one: int | str, other: int | str, share: float, *, both: bool = True) -> None:
-        """So many of the messages are lost."""
+        """Lose this share of the messages."""
         self._tell("link.loses", one=one, other=other, share=share)
         self.network.way(_name(one), _name(other)).loss = share
         if both:
@@ -206,16 +212,26 @@ class World:
     # -- administration ------------------------------------------------------------------
 
     def ask(self, ask: Ask) -> Any:
-        """Put a question to ZooKeeper, as an administrator with a shell of its own."""
+        """Send a request to ZooKeeper, as an administrator's shell does."""
         return self.zookeeper.answer(self._admin, ask)
 
     def get(self, path: str) -> bytes | None:
-        found: Node | None = self.ask(Get(path))
+        found: ZnodeData | None = self.ask(Get(path))
         return found.data if found else None
 
+    def write(self, path: str, data: bytes | None) -> None:
+        """Write to a node, as an outsider does; None deletes it."""
+        self._tell("znode.written", path=path)
+        if data is None:
+            self._must(Delete(path))
+        elif self.get(path) is None:
+            self._must(Create(path, data, parents=True))
+        else:
+            self._must(Set(path, data))
+
     def create(self, topic: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
-        """The wish for a topic; its leaders come in a moment."""
-        partitions = {n: znodes.Replicas(tuple(ids)) for n, ids in enumerate(replicas)}
+        """Create a topic in ZooKeeper; the controller elects its leaders soon after."""
+        partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in enumerate(replicas)}
         node = znodes.Topic(UUID(int=self.random.getrandbits(128), version=4), partitions)
         overrides = {name.replace("_", "."): value for name, value in config.items()}
         self._must(
@@ -231,16 +247,13 @@ class World:
         self._must(Create(znodes.deleted_topic_path(topic)))
 
     def configure(self, topic: str, **config: str) -> None:
-        """Change a topic's configuration. All brokers know it at once."""
+        """Change a topic's configuration. A note in ZooKeeper notifies all brokers."""
         path = znodes.config_path("topics", topic)
         changed = {name.replace("_", "."): value for name, value in config.items()}
-        self._must(Set(path, znodes.encode_config({**overrides_of(self.get(path)), **changed})))
-        for node in self.nodes.values():
-            if node.life is not None:
-                node.life.process.do(node.life.configured, topic)
-
-    def remove(self, path: str) -> None:
-        self._must(Delete(path))
+        known = znodes.decode_config(self.get(path) or b"")
+        self._must(Set(path, znodes.encode_config({**known, **changed})))
+        note = znodes.encode_config_change("topics", topic)
+        self._must(Create(znodes.CONFIG_CHANGE, note, sequence=True))
 
     def elect(
         self, partition: TopicPartition, done: Callable[[Any], object], *, unclean: bool = False
@@ -256,21 +269,19 @@ class World:
 
     def _tell_controller(self, wish: Wish, done: Callable[[Any], object]) -> None:
         assert self.controller is not None, "there is no controller"
-        life = self.nodes[self.controller].running
-        life.process.do(life.controlling.ask, wish, done)
+        self.nodes[self.controller].running.ask_controller(wish, done)
 
     def _must(self, ask: Ask) -> None:
         answer = self.ask(ask)
         assert not isinstance(answer, Refused), answer
 
-    # -- what is there -------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------
 
-    def state(self, partition: TopicPartition) -> PartitionState | None:
-        data = self.get(znodes.state_path(partition))
-        return PartitionState.decode(data) if data else None
+    def state(self, partition: TopicPartition) -> LeaderAndIsr | None:
+        return self._read(LeaderAndIsr.decode, znodes.state_path(partition))
 
     def leader(self, partition: TopicPartition) -> int:
-        """As ZooKeeper says; -1: nobody."""
+        """The leader in ZooKeeper; -1: none."""
         state = self.state(partition)
         return state.leader if state else -1
 
@@ -279,23 +290,22 @@ class World:
         return state.isr if state else ()
 
     def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
-        data = self.get(znodes.topic_path(partition.topic))
-        return znodes.Topic.decode(data).partitions[partition.partition].replicas if data else ()
+        topic = self._read(znodes.Topic.decode, znodes.topic_path(partition.topic))
+        return topic.partitions[partition.partition].replicas if topic else ()
+
+    def _read(self, decode: Callable[[bytes], T], path: str) -> T | None:
+        """None if the node does not exist, or has unreadable data."""
+        found = decoded(decode, self.get(path) or b"")
+        return None if isinstance(found, Unreadable) else found
 
     def consume(
         self, partition: TopicPartition, offset: int, broker: int, **how: Any
     ) -> Seen | None:
-        """What a broker shows a consumer, as soon as it has answered."""
+        """Fetch from a broker as a consumer, and wait for the answer."""
         seen: list[Seen] = []
         self.client.consume(partition, offset, broker, seen.append, **how)
         self.until(lambda: bool(seen))
         return seen[0] if seen else None
-
-    def locate(self, partition: TopicPartition) -> PartitionInfo | None:
-        found: list[PartitionInfo | None] = []
-        self.client.locate(partition, found.append)
-        self.until(lambda: bool(found))
-        return found[0] if found else None
 
     # -- inside --------------------------------------------------------------------------
 
@@ -304,31 +314,24 @@ class World:
         up = [each for each in self.nodes.values() if each.life is not None]
         return [each.id for each in up if not each.running.process.paused]
 
-    def _config_of(self, broker: BrokerConfig, topic: str) -> TopicConfig:
-        data = self.get(znodes.config_path("topics", topic)) or b""
-        key = broker.broker_id, topic, data
-        if key not in self._configs:
-            self._configs[key] = TopicConfig.parse(overrides_of(data), base=broker.topic_defaults())
-        return self._configs[key]
-
     def _tell(self, kind: str, **facts: Any) -> None:
-        """What was done to the cluster, and not by it."""
+        """Note something that was done to the cluster."""
         self._note(NOBODY, Event(kind, self.clock.now, facts))
 
     def tell(self, event: Event) -> None:
-        """What a client has to tell."""
+        """Note an event of a client."""
         self._note(NOBODY, event)
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))
 
     def _note_fencing(self, session: int, ask: Ask, answer: Any) -> None:
-        """ZooKeeper has refused what a controller wanted to write after its time."""
+        """ZooKeeper has refused a write of a former controller."""
         if answer == FENCED:
             owner = [
                 each.id
                 for each in self.nodes.values()
-                if each.life is not None and each.life.keeper.session == session
+                if each.life is not None and each.life.session == session
             ]
             facts = {"path": FENCED.path, "reason": FENCED.reason.value, "who": owner}
             self._note(NOBODY, Event("write.refused", self.clock.now, facts))

@@ -1,19 +1,19 @@
-"""ZooKeeper without its servers: a tree, its sessions and their watches, and what they are told.
+"""A model of ZooKeeper: the znodes, the sessions and their watches.
 
-    Session.ask ──> one question after another ──> Changed, Changed, ... ──> done(answers)
-                         │                            ^
-                       Draft ── all or nothing ──> Tree
+    ZookeeperSession.ask ──> one request after another ──> Changed, Changed, ... ──> done(answers)
+                                   │                          ^
+                       ZookeeperTransaction ── all or nothing ──> Tree
 
-It answers the questions of controller/asks.py as the real one does; tests run the same scripts on
-both. A write is made on a draft, which becomes true as a whole or not at all.
+It answers the requests of zookeeper/requests.py as the real one does; tests run the same scripts
+on both. A transaction makes all of its writes, or none.
 
-Invariant: whoever watches a path hears of its change before an answer shows it, and once.
-Invariant: every write, refused or not, and every session's beginning and end take one number off
-the same counter; a node's `czxid` is that of its creation.
+Invariant: a watch fires once, before any answer shows the change.
+Invariant: every write, refused or not, and every session's beginning and end take the next number
+of the same counter; a node's `czxid` is the number of its creation.
 Invariant: an ephemeral node has an owner, and the owner's session is alive.
 
-A session is as far from here as a function call: delays and losses are the network's, so whoever
-drives a session puts one between. `done` and `changed` are called at once.
+`done` and `changed` are called at once: there is no network here. zookeeper_session.py connects a
+session to its client through one, with delays and losses.
 
 Left out: ACLs, more than one server, ticks (a real session may last one longer than it asked for),
 and children of ephemeral nodes, which we never make.
@@ -22,10 +22,11 @@ and children of ephemeral nodes, which we never make.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from engine.controller.asks import (
+from engine.sim.clock import Clock
+from engine.zookeeper.requests import (
     Ask,
     Changed,
-    Check,
+    CheckVersion,
     Children,
     Create,
     Created,
@@ -33,14 +34,13 @@ from engine.controller.asks import (
     Exists,
     Get,
     Multi,
-    Node,
     Reason,
     Refused,
     Set,
     Stat,
     Write,
+    ZnodeData,
 )
-from engine.sim.clock import Clock
 
 ROOT = "/"
 
@@ -59,33 +59,33 @@ class Znode(NamedTuple):
 
 
 class Tree(dict[str, Znode]):
-    """By path. Nodes never change, they are replaced; so a copy is quickly made."""
+    """By path. Nodes are replaced and never changed, so a copy of the dict is enough."""
 
     def __deepcopy__(self, _memo: object) -> "Tree":
         return Tree(self)
 
 
-class Event(NamedTuple):
-    """What watches are for: the data of a path, or its children, or both when it is deleted."""
+class WatchEvent(NamedTuple):
+    """A change that fires watches: of a path's data, of its children, or of both at a deletion."""
 
     path: str
     data: bool = False
     children: bool = False
 
 
-class No(Exception):
-    """Nothing of this draft becomes true."""
+class WriteRefused(Exception):
+    """The transaction makes no change."""
 
     def __init__(self, reason: Reason, path: str) -> None:
         self.refused = Refused(reason, path)
 
 
-class Draft:
-    """One transaction: it sees what it did itself, and nobody else does."""
+class ZookeeperTransaction:
+    """One transaction: only it sees its changes, until `commit`."""
 
     def __init__(self, tree: Tree, zxid: int, session: int) -> None:
         self.changes: dict[str, Znode | None] = {}
-        self.events: list[Event] = []
+        self.events: list[WatchEvent] = []
         self._tree = tree
         self._zxid = zxid
         self._session = session
@@ -97,14 +97,14 @@ class Draft:
             case Set(path, data, version):
                 node = self._find(path, version)
                 self.changes[path] = node._replace(data=data, version=node.version + 1)
-                self.events.append(Event(path, data=True))
+                self.events.append(WatchEvent(path, data=True))
                 return node.version + 1
             case Delete(path, version):
                 node = self._find(path, version)
                 if node.children:
-                    raise No(Reason.NOT_EMPTY, path)
+                    raise WriteRefused(Reason.NOT_EMPTY, path)
                 self._delete(path)
-            case Check(path, version):
+            case CheckVersion(path, version):
                 self._find(path, version)
         return True
 
@@ -121,9 +121,9 @@ class Draft:
     def _find(self, path: str, version: int, named: str | None = None) -> Znode:
         node = self._get(path)
         if node is None:
-            raise No(Reason.NO_NODE, named or path)
+            raise WriteRefused(Reason.NO_NODE, named or path)
         if version not in (-1, node.version):
-            raise No(Reason.BAD_VERSION, path)
+            raise WriteRefused(Reason.BAD_VERSION, path)
         return node
 
     def _create(self, create: Create) -> Created:
@@ -134,13 +134,13 @@ class Draft:
             name += f"{parent.born:010}"
         path = join(above, name)
         if self._get(path) is not None:
-            raise No(Reason.NODE_EXISTS, create.path)
+            raise WriteRefused(Reason.NODE_EXISTS, create.path)
         owner = self._session if create.ephemeral else 0
-        self.changes[path] = Znode(create.data, czxid=self._zxid, owner=owner)
+        self.changes[path] = Znode(create.data or b"", czxid=self._zxid, owner=owner)
         self.changes[above] = parent._replace(
             children=parent.children | {name}, born=parent.born + 1
         )
-        self.events += Event(path, data=True), Event(above, children=True)
+        self.events += WatchEvent(path, data=True), WatchEvent(above, children=True)
         return Created(path, self._zxid)
 
     def _delete(self, path: str) -> None:
@@ -148,11 +148,11 @@ class Draft:
         parent = self._find(above, -1)
         self.changes[path] = None
         self.changes[above] = parent._replace(children=parent.children - {name})
-        self.events += Event(path, data=True, children=True), Event(above, children=True)
+        self.events += WatchEvent(path, data=True, children=True), WatchEvent(above, children=True)
 
 
-class Session:
-    """One broker's. Whoever is not heard of for `timeout` ms is over, and told when they ask."""
+class ZookeeperSession:
+    """A client's session. It ends `timeout` ms after the client's last message."""
 
     def __init__(
         self, zookeeper: "Zookeeper", number: int, timeout: int, changed: Callable[[Changed], Any]
@@ -173,33 +173,33 @@ class Session:
         done([self._zookeeper.answer(self, ask) for ask in asks] if self.alive else None)
 
     def touch(self) -> None:
-        """A sign of life. It comes too late when the session is over."""
+        """The client is alive. Without effect when the session is over."""
         self._heard = self._zookeeper.clock.now
 
     def close(self) -> None:
-        """Its ephemeral nodes go at once."""
+        """End the session; its ephemeral nodes are deleted at once."""
         if self.alive:
             self.alive = False
             self._zookeeper.end(self)
 
     def expire(self) -> None:
-        """As `close`, but its owner has not asked for it: every watch fires."""
+        """As `close`, but not by the client: every watch fires."""
         self.close()
         self.disconnect()
 
     def disconnect(self) -> None:
-        """The connection is lost, and so are the watches. The session may live on."""
+        """The connection is lost, and so are the watches. The session may continue."""
         for path in sorted(self._data | self._children):
-            self._forget(Event(path, data=True, children=True))
+            self._forget(WatchEvent(path, data=True, children=True))
 
     def watch(self, ask: Get | Exists | Children) -> None:
         (self._children if isinstance(ask, Children) else self._data).add(ask.path)
 
-    def notice(self, event: Event) -> None:
+    def notice(self, event: WatchEvent) -> None:
         if self.alive:
             self._forget(event)
 
-    def _forget(self, event: Event) -> None:
+    def _forget(self, event: WatchEvent) -> None:
         watched = [self._data] * event.data + [self._children] * event.children
         found = [paths for paths in watched if event.path in paths]
         for paths in found:
@@ -220,17 +220,17 @@ class Zookeeper:
         self.clock = clock
         self.zxid = 0  # of the last write
         self.tree = Tree({ROOT: Znode()})
-        self.sessions: dict[int, Session] = {}
-        self._sessions = 0  # how many there ever were
+        self.sessions: dict[int, ZookeeperSession] = {}
+        self._sessions = 0  # how many were opened so far
 
-    def connect(self, timeout: int, changed: Callable[[Changed], Any]) -> Session:
+    def connect(self, timeout: int, changed: Callable[[Changed], Any]) -> ZookeeperSession:
         self._sessions += 1
         self.zxid += 1
-        session = Session(self, self._sessions, timeout, changed)
+        session = ZookeeperSession(self, self._sessions, timeout, changed)
         self.sessions[session.number] = session
         return session
 
-    def answer(self, session: Session, ask: Ask) -> Any:
+    def answer(self, session: ZookeeperSession, ask: Ask) -> Any:
         match ask:
             case Get() | Exists() | Children():
                 return self._read(session, ask)
@@ -246,12 +246,12 @@ class Zookeeper:
         done = self._write(session, (ask,))
         return done if isinstance(done, Refused) else done[0]
 
-    def end(self, session: Session) -> None:
+    def end(self, session: ZookeeperSession) -> None:
         del self.sessions[session.number]
         mine = sorted(path for path, node in self.tree.items() if node.owner == session.number)
         self._write(session, tuple(Delete(path) for path in mine))
 
-    def _read(self, session: Session, ask: Get | Exists | Children) -> Any:
+    def _read(self, session: ZookeeperSession, ask: Get | Exists | Children) -> Any:
         node = self.tree.get(ask.path)
         if ask.watch and (node is not None or isinstance(ask, Exists)):
             session.watch(ask)
@@ -259,24 +259,24 @@ class Zookeeper:
             return None
         match ask:
             case Get():
-                return Node(node.data, node.stat)
+                return ZnodeData(node.data, node.stat)
             case Exists():
                 return node.stat
             case Children():
                 return tuple(sorted(node.children))
 
-    def _make(self, session: Session, path: str) -> None:
-        """A path that may be there already, the highest node first."""
+    def _make(self, session: ZookeeperSession, path: str) -> None:
+        """Create the nodes of a path that do not exist yet, the highest first."""
         if path not in self.tree:
             self._make(session, split(path)[0])
             self._write(session, (Create(path),))
 
-    def _write(self, session: Session, writes: Sequence[Write]) -> list[Any] | Refused:
+    def _write(self, session: ZookeeperSession, writes: Sequence[Write]) -> list[Any] | Refused:
         self.zxid += 1
-        draft = Draft(self.tree, self.zxid, session.number)
+        draft = ZookeeperTransaction(self.tree, self.zxid, session.number)
         try:
             done = [draft.do(write) for write in writes]
-        except No as no:
+        except WriteRefused as no:
             return no.refused
         draft.commit()
         for event in draft.events:

@@ -1,4 +1,4 @@
-"""The aborted transactions of a segment: Kafka's transaction index, a small file beside the log.
+"""Kafka's transaction index: the aborted transactions of a segment, in a small file.
 
     offset      3     4     5     6          7     8
               | p1  | p2  | p1  | abort p1 | p2  | abort p2 |
@@ -8,15 +8,15 @@
     entry  | version i16 = 0 | producer id i64 | first offset i64 | last offset i64 |
            | last stable offset i64 |                                                    34 bytes
 
-A broker sends aborted records like any others; with them goes this list, and readers that want
-only what was committed pass over them. An entry stands in the segment that has the marker. With
-it stands how far all was decided at that moment: whatever ended later begins there or behind. So
-a search may stop at the first entry that was stable up to where the search ends.
+A broker sends aborted records like all others, together with this list, and read_committed readers
+skip them. An entry is in the segment of its marker, and has the last stable offset at that time: a
+transaction that ended later begins at it or after it. So a search may stop at the first entry whose
+last stable offset is not before the end of the search.
 
-Most segments have no aborted transaction, and then there is no file either.
+Most segments have no aborted transaction, and then no file.
 
-Invariant: last offsets strictly grow, last stable offsets never fall.
-Invariant: an entry that the disk did not take is in memory, and goes with the next one or with a
+Invariant: last offsets strictly grow, last stable offsets never decrease.
+Invariant: an entry that could not be written is in memory, and is written with the next one or at a
 flush: the recovery point never moves past a marker whose entry is not in the file.
 """
 
@@ -42,7 +42,7 @@ class Aborted(NamedTuple):
     producer_id: int
     first_offset: int  # of its first record
     last_offset: int  # of its marker
-    last_stable: int  # before it, all had ended when this one did
+    last_stable: int  # when this one ended, all transactions before it had ended
 
 
 class AbortedIndex:
@@ -51,7 +51,7 @@ class AbortedIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.entries = read_aborted(path) if path.exists() else []
-        self._stored = len(self.entries)  # so many are in the file
+        self._stored = len(self.entries)  # how many are in the file
 
     def append(self, entry: Aborted) -> None:
         assert not self.entries or entry.last_offset > self.entries[-1].last_offset
@@ -65,7 +65,7 @@ class AbortedIndex:
             written = files.append(fd, [data])
             if written != len(data):
                 files.truncate(fd, self._stored * _ENTRY.size)
-                raise OSError(f"the disk took {written} of {len(data)} bytes")
+                raise OSError(f"only {written} of {len(data)} bytes were written")
         except OSError as error:
             reason = f"cannot append to {self.path}: {error.strerror or error}"
             raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
@@ -74,7 +74,7 @@ class AbortedIndex:
         self._stored = len(self.entries)
 
     def truncate(self, offset: int) -> None:
-        """Forget the transactions whose marker stands at an offset or beyond."""
+        """Remove the transactions whose marker is at an offset or after it."""
         kept = bisect_left(self.entries, offset, key=_last_offset)
         del self.entries[kept:]
         if kept < self._stored:
@@ -94,7 +94,7 @@ class AbortedIndex:
             files.flush_path(self.path)
 
     def ending_from(self, offset: int) -> Iterator[Aborted]:
-        """Those whose marker stands at an offset or beyond."""
+        """The transactions whose marker is at an offset or after it."""
         return islice(self.entries, bisect_left(self.entries, offset, key=_last_offset), None)
 
 
@@ -103,7 +103,7 @@ def _last_offset(entry: Aborted) -> int:
 
 
 def search(ending: Iterable[Aborted], start: int, limit: int) -> tuple[Aborted, ...]:
-    """Of those that end at `start` or later, what has a record below `limit`, oldest first."""
+    """Of those that end at `start` or later, the ones with a record below `limit`, oldest first."""
     found = []
     if start < limit:
         for entry in ending:
@@ -115,10 +115,10 @@ def search(ending: Iterable[Aborted], start: int, limit: int) -> tuple[Aborted, 
 
 
 def read_aborted(path: Path) -> list[Aborted]:
-    """The entries of a .txnindex file, if they make sense."""
+    """The entries of a .txnindex file, if they are valid."""
     data = path.read_bytes()
     if len(data) % _ENTRY.size:
-        raise _corrupt(path, f"{len(data)} bytes are no whole number of entries")
+        raise _corrupt(path, f"{len(data)} bytes are not a whole number of entries")
     entries = []
     for version, *fields in _ENTRY.iter_unpack(data):
         if version != VERSION:

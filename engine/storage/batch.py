@@ -1,7 +1,7 @@
-"""The record batch, version 2: what a producer sends, a log keeps and a consumer gets.
+"""The record batch, version 2: the unit of producers, logs and consumers.
 
-A broker does not look into it. These 61 bytes of header tell all that it has to know, and
-the records behind them stay as the producer wrote and compressed them:
+A broker does not read its records. The 61 bytes of the header are enough for it, and the records
+after them stay as the producer wrote and compressed them:
 
     byte   0        8       12      16  17    21      23       27       35       43
            +--------+-------+-------+---+-----+-------+--------+--------+--------+--
@@ -20,8 +20,8 @@ the records behind them stay as the producer wrote and compressed them:
 Invariant: the CRC (Castagnoli) covers everything from the attributes to the end. It leaves out
 exactly what a broker may write when it places a batch in a log: base offset and leader epoch.
 
-Invariant: 0 <= count <= last offset delta + 1. Compaction takes records away and leaves the
-deltas, so that no record ever changes its offset; a batch may even be left without records.
+Invariant: 0 <= count <= last offset delta + 1. Compaction removes records and leaves the deltas, so
+that no record changes its offset; a batch may even have no records left.
 """
 
 from collections.abc import Iterator
@@ -37,6 +37,8 @@ from engine.storage.files import Buffer
 HEADER_SIZE = 61
 LOG_OVERHEAD = 12  # base offset and length, which the length itself does not count
 MAGIC = 2
+MAGIC_AT = 16
+LEAST_LENGTH = 14  # of the smallest message of magic 0
 
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
@@ -54,10 +56,12 @@ _CODEC_BITS = 0x07
 _LOG_APPEND_TIME = 0x08
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
+_DELETE_HORIZON = 0x40  # Kafka 3.1 and later: base timestamp is the delete horizon
+_UNKNOWN = ~(_CODEC_BITS | _LOG_APPEND_TIME | _TRANSACTIONAL | _CONTROL | _DELETE_HORIZON)
 
 
 class Codec(IntEnum):
-    """How the records of a batch are compressed, as the attributes have it."""
+    """The compression of a batch, by its number in the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -69,14 +73,14 @@ class Codec(IntEnum):
 class Header(NamedTuple):
     """The 61 bytes, field by field; by default those of a batch without records or producer."""
 
-    base_offset: int = 0  # offset of the first record, as the batch was first written
+    base_offset: int = 0  # offset of the first record when the batch was written
     length: int = 0  # bytes that follow this field
     leader_epoch: int = NO_EPOCH  # epoch of the leader that appended the batch
     magic: int = MAGIC  # format version: 2
     crc: int = 0  # CRC-32C of all that follows it
     attributes: int = 0  # codec and flags
-    last_offset_delta: int = -1  # last offset minus base offset, whatever compaction took away
-    base_timestamp: int = NO_TIMESTAMP  # what the records' timestamps are counted from
+    last_offset_delta: int = -1  # last offset minus base offset; compaction does not change it
+    base_timestamp: int = NO_TIMESTAMP  # the records' timestamps are relative to it
     max_timestamp: int = NO_TIMESTAMP  # the latest; with log append time, that of all records
     producer_id: int = NO_PRODUCER_ID  # of an idempotent or transactional producer, or -1
     producer_epoch: int = NO_EPOCH  # fences that producer's earlier incarnations, or -1
@@ -85,7 +89,7 @@ class Header(NamedTuple):
 
     @classmethod
     def parse(cls, buffer: Buffer, position: int = 0) -> Self:
-        """Read a header; the buffer must hold one. Nothing is judged: that is `check`."""
+        """Read a header; the buffer must hold one. Use `check` to validate it."""
         return tuple.__new__(cls, _LAYOUT.unpack_from(buffer, position))
 
     @property
@@ -110,7 +114,7 @@ class Header(NamedTuple):
     @property
     def codec(self) -> Codec:
         bits = self.attributes & _CODEC_BITS
-        if bits > Codec.ZSTD:  # Kafka's answer to it, too, is "unknown server error"
+        if bits > Codec.ZSTD:  # Kafka answers "unknown server error", too
             raise KafkaError(ErrorCode.unknown_server_error, f"there is no codec {bits}")
         return Codec(bits)
 
@@ -128,11 +132,10 @@ class Header(NamedTuple):
 
 
 def scan(buffer: Buffer, position: int = 0, end: int | None = None) -> Iterator[tuple[int, Header]]:
-    """Hop from header to header: the position of each batch, and its header.
+    """The position and the header of each batch.
 
-    It ends where the bytes that are left are not a whole batch: at the end of the buffer, at
-    a torn batch, or at a length that no batch can have. So what it did not yield starts at the
-    end of the last one that it did.
+    It ends where the rest is not a whole batch: at the end of the buffer, at a torn batch, or at a
+    length that no batch can have. So the rest starts at the end of the last batch that it yielded.
     """
     end = len(buffer) if end is None else end
     unpack, new = _LAYOUT.unpack_from, tuple.__new__
@@ -151,6 +154,21 @@ def crc_ok(buffer: Buffer, position: int, header: Header) -> bool:
     return crc32c(covered) == header.crc
 
 
+def unknown(buffer: Buffer, position: int = 0) -> str:
+    """Why this broker cannot read the batch at a position; empty if it can.
+
+    All formats have length and magic at the same places, so it works for any, torn or not.
+    """
+    fields = bytes(buffer[position : position + _CRC_FROM + 2])
+    magic = fields[MAGIC_AT] if len(fields) > MAGIC_AT else MAGIC
+    if magic != MAGIC:
+        return f"the batch has magic {magic} at byte {MAGIC_AT}, not {MAGIC}"
+    attributes = int.from_bytes(fields[_CRC_FROM:])
+    if attributes & _UNKNOWN or attributes & _CODEC_BITS > Codec.ZSTD:
+        return f"the batch has attributes {attributes:#x} at byte {_CRC_FROM}, not all known"
+    return ""
+
+
 def framed(batch: Buffer) -> Header:
     """The header of a batch, if the buffer holds one whole batch and nothing else."""
     size = len(batch)
@@ -161,12 +179,12 @@ def framed(batch: Buffer) -> Header:
     if header.magic != MAGIC:
         raise _invalid(f"the batch has magic {header.magic} at byte 16, not {MAGIC}")
     if header.size != size:
-        raise _invalid(f"the batch has {size} bytes, its header says {header.size} at byte 8")
+        raise _invalid(f"the batch has {size} bytes, its header has {header.size} at byte 8")
     return header
 
 
 def check(batch: Buffer) -> Header:
-    """What a batch must satisfy whoever sent it: framed, intact, and with a sound count."""
+    """The checks for every batch: its size, its CRC and its count."""
     header = framed(batch)
     if not crc_ok(batch, 0, header):
         raise KafkaError(
@@ -175,16 +193,16 @@ def check(batch: Buffer) -> Header:
         )
     if not 0 <= header.count <= header.last_offset_delta + 1:
         raise _invalid(
-            f"the batch says {header.count} records at byte 57, "
+            f"the batch has count {header.count} at byte 57, "
             f"but last offset delta {header.last_offset_delta} at byte 23"
         )
     return header
 
 
 def placed(batch: Buffer, base_offset: int, leader_epoch: int) -> tuple[bytes, memoryview]:
-    """A batch at its place in a log: new first 16 bytes, and a view of the rest as it is.
+    """A batch at its place in a log: new first 16 bytes, and a view of the unchanged rest.
 
-    The two parts go to the disk side by side (writev), so nothing is copied or decoded.
+    The two parts are written together (writev), so nothing is copied or decoded.
     """
     place = _PLACE.pack(base_offset, len(batch) - LOG_OVERHEAD, leader_epoch)
     return place, memoryview(batch)[_PLACE.size :]
@@ -211,7 +229,7 @@ def seal(header: Header, payload: Buffer) -> bytes:
 def attributes(
     codec: Codec, *, transactional: bool = False, control: bool = False, append_time: bool = False
 ) -> int:
-    """The flags of a batch, as its header has them."""
+    """The attributes in the header of a batch."""
     return (
         codec
         | (_LOG_APPEND_TIME if append_time else 0)

@@ -1,4 +1,4 @@
-"""Small text files that remember a few numbers across restarts, in Kafka's own formats.
+"""Checkpoints: small text files that keep a few numbers for the next start, in Kafka's formats.
 
     replication-offset-checkpoint, recovery-point-offset-checkpoint,          0
     log-start-offset-checkpoint, cleaner-offset-checkpoint                    2
@@ -7,12 +7,14 @@
     leader-epoch-checkpoint                                                   0
         version, number of lines, then "epoch start_offset"                   1
                                                                               3 1500
-    meta.properties         whose log directory this is: broker.id, cluster.id, version
-    partition.metadata      whose partition directory this is: version, topic_id
+    meta.properties         the owner of a log directory: broker.id, cluster.id, version
+    partition.metadata      the owner of a partition directory: version, topic_id
 
-Each is replaced as a whole, by rename, so a reader never finds half of one.
+Each is replaced as a whole, by rename, so a reader never finds half of one. Any other content is an
+error (`malformed`).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
@@ -31,6 +33,8 @@ PARTITION = "partition.metadata"
 
 VERSION = "0"
 
+_NUMBER = re.compile("[0-9]{1,19}")
+
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]], *, durable: bool = True) -> None:
     lines = [" ".join(map(str, row)) for row in rows]
@@ -42,7 +46,7 @@ def read_rows(path: Path) -> list[list[str]]:
     """The rows of a checkpoint; none if there is no such file."""
     if not path.exists():
         return []
-    version, count, *lines = path.read_text().splitlines() or ["", ""]
+    version, count, *lines = _text(path).splitlines() or ["", ""]
     if version != VERSION or count != str(len(lines)):
         raise malformed(path, f"version {version!r}, {len(lines)} of {count!r} rows")
     return [line.split(" ") for line in lines]
@@ -55,19 +59,22 @@ def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     try:
         rows = read_rows(path)
-        return {TopicPartition(topic, int(number)): int(at) for topic, number, at in rows}
+        offsets = {TopicPartition(it, _number(number)): _number(at) for it, number, at in rows}
     except ValueError as error:
         raise malformed(path, error) from error
+    if len(offsets) < len(rows):
+        raise malformed(path, "a partition has two rows")
+    return offsets
 
 
 def write_epochs(path: Path, entries: Iterable[tuple[int, int]]) -> None:
-    """Forced to the disk with the log (`Epochs.flush`): a new leader of many has not the time."""
+    """Not flushed here but with the log (`Epochs.flush`), so that an election is fast."""
     write_rows(path, entries, durable=False)
 
 
 def read_epochs(path: Path) -> list[tuple[int, int]]:
     try:
-        return [(int(epoch), int(offset)) for epoch, offset in read_rows(path)]
+        return [(_number(epoch), _number(offset)) for epoch, offset in read_rows(path)]
     except ValueError as error:
         raise malformed(path, error) from error
 
@@ -102,9 +109,23 @@ def read_topic_id(path: Path) -> UUID | None:
 
 
 def _pairs(path: Path, separator: str) -> dict[str, str]:
-    lines = path.read_text().splitlines()
-    pairs = (line.partition(separator) for line in lines if not line.startswith("#"))
+    lines = (line for line in _text(path).splitlines() if not line.startswith("#"))
+    pairs = (line.partition(separator) for line in lines)
     return {key.strip(): value.strip() for key, found, value in pairs if found}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise malformed(path, error) from error
+
+
+def _number(text: str) -> int:
+    """An offset, an epoch, or a partition's number, in the format that Kafka writes."""
+    if not _NUMBER.fullmatch(text) or int(text) >= 2**63:
+        raise ValueError(f"{text!r} is not a valid number")
+    return int(text)
 
 
 def malformed(path: Path, what: object) -> KafkaError:

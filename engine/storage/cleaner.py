@@ -1,17 +1,17 @@
-"""The cleaner of a log directory: which log is to be compacted next, and how far it has come.
+"""The cleaner of a log directory: it chooses the next log to compact, and records the progress.
 
     cleaner-offset-checkpoint       orders 0 4711        first dirty offset of each log
 
-    | clean: one record a key | dirty                | too young, or not decided | active |
+    | clean: one record a key | dirty                | too young, or undecided   | active |
     log start                 first dirty            end                            log end
 
-A log is due when the dirty part is more than min.cleanable.dirty.ratio of what could be cleaned,
-or has waited for longer than max.compaction.lag.ms. Before that it is not worth while: every
-round rewrites the clean part too. The dirtiest log comes first, and one is cleaned at a time.
+A log is due when the dirty part is more than min.cleanable.dirty.ratio of the bytes that could be
+cleaned, or has waited for longer than max.compaction.lag.ms: every round rewrites the clean part
+too. The dirtiest log is cleaned first, one log at a time.
 
-Invariant: what lies before the first dirty offset went through the map of some round. So whoever
-cuts the end of a log must say so (`truncated`), or what is written there later would pass for
-clean, and a tombstone among it could go while older values of its key are still there.
+Invariant: the records before the first dirty offset were in the map of some round. So `truncated`
+must be called when the end of a log is removed. Otherwise later records would be taken for clean,
+and a tombstone could be removed while older values of its key are still there.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -40,11 +40,11 @@ class Cleaner:
     def __init__(self, path: Path, memory: int, now: int, emit: Emit = lambda event: None) -> None:
         self.path = path / checkpoints.CLEANER
         self.memory = memory  # bytes for the map of a round: log.cleaner.dedupe.buffer.size
-        self.uncleanable: set[TopicPartition] = set()  # damaged: left alone until a restart
+        self.uncleanable: set[TopicPartition] = set()  # damaged: skipped until a restart
         self.first_dirty: dict[TopicPartition, int] = {}
         try:
             self.first_dirty = checkpoints.read_offsets(self.path)
-        except KafkaError as error:  # then everything is dirty, which is only more work
+        except KafkaError as error:  # then everything is dirty
             facts = {"file": self.path.name, "reason": error.message}
             emit(Event("checkpoint.damaged", now, facts))
 
@@ -53,8 +53,8 @@ class Cleaner:
     def choose(self, logs: Iterable[tuple[Log, int]], now: int) -> Work | None:
         """The dirtiest log that is due. Each comes with its last stable offset.
 
-        At and beyond that offset records may still be cut away or aborted, so none of them may
-        take the place of another.
+        From that offset on, records may still be truncated or aborted, so none of them may
+        replace another.
         """
         due = [
             work
@@ -92,7 +92,7 @@ class Cleaner:
     # -- clean ---------------------------------------------------------------------------
 
     def clean(self, work: Work, now: int) -> Generator[None, None, None]:
-        """Compact a log, a few milliseconds of work between two yields; it may be closed early."""
+        """Compact a log, with a few milliseconds between two yields; it may be closed early."""
         log = work.log
         try:
             compaction = Compaction(log, work.start, work.end, self.memory, now)
@@ -121,12 +121,12 @@ class Cleaner:
     # -- first dirty offsets -------------------------------------------------------------
 
     def truncated(self, log: Log) -> None:
-        """The end of a log was cut: what comes after it now is dirty."""
+        """The end of a log was removed: new records after it are dirty."""
         if self.first_dirty.get(log.partition, 0) > log.end_offset:
             self._note(log.partition, log.end_offset)
 
     def forget(self, partition: TopicPartition) -> None:
-        """The log was deleted; another one may get its name."""
+        """The log was deleted; a new one may get its name."""
         self.uncleanable.discard(partition)
         if self.first_dirty.pop(partition, None) is not None:
             checkpoints.write_offsets(self.path, self.first_dirty)
@@ -137,6 +137,6 @@ class Cleaner:
 
 
 def _is_young(segment: Segment, now: int, lag: int) -> bool:
-    """Whether a record in it may still be waiting for its min.compaction.lag.ms to pass."""
+    """Whether a record in it may be younger than min.compaction.lag.ms."""
     newest = segment.greatest[0] if segment.greatest[0] >= 0 else segment.modified
     return lag > 0 and newest > now - lag

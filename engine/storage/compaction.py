@@ -1,31 +1,31 @@
-"""One round of compaction: of each key the latest record stays, where it always was.
+"""One round of compaction: the latest record of each key stays, at its offset.
 
-               clean: done by earlier rounds     dirty                          not to be touched
+               clean: done by earlier rounds     dirty                          not changed
     before   | 0 a=1 | 3 b=1 | 4 c=1 |         | 5 a=2 | 6 b=∅ | 7 a=3 |      | 8 c=2 ... active
                                   map:           a -> 7   b -> 6
     after    | 4 c=1 | 6 b=∅ | 7 a=3 |                                        | 8 c=2 ... active
 
-First the dirty part is read for the map, key -> latest offset; then every closed segment up to the
-end of the map is rewritten without the records that the map knows a later one for. Small
-segments become one on the way. The map has bounded memory: if it is full the round ends there.
+First the dirty part is read into a map, key -> latest offset; then every closed segment up to the
+end of the map is rewritten without the records that have a later one in the map. Small segments are
+merged. The map has bounded memory: when it is full, the round ends there.
 
-What else may go, and when:
+Also removed:
 
-    tombstone (null value)  delete.retention.ms after it became clean, so that a consumer that
-                            is on its way learns of the deletion; the clock is the files' mtime
+    tombstone (null value)  delete.retention.ms after it became clean, so that a slow consumer
+                            still reads the deletion; the clock is the files' mtime
     aborted records         at once; they never hide a record of the same key
-    transaction marker      as a tombstone, but in no round that met batches of its transaction:
-                            a follower that has copied those must still find out how they ended
-    empty batch             as soon as it is not its producer's last one: that one keeps the
-                            sequence number, or the next retry would be taken for something new
+    transaction marker      like a tombstone, but not in a round that has read batches of its
+                            transaction: a follower that has copied those needs the marker
+    empty batch             unless it is its producer's last one: that one keeps the sequence
+                            number, or the next retry would be stored as a new batch
 
-Invariant: no record changes its offset, and a batch that loses nothing keeps its very bytes.
-Invariant: a record goes only if what takes its place is on the disk.
-Invariant: whatever call is the last before a crash, a restart finds a whole log. One rename, to
-.swap, decides for each new segment: before it the old ones count, from then on the new one.
+Invariant: no record changes its offset, and a batch that loses no record keeps its bytes.
+Invariant: a record is removed only after its replacement is on the disk.
+Invariant: after a crash at any point, a restart finds a whole log. One rename, to .swap, decides:
+before it the old segments are valid, after it the new one.
 
-It all runs on the broker's event loop, a piece at a time: a generator yields in between.
-Whatever was cut or dropped from the log in the meantime ends the round.
+It runs on the broker's event loop in small steps: a generator yields in between. If the log is
+truncated or its segments are deleted meanwhile, the round ends.
 """
 
 import os
@@ -42,37 +42,37 @@ from engine.storage.log import Log
 from engine.storage.records import Record
 from engine.storage.segment import REACH, Segment
 
-PIECE = 128 * 1024  # bytes of log between two yields: some milliseconds of work
-ENTRY_COST = 160  # what a key takes in the map beside its own bytes
+PIECE = 128 * 1024  # bytes of log between two yields: a few milliseconds
+ENTRY_COST = 160  # bytes of a map entry beside the key
 
 
 class LogChanged(Exception):
-    """The log is no longer the one that the round began with."""
+    """The segments of the round have changed."""
 
 
 class Compaction:
     def __init__(self, log: Log, start: int, end: int, memory: int, now: int) -> None:
-        """Clean what is dirty from `start` on, up to `end`, where a closed segment must end."""
+        """Clean the dirty part from `start` to `end`, where a closed segment must end."""
         self.log = log
         self.start = start
-        self.end = end  # once the map is made: the first offset that it does not cover
+        self.end = end  # when the map is complete: the first offset that it does not cover
         self.kept = self.dropped = 0  # records
         self.bytes_before = self.bytes_after = 0
         self._now = now
         self._memory = memory  # bytes left for the map
         self._latest: dict[bytes, int] = {}  # key -> offset of its latest record
         self._aborted: dict[int, list[Aborted]] = {}  # by producer, oldest first
-        self._open: set[int] = set()  # producers whose batches were met since their last marker
+        self._open: set[int] = set()  # producers with batches since their last marker
         self._horizon = self._delete_horizon()
         self._waiting = [segment for segment in log.segments if segment.base_offset < end]
         following = log.segments[len(self._waiting) :]
         if not self._waiting or not following or following[0].base_offset != end:
-            raise LogChanged("it was cut before the round began")
+            raise LogChanged("it was truncated before the round began")
         self._last = self._waiting[-1]
         self._as_it_was = self._last.size, self._last.modified
 
     def _delete_horizon(self) -> int:
-        """Tombstones go from segments that were last written before this moment."""
+        """Tombstones are removed from segments that were last written before this time."""
         clean = [segment for segment in self.log.segments if segment.base_offset < self.start]
         return clean[-1].modified - self.log.config.delete_retention_ms if clean else 0
 
@@ -93,19 +93,19 @@ class Compaction:
         return list(zip(self._waiting, following, strict=False))
 
     def _pause(self) -> Iterator[None]:
-        """Let others work; then see whether they left us our segments.
+        """Yield; then check that the segments have not changed.
 
-        A closed segment never changes, unless the end of the log is cut: then the last segment
-        of the round is gone, or cut, or active. Retention takes the first ones.
+        A closed segment never changes, unless the log is truncated: then the last segment of the
+        round is gone, or shorter, or active. Retention deletes the first ones.
         """
         yield
         closed = set(self.log.segments[:-1])
         if self._last.file.closed or not closed.issuperset(self._waiting):
-            raise LogChanged("its segments were dropped or cut")
+            raise LogChanged("its segments were deleted or truncated")
         if (self._last.size, self._last.modified) != self._as_it_was:
-            raise LogChanged(f"{self._last.path.name} was cut and written to again")
+            raise LogChanged(f"{self._last.path.name} was truncated and written to again")
 
-    # -- learning ------------------------------------------------------------------------
+    # -- the map -------------------------------------------------------------------------
 
     def _fill_map(self, dirty: list[tuple[Segment, int]]) -> Iterator[None]:
         for segment, _ in dirty:
@@ -115,7 +115,7 @@ class Compaction:
                     if header.is_control or self._is_aborted(header):
                         continue
                     for record in records.stream(piece[position : position + header.size]):
-                        if record.offset >= self.start and not self._learn(record):
+                        if record.offset >= self.start and not self._add_key(record):
                             self.end = record.offset
                             return
                 yield from self._pause()
@@ -128,8 +128,8 @@ class Compaction:
         before = bisect_right(ones, header.base_offset, key=lambda it: it.first_offset)
         return before > 0 and header.base_offset < ones[before - 1].last_offset
 
-    def _learn(self, record: Record) -> bool:
-        """Note where a key was seen last; False if there is no room. The first always has room."""
+    def _add_key(self, record: Record) -> bool:
+        """Add a key to the map; False if it is full. The first key always fits."""
         key = record.key
         if key is not None:
             if key not in self._latest:
@@ -140,7 +140,7 @@ class Compaction:
         return True
 
     def _groups(self) -> list[list[Segment]]:
-        """Neighbours that fit into one segment together, by bytes, index and reach of offsets."""
+        """Neighbours that fit into one segment, by bytes, index size and range of offsets."""
         config, groups, size = self.log.config, list[list[Segment]](), 0
         for segment, following in self._spans():
             if segment.base_offset >= self.end:
@@ -161,7 +161,7 @@ class Compaction:
     # -- rewriting -----------------------------------------------------------------------
 
     def _rewrite(self, group: list[Segment]) -> Iterator[None]:
-        """Copy what stays into a new segment, and put it in the place of the old ones."""
+        """Copy the remaining records into a new segment, and replace the old ones by it."""
         before = sum(segment.size for segment in group)
         interval = self.log.config.index_interval_bytes
         new = Segment(
@@ -202,7 +202,7 @@ class Compaction:
     def _filtered(
         self, header: Header, batch: bytes, tombstones_go: bool, lasting: set[int]
     ) -> bytes | None:
-        """What stays of a batch: all of it, some records, none but the header, or nothing."""
+        """The rest of a batch: all of it, some records, the header alone, or None."""
         if header.is_control:
             return batch if self._keeps_marker(header, tombstones_go) else None
         if header.is_transactional:
@@ -229,7 +229,7 @@ class Compaction:
         return record.value is not None or not tombstones_go
 
     def _keeps_marker(self, header: Header, tombstones_go: bool) -> bool:
-        """A marker stays with its transaction, and if its producer has nothing else to show."""
+        """A marker stays with its transaction, and as the last batch of its producer."""
         producer = self.log.producers.known.get(header.producer_id)
         alone = producer and not producer.batches and producer.epoch == header.producer_epoch
         met = header.producer_id in self._open
@@ -237,7 +237,7 @@ class Compaction:
         return met or bool(alone) or not tombstones_go or header.base_offset >= self.end
 
     def _complete(self, new: Segment, modified: int) -> None:
-        """All on the disk, and as old as the segments were: the age of tombstones goes on."""
+        """Flush it, with the mtime of the old segments: the age of tombstones depends on it."""
         new.close_for_appends()
         files.set_modified(new.file.fileno(), modified)
         new.flush()
@@ -256,7 +256,7 @@ class Compaction:
 
 
 class _Chosen:
-    """Batches on their way into a new segment, as much at once as its index has an entry for."""
+    """Batches for a new segment, written in chunks of one index entry."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -287,11 +287,11 @@ class _Chosen:
 def _pieces(
     segment: Segment, position: int = 0
 ) -> Iterator[tuple[bytes, list[tuple[int, Header]]]]:
-    """A segment piece by piece: bytes, and the position and header of each batch in them."""
+    """A segment in pieces: bytes, and the position and header of each batch in them."""
     while position < segment.size:
         first = next(segment.headers(position), None)
         if first is None:
-            raise _corrupt(segment, position, "what begins there is not a whole batch")
+            raise _corrupt(segment, position, "it does not begin with a whole batch")
         piece = os.pread(segment.file.fileno(), max(PIECE, first[1].size), position)
         batches = list(scan(piece))
         for at, header in batches:
@@ -303,7 +303,7 @@ def _pieces(
 
 
 def _index_size(size: int, interval: int) -> int:
-    """Bytes that the larger index of a segment of this size can need."""
+    """The size of the larger index of a segment of this size."""
     return (size // max(interval, HEADER_SIZE) + 2) * TimeIndex.ENTRY.size
 
 

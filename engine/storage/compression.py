@@ -1,4 +1,4 @@
-"""The four codecs of Kafka, and a limit that no payload can talk its way past.
+"""The four codecs of Kafka, with a limit for the decompressed size.
 
 A batch is compressed as a whole: one payload, in the framing that Kafka's Java clients use.
 
@@ -9,10 +9,10 @@ A batch is compressed as a whole: one payload, in the framing that Kafka's Java 
     lz4      its frame format; Kafka can read only blocks that do not refer to earlier ones
     zstd     RFC 8878
 
-Invariant: to decompress takes memory for what comes out, never for what a payload claims. One
-that holds more than `limit` bytes is refused at the limit, however much more it holds.
+Invariant: decompression takes memory for the actual output, never for a size in the payload. A
+payload with more than `limit` bytes is refused at the limit.
 
-What does not decompress is an "unknown server error": Kafka answers so, and clients know it.
+A payload that cannot be decompressed is an "unknown server error", as in Kafka.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from engine.storage.files import Buffer
 
 LIMIT = 64 * 1024 * 1024  # far above any batch of `message.max.bytes`, far below the memory
 
-_LEVELS = {Codec.GZIP: 6, Codec.LZ4: 1, Codec.ZSTD: 3}  # Kafka's defaults: of lz4, the fast kind
+_LEVELS = {Codec.GZIP: 6, Codec.LZ4: 1, Codec.ZSTD: 3}  # Kafka's defaults; lz4 in its fast mode
 _USUAL_GAIN = 8  # few payloads grow more than this
 
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
@@ -39,7 +39,7 @@ _Into = Callable[[Buffer, bytearray | memoryview | mmap], int]  # (data, room) -
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
-    """The payload of a batch; the level means what the codec takes it for (snappy has none)."""
+    """The payload of a batch. The meaning of the level depends on the codec (snappy has none)."""
     if level is None:
         level = _LEVELS.get(codec)
     match codec:
@@ -58,7 +58,7 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: Codec, data: Buffer, limit: int = LIMIT) -> bytes:
-    """What was compressed, if the payload is whole, has nothing behind it, and fits the limit."""
+    """The decompressed payload, if it is whole, without trailing bytes, and within the limit."""
     if codec is Codec.NONE:
         return bytes(data)
     into = _DECOMPRESS[codec]
@@ -66,9 +66,9 @@ def decompress(codec: Codec, data: Buffer, limit: int = LIMIT) -> bytes:
     try:
         return bytes(memoryview(room)[: into(data, room)])
     except cramjam.DecompressionError:
-        del room  # too small, or the payload is bad: now find out which
+        del room  # too small, or the payload is bad
     try:
-        # The limit as anonymous memory: only the pages that are written to come into being.
+        # Anonymous memory of the limit's size: only the pages that are written take memory.
         with mmap(-1, limit) as wide:
             return wide[: into(data, wide)]
     except cramjam.DecompressionError as error:
@@ -89,7 +89,7 @@ def _xerial(data: Buffer) -> bytes:
 
 
 def _snappy_into(data: Buffer, room: bytearray | memoryview | mmap) -> int:
-    # The versions are not looked at: Redpanda writes them little-endian.
+    # The versions are ignored: Redpanda writes them little-endian.
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return cramjam.snappy.decompress_raw_into(data, room)
     used, position, end = 0, _XERIAL_HEADER.size, len(data)

@@ -1,12 +1,12 @@
-"""Control records: what the broker itself writes into a log among the records of producers.
+"""Control records: the broker's own records in a log.
 
-They stand alone in a batch whose control bit is set, take an offset like any other record, and
-are not shown to applications. Key and value are of fixed form:
+A control record is alone in a batch whose control bit is set. It has an offset like any other
+record, and applications do not see it. Key and value have a fixed format:
 
     key    version 0 (2 bytes) | type (2 bytes)
     value  version 0 (2 bytes) | coordinator epoch (4 bytes)
 
-A later version may add to the end of either, so what is longer is read as far as it is known.
+A later version may add fields at the end of both; they are ignored.
 """
 
 from collections.abc import Iterable
@@ -24,13 +24,13 @@ _VALUE = Struct(">hi")
 
 
 class ControlType(IntEnum):
-    UNKNOWN = -1  # never written: a type of some later release, which readers pass over
+    UNKNOWN = -1  # never written: a type of a later release, which readers skip
     ABORT = 0
     COMMIT = 1
 
 
 class Marker(NamedTuple):
-    """The end of a transaction, as it stands in each partition that the transaction wrote to."""
+    """The end of a transaction, in each partition that it wrote to."""
 
     type: ControlType
     coordinator_epoch: int  # of the coordinator's leader; fences those before it
@@ -42,7 +42,7 @@ def encode(marker: Marker) -> tuple[bytes, bytes]:
 
 
 def decode(record: Record) -> Marker:
-    """What a record of a control batch says."""
+    """The marker in a record of a control batch."""
     key, value = record.key or b"", record.value or b""
     if len(key) < _KEY.size:
         raise _invalid(record, f"key {key.hex()!r} is too short")
@@ -56,9 +56,9 @@ def decode(record: Record) -> Marker:
 
 
 def find(buffer: Buffer, header: Header, position: int = 0) -> Marker | None:
-    """The end of a transaction that the batch at `position` tells of, if it is one.
+    """The marker in the batch at `position`, if there is one.
 
-    A batch without records tells of none: of such a transaction compaction left nothing.
+    Compaction may have removed the record of a control batch.
     """
     if not header.is_control or header.producer_id == NO_PRODUCER_ID:
         return None

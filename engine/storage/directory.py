@@ -1,23 +1,23 @@
-"""A log directory: all the partitions that one broker keeps on one disk.
+"""A log directory: the partitions of one broker on one disk.
 
     data/
       .lock                              held while a broker uses the directory
-      .kafka_cleanshutdown               the last broker stopped in good order: no recovery needed
-      meta.properties                    whose directory this is
-      recovery-point-offset-checkpoint   up to where each log was flushed
-      log-start-offset-checkpoint        where each log starts, if not at its first segment
+      .kafka_cleanshutdown               an orderly stop: no recovery is needed
+      meta.properties                    the broker and the cluster that own it
+      recovery-point-offset-checkpoint   up to which offset each log was flushed
+      log-start-offset-checkpoint        the start of each log, if not its first segment
       replication-offset-checkpoint      each replica's high watermark
       orders-0/  orders-1/  ...          one log each
       old-0.d5b7...-delete/              a deleted one, removed a little later
 
-An I/O error takes the whole directory offline, as a broken disk would be: its partitions answer
-KAFKA_STORAGE_ERROR, and the partitions of other directories go on.
+An I/O error takes the whole directory offline, like a broken disk: requests for its partitions get
+KAFKA_STORAGE_ERROR, and other directories continue. A fault in one partition (see survey.py) takes
+only that partition offline: its files and its lines in the checkpoints are not changed.
 """
 
 import fcntl
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,21 +29,28 @@ from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
 from engine.storage.loading import load
 from engine.storage.log import Emit, Log
+from engine.storage.survey import LogOffline
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
+ALL = 2**63 - 1  # the recovery point of a log that is offline: all of it was flushed
 
-_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]*)")
+_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
+_DELETED = re.compile(r"[a-zA-Z0-9._-]+\.[0-9a-f]{32}-delete")
 
 
 class LogDirectory:
     def __init__(self, path: Path, emit: Emit = lambda event: None) -> None:
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
+        self.failed: dict[TopicPartition, str] = {}  # partitions that are offline, and why
         self.high_watermarks: dict[TopicPartition, int] = {}  # as of the last checkpoint
         self.offline: str | None = None  # why the directory is not usable any more
-        self.doomed: list[tuple[int, Path, Log]] = []  # (when to delete, renamed directory, log)
-        self._written: dict[str, dict[TopicPartition, int]] = {}  # what each checkpoint says
+        self.deleted_logs: list[
+            tuple[int, Path, Log]
+        ] = []  # (when to delete, renamed directory, log)
+        self._written: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each checkpoint
+        self._found: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each at the start
         self._emit = emit
         path.mkdir(parents=True, exist_ok=True)
         self._lock = self._take_lock()
@@ -64,7 +71,7 @@ class LogDirectory:
         return fd
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Refuse a directory that belongs to another broker or cluster; sign a new one."""
+        """Refuse a directory of another broker or cluster; write the ids into a new one."""
         path = self.path / checkpoints.META
         owner = checkpoints.read_meta(path)
         if owner is None:
@@ -88,35 +95,64 @@ class LogDirectory:
 
     def load(self, config_of: Callable[[str], TopicConfig], now: int) -> None:
         """Open every log; `config_of` gives a topic's configuration."""
+        if self.offline is not None:
+            names = (parse_name(path.name) for path in self.path.iterdir())
+            self.failed = {partition: self.offline for partition in names if partition}
+            return
         marker = self.path / CLEAN_SHUTDOWN
-        clean = marker.exists()
-        recovery_points = self._checkpoint(checkpoints.RECOVERY_POINT, now)
-        starts = self._checkpoint(checkpoints.LOG_START, now)
-        self.high_watermarks = self._checkpoint(checkpoints.HIGH_WATERMARK, now)
-        for path in sorted(path for path in self.path.iterdir() if path.is_dir()):
-            if path.name.endswith(DELETED):
-                shutil.rmtree(path)
-                continue
+        clean = marker.is_file()
+        kinds = (checkpoints.RECOVERY_POINT, checkpoints.LOG_START, checkpoints.HIGH_WATERMARK)
+        self._found = {name: self._checkpoint(name, now) for name in kinds}
+        flushed, starts, self.high_watermarks = self._found.values()
+        for path in sorted(self.path.iterdir()):
             partition = parse_name(path.name)
             if partition is None:
-                self._report("directory.foreign", now, directory=str(path))
+                self._tidy(path, now)
                 continue
-            self.logs[partition] = load(
-                path,
-                partition,
-                config_of(partition.topic),
-                now=now,
-                clean=clean,
-                recovery_point=recovery_points.get(partition, 0),
-                start_offset=starts.get(partition, 0),
-                high_watermark=self.high_watermarks.get(partition, 0),
-                emit=self._emit,
-            )
-        files.remove(marker)
+            try:
+                known = flushed.get(partition)
+                log = load(
+                    path,
+                    partition,
+                    config_of(partition.topic),
+                    now=now,
+                    clean=clean or known == ALL,
+                    recovery_point=None if known == ALL else known,
+                    start_offset=starts.get(partition, 0),
+                    high_watermark=self.high_watermarks.get(partition, 0),
+                    emit=self._emit,
+                )
+            except (OSError, KafkaError) as error:
+                self._fail(partition, error, now)
+                if clean:  # so it counts as flushed at the next start, too
+                    flushed.setdefault(partition, ALL)
+            else:
+                self._add(log)
+        if clean:
+            files.remove(marker)
         files.flush_path(self.path)  # after a power cut, too, it must be gone
 
+    def _tidy(self, path: Path, now: int) -> None:
+        """A directory that is not a partition's: remove a deleted one, keep any other."""
+        if path.is_dir():
+            if _DELETED.fullmatch(path.name) and files.remove_tree(path):
+                return
+            self._report("directory.foreign", now, directory=str(path))
+
+    def _add(self, log: Log) -> None:
+        self.logs[log.partition] = log
+        log.lowered = self.checkpoint
+
+    def _fail(self, partition: TopicPartition, error: Exception, now: int) -> None:
+        """Take one partition offline; its files are not changed before the next start."""
+        self.failed[partition] = str(error)
+        file = {"file": str(self.path / str(partition)), "reason": str(error)}
+        facts = error.facts if isinstance(error, LogOffline) else file
+        self._report("partition.offline", now, **partition._asdict(), **facts)
+
     def _checkpoint(self, name: str, now: int) -> dict[TopicPartition, int]:
-        """A checkpoint's offsets. A damaged one only costs time: everything is checked again."""
+        """A checkpoint's offsets; none if it is damaged. That costs time, but no record: all
+        batches are checked, and only the last segment of a log may be cut."""
         try:
             return checkpoints.read_offsets(self.path / name)
         except KafkaError as error:
@@ -128,35 +164,47 @@ class LogDirectory:
     def create(
         self, partition: TopicPartition, config: TopicConfig, now: int, topic_id: UUID | None = None
     ) -> Log:
-        """The log of a partition, made if it is not there yet."""
+        """The log of a partition: a new one if there is none yet."""
         if partition not in self.logs:
             directory = self.path / str(partition)
-            self.logs[partition] = load(directory, partition, config, now=now, emit=self._emit)
+            try:
+                log = load(directory, partition, config, now=now, clean=True, emit=self._emit)
+            except LogOffline as error:  # there are foreign files
+                self._fail(partition, error, now)
+                raise
             if topic_id is not None:
                 checkpoints.write_topic_id(directory / checkpoints.PARTITION, topic_id)
-        return self.logs[partition]
+                log.topic_id = topic_id
+            self._add(log)
+        log = self.logs[partition]
+        if topic_id is not None and log.topic_id not in (None, topic_id):
+            raise KafkaError(
+                ErrorCode.inconsistent_topic_id,
+                f"{log.directory} has the log of topic id {log.topic_id}, not {topic_id}",
+            )
+        return log
 
     def delete(self, partition: TopicPartition, now: int) -> None:
-        """Take a partition away: renamed at once, so that a new one may have its name."""
+        """Delete a partition: it is renamed at once, so that a new one may have its name."""
         log = self.logs.pop(partition)
         self.high_watermarks.pop(partition, None)
         unique = f".{uuid4().hex}{DELETED}"
         renamed = self.path / f"{str(partition)[: 255 - len(unique)]}{unique}"
         files.rename(log.directory, renamed)
-        self.doomed.append((now + log.config.file_delete_delay_ms, renamed, log))
+        self.deleted_logs.append((now + log.config.file_delete_delay_ms, renamed, log))
 
     def sweep(self, now: int) -> None:
-        """Delete what was retired and whose delay is over."""
+        """Remove the deleted partitions whose delay is over."""
         for log in self.logs.values():
             log.sweep(now)
-        for due, path, log in self.doomed:
+        for due, path, log in self.deleted_logs:
             if due <= now:
                 log.abandon()
-                shutil.rmtree(path)
-        self.doomed = [item for item in self.doomed if item[0] > now]
+                files.remove_tree(path)
+        self.deleted_logs = [item for item in self.deleted_logs if item[0] > now]
 
     def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
-        """Write down how far each log is flushed and where it starts, if that has changed."""
+        """Write the recovery point and the start of each log, if they have changed."""
         logs = self.logs.items()
         self._write(checkpoints.RECOVERY_POINT, {tp: log.recovery_point for tp, log in logs})
         starts = {
@@ -170,7 +218,12 @@ class LogDirectory:
             self._write(checkpoints.HIGH_WATERMARK, high_watermarks)
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        if self._written.get(name) != offsets:
+        """The lines of partitions that are offline are not changed."""
+        found = self._found.get(name, {})
+        offsets = {it: found[it] for it in self.failed if it in found} | offsets
+        if (
+            self._written.get(name) != offsets and not (self.path / name).is_dir()
+        ):  # which was reported
             checkpoints.write_offsets(self.path / name, offsets)
             self._written[name] = offsets
 
@@ -178,13 +231,15 @@ class LogDirectory:
 
     @contextmanager
     def guard(self, now: int) -> Iterator[None]:
-        """Around whatever touches the disk: an I/O error takes the directory offline."""
+        """In this block an I/O error takes the directory offline."""
         if self.offline is not None:
             raise KafkaError(
                 ErrorCode.kafka_storage_error, f"{self.path} is offline: {self.offline}"
             )
         try:
             yield
+        except LogOffline:
+            raise  # an error of one partition
         except (OSError, KafkaError) as error:
             if isinstance(error, KafkaError) and error.code != ErrorCode.kafka_storage_error:
                 raise
@@ -194,7 +249,7 @@ class LogDirectory:
 
     @contextmanager
     def attempt(self, now: int) -> Iterator[None]:
-        """The same for work that nobody waits for: if the disk fails, that was reported."""
+        """The same, without an error for the caller: a failure of the disk has been reported."""
         try:
             with self.guard(now):
                 yield
@@ -203,7 +258,7 @@ class LogDirectory:
                 raise
 
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
-        """An orderly end: the next start needs no recovery."""
+        """An orderly stop: the next start needs no recovery."""
         if self.offline is None:
             with self.attempt(now):
                 for log in self.logs.values():
@@ -213,8 +268,8 @@ class LogDirectory:
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the directory as it is; the next start will look for damage."""
-        for log in [*self.logs.values(), *(log for _, _, log in self.doomed)]:
+        """Close the directory without a checkpoint; the next start does a recovery."""
+        for log in [*self.logs.values(), *(log for _, _, log in self.deleted_logs)]:
             log.abandon()
         if self._lock >= 0:
             os.close(self._lock)
@@ -225,6 +280,6 @@ class LogDirectory:
 
 
 def parse_name(name: str) -> TopicPartition | None:
-    """The partition that a directory's name stands for; None if it is no partition's."""
+    """The partition of a directory's name; None if it is not a partition's."""
     match = _PARTITION.fullmatch(name)
     return TopicPartition(match[1], int(match[2])) if match else None

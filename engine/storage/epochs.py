@@ -1,14 +1,14 @@
-"""Leader epochs: at which offset each leader of the partition began to write.
+"""Leader epochs: the first offset of each leader of the partition.
 
     leader-epoch-checkpoint        epoch 0 -> offset 0
-                                   epoch 2 -> offset 1500     (epoch 1 wrote nothing here)
+                                   epoch 2 -> offset 1500     (no records of epoch 1)
 
-A follower that comes back asks the leader where the last epoch it knows ended, and cuts its log
-there. This is how replicas agree without comparing bytes (KIP-101); before, they were cut to the
-high watermark, and could lose what had been acknowledged.
+A follower asks the leader where the last epoch in its own log ended, and truncates its log there.
+So replicas agree without comparing bytes (KIP-101). Before, they truncated to the high watermark,
+and could lose acknowledged records.
 
 Invariant: epochs and their start offsets both strictly grow.
-Invariant: no batch is on the disk for good before the epoch that it was written in.
+Invariant: no batch is flushed before its epoch.
 """
 
 from itertools import pairwise
@@ -22,7 +22,7 @@ class Epochs:
     def __init__(self, directory: Path) -> None:
         self.path = directory / checkpoints.LEADER_EPOCH
         self.entries: list[tuple[int, int]] = []
-        self._flushed = True  # what stands in the file is on the disk itself
+        self._flushed = True  # the file is flushed
 
     def load(self) -> None:
         entries = checkpoints.read_epochs(self.path)
@@ -36,7 +36,7 @@ class Epochs:
         return self.entries[-1][0] if self.entries else NO_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A leader of this epoch writes from this offset on. Entries it contradicts go."""
+        """A leader of this epoch writes from this offset on. Contradicting entries are removed."""
         assert epoch >= 0 and start_offset >= 0
         if self.entries and epoch == self.latest and start_offset >= self.entries[-1][1]:
             return
@@ -44,14 +44,14 @@ class Epochs:
         self._save([*kept, (epoch, start_offset)])
 
     def at(self, offset: int) -> int:
-        """The epoch in which an offset was written, or -1 where that is not known."""
+        """The epoch in which an offset was written; -1 if it is not known."""
         return next((epoch for epoch, start in reversed(self.entries) if start <= offset), NO_EPOCH)
 
     def end_of(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """The largest known epoch not above the asked one, and the offset where it ended.
+        """The largest known epoch up to the requested one, and the offset where it ended.
 
-        (-1, -1) if the asked one is younger than all that is known. If it is older than all, its
-        records are gone, and it is said to have ended where the oldest known one starts.
+        (-1, -1) if the requested one is newer than all known ones. If it is older than all, its
+        records are gone, and its end is the start of the oldest known one.
         """
         if epoch == self.latest != NO_EPOCH:
             return epoch, log_end
@@ -77,7 +77,7 @@ class Epochs:
         self._save([])
 
     def flush(self) -> None:
-        """Force the file to the disk; its name, too, once the directory is flushed."""
+        """Flush the file; its name is flushed with the directory."""
         if not self._flushed:
             files.flush_path(self.path)
             self._flushed = True

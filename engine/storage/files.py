@@ -1,12 +1,12 @@
-"""Every change that storage makes to the file system goes through this module.
+"""All changes of the file system by the storage layer.
 
-One narrow door has two uses. Durability rules stand in one place (a file is replaced by
-write, fsync, rename, fsync of its directory; never edited in place). And a test can stand in
-the door: `tests/properties` stops the engine between any two of these calls, or lets the disk
-fill up in the middle of one, and then looks at what a restart finds.
+So the rules of durability are in one place (a file is replaced by write, fsync, rename, fsync of
+its directory; never edited in place). And tests can interrupt every change: `tests/properties`
+stops the engine between any two of these calls, or fills the disk during one, and then restarts.
 """
 
 import os
+import shutil
 from collections.abc import Sequence
 from mmap import mmap
 from pathlib import Path
@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview | mmap
 
 
 def append(fd: int, parts: Sequence[Buffer]) -> int:
-    """Append the parts to a file opened with O_APPEND; may write less than all, as a disk does."""
+    """Append the parts to a file opened with O_APPEND. On a full disk, fewer bytes are written."""
     return os.writev(fd, parts)
 
 
@@ -24,12 +24,12 @@ def truncate(fd: int, size: int) -> None:
 
 
 def flush(fd: int) -> None:
-    """Force a file's bytes to the disk."""
+    """Flush a file to the disk."""
     os.fsync(fd)
 
 
 def set_modified(fd: int, at: int) -> None:
-    """Give a file an age, in milliseconds since 1970: that of the files it takes the place of."""
+    """Set the mtime of a file, in milliseconds since 1970."""
     os.utime(fd, ns=(at * 1_000_000, at * 1_000_000))
 
 
@@ -42,12 +42,14 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def remove_directory(path: Path) -> None:
-    path.rmdir()
+def remove_tree(path: Path) -> bool:
+    """Remove a directory with its content. Returns whether it is gone."""
+    shutil.rmtree(path, ignore_errors=True)
+    return not path.exists()
 
 
 def flush_path(path: Path) -> None:
-    """Force a file to the disk; or a directory's names, so that a rename survives power loss."""
+    """Flush a file; or the names in a directory, so that a rename survives power loss."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -55,8 +57,8 @@ def flush_path(path: Path) -> None:
         os.close(fd)
 
 
-def write(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Create or overwrite a file and, if it is to be `durable`, force it to the disk."""
+def write(path: Path, data: Buffer, *, durable: bool = True) -> None:
+    """Create or overwrite a file, and flush it if it is `durable`."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -65,7 +67,7 @@ def write(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def replace(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Put new content in place of a file's old one, whole or not at all."""
+    """Replace the content of a file, whole or not at all."""
     draft = path.with_name(path.name + ".tmp")
     write(draft, data, durable=durable)
     rename(draft, path)

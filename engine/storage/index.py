@@ -1,23 +1,23 @@
-"""Two sparse indexes beside every log segment, memory-mapped and searched in halves.
+"""The two sparse indexes of a log segment: memory-mapped files with binary search.
 
     00000000000000368769.index        offset -> position          8 bytes an entry
         | relative offset i32 | position i32 |
     00000000000000368769.timeindex    timestamp -> offset        12 bytes an entry
         | timestamp i64 | relative offset i32 |
 
-Both are sparse: at most one entry every `index.interval.bytes` of log, so an index stays small
-enough to live in memory, and a lookup ends with a short scan of the log. Offsets are stored
-relative to the segment's base offset (which is the file's name), which is why four bytes do.
+Both are sparse: at most one entry every `index.interval.bytes` of log, so an index fits in memory,
+and a lookup ends with a short scan of the log. Offsets are relative to the segment's base offset
+(the file's name), so four bytes are enough.
 
-The index of the active segment is preallocated to its full size and mapped, so that an entry
-is a store to memory and no system call; the unused tail is zeros. When the segment is closed
-the file is trimmed to the entries it has.
+The index of the active segment is preallocated to its full size and mapped, so that an entry is
+written to memory without a system call; the unused tail is zeros. When the segment is closed, the
+file is trimmed to its entries.
 
 Invariant: both columns of an index never decrease, and the searched one strictly grows.
 Invariant: an entry (offset, position) means that the batch at `position` begins at or before
 `offset` and every later batch ends after it. An entry (timestamp, offset) means that no record
 before or at `offset` has a later timestamp.
-An index holds nothing that the log does not: when in doubt it is thrown away and rebuilt.
+An index has no information of its own: in doubt it is deleted and rebuilt.
 """
 
 import mmap
@@ -32,7 +32,7 @@ from engine.storage.batch import NO_TIMESTAMP
 
 
 class Index:
-    """Fixed-size entries in a mapped file; what both kinds of index share."""
+    """Fixed-size entries in a mapped file: the base of both kinds of index."""
 
     ENTRY: ClassVar[struct.Struct]
     KEY: ClassVar[struct.Struct]  # the searched column, at the front of an entry
@@ -56,7 +56,7 @@ class Index:
         self._size, self.capacity = size, size // self.ENTRY.size
         if size:  # an empty file cannot be mapped
             self._map = mmap.mmap(self._fd, size)
-            # A search jumps about: pages read ahead of it would be zeros and wasted memory.
+            # A search is random access: pages read ahead would waste memory.
             self._map.madvise(mmap.MADV_RANDOM)
 
     @property
@@ -76,7 +76,7 @@ class Index:
     def _search(self, key: int, probes: list[int] | None = None) -> int:
         """The slot of the last entry whose key is not above the given one, or -1.
 
-        Binary search: each probe halves what is left. `probes` collects the slots looked at.
+        Binary search: each probe halves the range. `probes` collects the slots that were read.
         """
         unpack, buffer, size = self.KEY.unpack_from, self._map, self.ENTRY.size
         low, high = 0, self.count  # the answer lies in [low - 1, high)
@@ -92,14 +92,14 @@ class Index:
         return low - 1
 
     def _keep(self, count: int) -> None:
-        """Forget the entries after the first `count`; their bytes become zeros again."""
+        """Remove the entries after the first `count`; their bytes become zeros again."""
         if self._map is not None:
             start, end = count * self.ENTRY.size, self.count * self.ENTRY.size
             self._map[start:end] = bytes(end - start)
         self.count = count
 
     def reset(self, capacity: int) -> None:
-        """Forget every entry and make room for new ones."""
+        """Remove all entries and make room for new ones."""
         self.count = 0
         self._resize(0)  # not filled with zeros, which would take room on the disk
         self._resize(capacity - capacity % self.ENTRY.size)
@@ -110,7 +110,7 @@ class Index:
         self._resize(max(capacity, self.count * self.ENTRY.size))
 
     def trim(self) -> None:
-        """Cut the preallocated tail off: the segment is closed."""
+        """Remove the preallocated tail: the segment is closed."""
         self._resize(self.count * self.ENTRY.size)
 
     def flush(self) -> None:
@@ -119,7 +119,7 @@ class Index:
         files.flush(self._fd)
 
     def close(self) -> None:
-        """Let go of the file as it is: not trimmed, a kill would not trim it either."""
+        """Close the file without trimming it, as after a kill."""
         if self._map is not None:
             self._map.close()
             self._map = None
@@ -127,7 +127,7 @@ class Index:
 
 
 class OffsetIndex(Index):
-    """From an offset to the position in the log file where to start looking for it."""
+    """From an offset to the position in the log file where the search starts."""
 
     ENTRY = struct.Struct(">ii")
     KEY = struct.Struct(">i")
@@ -142,12 +142,12 @@ class OffsetIndex(Index):
         return (self.base_offset, 0) if slot < 0 else self[slot]
 
     def beyond(self, position: int) -> tuple[int, int] | None:
-        """The first (offset, position) entry that points to a position or behind it."""
+        """The first (offset, position) entry at a position or after it."""
         slot = bisect_left(range(self.count), position, key=lambda slot: self[slot][1])
         return self[slot] if slot < self.count else None
 
     def truncate(self, offset: int) -> None:
-        """Forget what points at or beyond an offset."""
+        """Remove the entries at an offset or after it."""
         self._keep(self._search(offset - self.base_offset - 1) + 1)
 
     def __getitem__(self, slot: int) -> tuple[int, int]:
@@ -167,7 +167,7 @@ class TimeIndex(Index):
         return self.count >= self.capacity - 1
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Note a new largest timestamp; one that is not larger says nothing new."""
+        """Add a new largest timestamp; a smaller one is ignored."""
         newest = self[-1][0] if self.count else NO_TIMESTAMP
         if self.count < self.capacity and timestamp > newest:
             self._pack(timestamp, offset - self.base_offset)
@@ -178,11 +178,8 @@ class TimeIndex(Index):
         return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self[slot]
 
     def truncate(self, offset: int) -> None:
-        """Forget what points at or beyond an offset."""
-        count = self.count
-        while count and self[count - 1][1] >= offset:
-            count -= 1
-        self._keep(count)
+        """Remove the entries at an offset or after it."""
+        self._keep(bisect_left(range(self.count), offset, key=lambda slot: self[slot][1]))
 
     def __getitem__(self, slot: int) -> tuple[int, int]:
         timestamp, relative = self._unpack(slot if slot >= 0 else self.count + slot)

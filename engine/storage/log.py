@@ -5,16 +5,16 @@
     [ 00..0000.log ][ 00..4711.log ][ 00..9204.log ][ 00..13377.log ............
                                                       active: the only one written to
 
-An append gives a batch its offsets (leader) or keeps the ones it came with (follower), and writes
-it without looking at the records. A read finds a position and hands out a slice of a file. Old
-segments leave at the front (retention, DeleteRecords), never from the middle; only a follower
-that must agree with a new leader cuts the end.
+An append assigns the offsets of a batch (leader) or keeps those that it has (follower), and writes
+it without reading the records. A read finds a position and returns a slice of a file. Old segments
+are deleted at the start of the log (retention, DeleteRecords), never in the middle. Only a follower
+removes the end of a log, to agree with a new leader.
 
 Invariant: log start <= recovery point <= log end after a flush; offsets in the log strictly grow.
-Invariant: what lies below the recovery point is on the disk itself and needs no recovery.
+Invariant: everything below the recovery point is on the disk, and needs no recovery.
 
-The log knows nothing of replicas: how far a consumer may read (the high watermark) comes in as an
-argument, and so does the time.
+The log knows nothing of replicas: the high watermark, up to which a consumer may read, is an
+argument, and so is the time.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
+from uuid import UUID
 
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
@@ -35,19 +35,20 @@ from engine.storage.control import Marker
 from engine.storage.epochs import Epochs
 from engine.storage.producers import Producers
 from engine.storage.records import recompressed
-from engine.storage.segment import REACH, Segment, Slice, file_name
+from engine.storage.roll import full
+from engine.storage.segment import Segment, Slice, file_name
 from engine.storage.validation import newest_timestamp, validate, validate_copied
 
 Emit = Callable[[Event], None]
 
 
 class Appended(NamedTuple):
-    """Where a batch is now."""
+    """The place of an appended batch."""
 
     first_offset: int
     last_offset: int
     append_time: int  # -1 unless the topic stamps batches with the broker's clock
-    duplicate: bool  # it had been stored before; nothing was written
+    duplicate: bool  # it was stored before; nothing was written
 
 
 class Log:
@@ -60,13 +61,17 @@ class Log:
         self.partition = partition
         self.config = config
         self.segments: list[Segment] = []
-        self.doomed: list[tuple[int, Segment]] = []  # (when to delete, renamed segment)
+        self.deleted: list[tuple[int, Segment]] = []  # (when to delete, renamed segment)
         self.producers = Producers()
         self.epochs = Epochs(directory)
         self.start_offset = 0  # the first offset that may be read
         self.end_offset = 0  # the offset that the next record gets (LEO)
         self.recovery_point = 0  # everything before it was flushed
         self.last_flush = 0
+        self.topic_id: UUID | None = None  # if it is known
+        self.lowered: Callable[[], None] = lambda: (
+            None
+        )  # writes the checkpoints again, with lower offsets
         self._emit = emit
 
     @property
@@ -82,7 +87,7 @@ class Log:
         self._emit(Event(kind, now, {"topic": topic, "partition": partition, **facts}))
 
     def reconfigure(self, config: TopicConfig) -> None:
-        """Take a new configuration over; it counts from the next append on."""
+        """Use a new configuration, from the next append on."""
         self.config = config
         for segment in self.segments:
             segment.index_interval = config.index_interval_bytes
@@ -90,9 +95,9 @@ class Log:
     # -- append --------------------------------------------------------------------------
 
     def append(self, batch: files.Buffer, epoch: int, now: int, *, client: bool = True) -> Appended:
-        """As leader: check the batch, give it offsets, the epoch and perhaps the time, store it.
+        """As leader: check the batch, assign offsets, the epoch and perhaps the time, and store it.
 
-        `client=False` lets the broker's own batches through: markers, a transaction's offsets.
+        `client=False` allows the broker's own batches: markers, a transaction's offsets.
         """
         header = validate(batch, self.config, now, client=client)
         marker = control.find(batch, header)
@@ -109,7 +114,7 @@ class Log:
         self.active.append(parts, len(batch), last, (header.max_timestamp, last))
         self.end_offset = last + 1
         if header.producer_id != NO_PRODUCER_ID:
-            self._learn(header._replace(base_offset=first, leader_epoch=epoch), marker)
+            self._update_producers(header._replace(base_offset=first, leader_epoch=epoch), marker)
         self._flush_if_full(now)
         append_time = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(first, last, append_time, False)
@@ -117,7 +122,7 @@ class Log:
     def _as_kept(
         self, batch: files.Buffer, header: Header, now: int
     ) -> tuple[files.Buffer, Header]:
-        """The batch as this topic keeps it: but for its own codec or time, as it came."""
+        """The batch in the format of this topic: unchanged, or with its codec or its time."""
         config = self.config
         if config.compression_type != "producer" and not header.is_control:
             batch = recompressed(batch, config.compression_type)
@@ -131,11 +136,16 @@ class Log:
         return batch, header
 
     def append_copied(self, data: files.Buffer, now: int) -> int:
-        """As follower: store batches as they come from the leader. Returns the new log end.
+        """As follower: store unchanged batches from the leader. Returns the new log end.
 
-        Several batches go in as one write, so a follower's index has one entry for them.
+        Several batches are one write, so a follower's index has one entry for them.
         """
-        headers = validate_copied(data, self.end_offset)
+        try:
+            headers = validate_copied(data, self.end_offset)
+        except KafkaError as error:
+            if error.code is ErrorCode.unsupported_for_message_format:
+                self.emit("log.refused", now, offset=self.end_offset, reason=error.message)
+            raise
         if not headers:
             return self.end_offset
         first, last = headers[0].base_offset, headers[-1].last_offset
@@ -150,11 +160,11 @@ class Log:
         self.active.append([whole], size, last, (newest.max_timestamp, newest.last_offset))
         self.end_offset = last + 1
         for header, marker in zip(headers, markers, strict=True):
-            self._learn(header, marker)
+            self._update_producers(header, marker)
         self._flush_if_full(now)
         return self.end_offset
 
-    def _learn(self, header: Header, marker: Marker | None) -> None:
+    def _update_producers(self, header: Header, marker: Marker | None) -> None:
         aborted = self.producers.apply(header, marker)
         if aborted is not None:
             self.active.aborted.append(aborted)
@@ -166,45 +176,22 @@ class Log:
     # -- roll and flush ------------------------------------------------------------------
 
     def _make_room(self, size: int, timestamp: int, first: int, last: int, now: int) -> None:
-        """Begin a new segment if this append does not fit the active one, or its time is up.
+        """Begin a new segment if this append does not fit into the active one, or if the active
+        one is too old.
 
-        It begins at the append's first offset: a follower may have to leap over a wide gap.
+        It begins at the append's first offset: on a follower there may be a wide gap before it.
         """
-        active, config = self.segments[-1], self.config
-        reason = None
-        if active.size and active.size + size > config.segment_bytes:
-            reason = "size"
-        elif active.size and self._age(timestamp, now) > self._patience():
-            reason = "time"
-        elif active.offsets.is_full or active.times.is_full:
-            reason = "index full"
-        elif last - active.base_offset > REACH:
-            reason = "offset range"
+        reason = full(self.active, self.partition, self.config, size, timestamp, last, now)
         if reason:
             self.roll(now, reason, first)
 
-    def _age(self, timestamp: int, now: int) -> int:
-        """How long the active segment has been filling, by the records' own time if there is."""
-        first = self.active.first_timestamp
-        if first is not None and first >= 0 and timestamp >= 0:
-            return timestamp - first
-        return now - self.active.created
-
-    def _patience(self) -> int:
-        """How old the active segment may get; jitter keeps logs from rolling all at once."""
-        most = self.config.segment_ms
-        if not self.config.segment_jitter_ms:
-            return most
-        chance = crc32(f"{self.partition} {self.active.base_offset}".encode())
-        return most - chance % (min(self.config.segment_jitter_ms, most) + 1)
-
     def roll(self, now: int, reason: str = "asked for", base_offset: int | None = None) -> None:
-        """Close the active segment and begin one, at the log end or further on."""
+        """Close the active segment and begin a new one, at the log end or after it."""
         base_offset = self.end_offset if base_offset is None else base_offset
         if self.active.size:
             self.active.close_for_appends()
             self.producers.save(self.snapshot_path(base_offset))
-        elif self.active.base_offset == base_offset:  # an empty one serves as well
+        elif self.active.base_offset == base_offset:  # use the empty one
             self.active.offsets.reset(self.config.segment_index_bytes)
             self.active.times.reset(self.config.segment_index_bytes)
             return
@@ -214,7 +201,7 @@ class Log:
         self.emit("segment.rolled", now, base_offset=base_offset, reason=reason)
 
     def flush(self, now: int) -> None:
-        """Force everything up to the log end to the disk."""
+        """Flush everything up to the log end."""
         for segment in self.segments_from(self.recovery_point):
             segment.flush()
         self.epochs.flush()
@@ -230,10 +217,10 @@ class Log:
     def read(
         self, offset: int, max_bytes: int, *, limit: int | None = None, at_least_one: bool = True
     ) -> Slice:
-        """A slice of one segment that begins with the batch that holds `offset`.
+        """A slice of one segment that begins with the batch of `offset`.
 
-        Nothing at or beyond `limit` (a high watermark) is in it; the last batch may be cut short
-        by `max_bytes`, which readers know to ignore.
+        It has no record from `limit` (a high watermark) on; `max_bytes` may cut the last batch
+        short, which readers ignore.
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise KafkaError(
@@ -253,14 +240,14 @@ class Log:
         return Slice(self.active.file, self.active.size, 0)
 
     def _end_position(self, segment: Segment, limit: int) -> int:
-        """Up to where in a segment file a reader bounded by an offset may look."""
+        """The position in a segment file where a read up to an offset must end."""
         if limit >= self.end_offset:
             return segment.size
         beyond = segment.locate(limit)
         return beyond.position if beyond else segment.size
 
     def reach(self, offset: int, found: Slice) -> int:
-        """An offset behind all that was found from `offset` on: by the index, so not the first."""
+        """An offset after all records in a slice: found by the index, so not the first one."""
         segments = self.segments_from(offset)
         segment = next(it for it in segments if it.file is found.file)
         end = next((it.base_offset for it in segments), self.end_offset)
@@ -292,37 +279,53 @@ class Log:
             for position, header in segment.headers():
                 yield segment, position, header
 
-    # -- cut -----------------------------------------------------------------------------
+    # -- truncate ------------------------------------------------------------------------
 
     def truncate(self, offset: int, now: int) -> None:
-        """Cut the end of the log, from the batch that holds `offset` on."""
+        """Remove the end of the log, from the batch of `offset` on."""
         if offset >= self.end_offset:
             return
         if offset <= self.segments[0].base_offset:
             self.restart_at(offset, now)
             return
-        end, was = offset, self.end_offset
-        while self.active.base_offset > offset:
+        last, was = next(self.segments_from(offset)), self.end_offset
+        found = last.locate(offset)
+        end = min(offset, found.header.base_offset) if found else offset  # may lie in a gap
+        self._lower_checkpoints(end)
+        while self.active is not last:
             self.retire(self.segments.pop(), now)
-        self.active.open_for_appends(self.config.segment_index_bytes)
-        found = self.active.locate(offset)
+        last.open_for_appends(self.config.segment_index_bytes)
         if found:
-            end = min(offset, found.header.base_offset)  # which may lie behind a gap
-            self.active.cut(found.position, end)
-        self._ends_at(end)
+            last.cut(found.position, end)
+        in_gap = last.end()[0] < end  # then only the name of a new segment has the end
+        if in_gap:
+            last.close_for_appends()
+            last.flush()
+            self.segments.append(self.open_segment(end, now, active=True))
+        self._set_end(end)
+        if in_gap:  # as after a roll: retention may delete the segments and snapshots before
+            self.producers.save(self.snapshot_path(end))
         self.emit("log.truncated", now, end_offset=end, was=was)
 
     def restart_at(self, offset: int, now: int) -> None:
-        """Throw everything away and begin anew at an offset (a follower out of range)."""
+        """Delete everything and begin at an offset (a follower out of range)."""
+        self._lower_checkpoints(0)
         was = self.end_offset
         for segment in self.segments:
             self.retire(segment, now)
         self.segments = [self.open_segment(offset, now, active=True)]
         self.start_offset = offset
-        self._ends_at(offset)
+        self._set_end(offset)
         self.emit("log.truncated", now, end_offset=offset, was=was)
 
-    def _ends_at(self, offset: int) -> None:
+    def _lower_checkpoints(self, offset: int) -> None:
+        """Before the log is truncated to an offset, no checkpoint may be above it."""
+        if offset < max(self.recovery_point, self.start_offset):
+            self.recovery_point = min(self.recovery_point, offset)
+            self.start_offset = min(self.start_offset, offset)
+            self.lowered()
+
+    def _set_end(self, offset: int) -> None:
         self.end_offset = offset
         self.start_offset = min(self.start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
@@ -353,14 +356,14 @@ class Log:
 
     def retire(self, segment: Segment, now: int) -> None:
         segment.rename("", ".deleted")
-        self.doomed.append((now + self.config.file_delete_delay_ms, segment))
+        self.deleted.append((now + self.config.file_delete_delay_ms, segment))
 
     def sweep(self, now: int) -> None:
         """Delete the retired segments whose delay is over."""
-        for due, segment in self.doomed:
+        for due, segment in self.deleted:
             if due <= now:
                 segment.delete()
-        self.doomed = [item for item in self.doomed if item[0] > now]
+        self.deleted = [item for item in self.deleted if item[0] > now]
 
     # -- parts ---------------------------------------------------------------------------
 
@@ -379,19 +382,21 @@ class Log:
     def snapshot_path(self, offset: int) -> Path:
         return self.directory / file_name(offset, snapshots.SUFFIX)
 
-    def rebuild_producers(self, end: int, since: int | None = None) -> None:
-        """Know the producers as of `end`, and which transactions ended at `since` or later."""
-        self.producers = snapshots.restore(self.directory, self.segments, end, since)
+    def rebuild_producers(
+        self, end: int, since: int | None = None, drop: Callable[[Path], None] = files.remove
+    ) -> None:
+        """Restore the producers as of `end`, and the transactions that ended from `since` on."""
+        self.producers = snapshots.restore(self.directory, self.segments, end, since, drop)
         snapshots.tidy(self.directory, self.segments, end)
 
     def close(self, now: int) -> None:
-        """An orderly end: all on disk, indexes trimmed, producers saved for a quick start."""
+        """An orderly end: the next start needs no recovery, and does not read the log."""
         self.active.close_for_appends()
         self.flush(now)
         self.producers.save(self.snapshot_path(self.end_offset))
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files as they are."""
-        for segment in [*self.segments, *(segment for _, segment in self.doomed)]:
+        """Close the files as they are."""
+        for segment in [*self.segments, *(segment for _, segment in self.deleted)]:
             segment.close()

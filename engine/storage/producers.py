@@ -1,29 +1,29 @@
-"""What the log remembers of each idempotent producer, so that a batch sent twice is stored once.
+"""The state of each idempotent producer, so that a batch that was sent twice is stored once.
 
 A producer numbers its records per partition. The log keeps, for every producer id, the last
 five batches (a producer has at most five requests in flight), and compares:
 
-    sequence follows on           append
-    one of the last five again    the first answer again, nothing is written
+    the next sequence             append
+    one of the last five again    the same response again, nothing is written
     older than those              DUPLICATE_SEQUENCE_NUMBER
     a gap                         OUT_OF_ORDER_SEQUENCE_NUMBER
     an epoch that was replaced    INVALID_PRODUCER_EPOCH
 
 A transaction is open in a partition from its producer's first transactional batch there to the
-marker that ends it. What is not part of it waits meanwhile (INVALID_TXN_STATE), and a coordinator
-that was replaced may not end it (TRANSACTION_COORDINATOR_FENCED). It counts for readers only when
-the marker is replicated, or they could be shown an end that a new leader knows nothing of:
+marker that ends it. Meanwhile other batches of the producer are refused (INVALID_TXN_STATE), and so
+is a marker from a replaced coordinator (TRANSACTION_COORDINATOR_FENCED). For readers the
+transaction ends when the marker is replicated: a new leader may not have it before.
 
-    open ── marker ──> unreplicated ── high watermark above the marker ──> of no interest here
+    open ── marker ──> unreplicated ── high watermark above the marker ──> removed here
 
-The state is a function of the log. So that a restart need not read all of it, it is written at
-every roll and at shutdown to a snapshot named by the offset that it stands for:
+The state is a function of the log. So that a restart does not read the whole log, the state is
+written at every roll and at shutdown to a snapshot, named by its offset:
 
     00000000000000368769.snapshot   | version i16 = 1 | crc u32 | count i32 | entry | entry | ...
     entry  | producer id i64 | epoch i16 | last sequence i32 | last offset i64 | offset delta i32 |
            | timestamp i64 | coordinator epoch i32 | first offset of its open transaction i64 |
 
-Invariant: check() changes nothing; apply() is only called with what is already in the log.
+Invariant: check() changes nothing; apply() is only called with batches that are in the log.
 """
 
 import struct
@@ -65,7 +65,7 @@ class ProducerEntry(NamedTuple):
     transaction_start: int  # or NO_TRANSACTION
 
 
-class Batch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """One batch that a producer has stored."""
 
     last_sequence: int
@@ -90,13 +90,13 @@ class Ended(NamedTuple):
 
 
 @dataclass(slots=True)
-class Producer:
+class ProducerStateEntry:
     """One producer id, in this partition."""
 
     epoch: int = NO_EPOCH
-    batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     coordinator_epoch: int = -1  # of the coordinator that wrote its newest marker
-    timestamp: int = -1  # of its newest batch: ids that are not used are forgotten
+    timestamp: int = -1  # of its newest batch: unused ids are removed
 
     @property
     def last_sequence(self) -> int:
@@ -107,29 +107,30 @@ class Producers:
     """All producers of one partition."""
 
     def __init__(self) -> None:
-        self.known: dict[int, Producer] = {}
-        self.open: dict[int, int] = {}  # producer -> where its open transaction began; oldest first
+        self.known: dict[int, ProducerStateEntry] = {}
+        self.open: dict[int, int] = {}  # producer -> start of its open transaction; oldest first
         self.unreplicated: deque[Ended] = deque()  # in the order of their markers
 
     # -- decide --------------------------------------------------------------------------
 
-    def check(self, header: Header, marker: Marker | None = None) -> Batch | None:
-        """May a leader append this batch, or marker? If it is stored already: as which batch?"""
+    def check(self, header: Header, marker: Marker | None = None) -> BatchMetadata | None:
+        """Raise an error if a leader must not append this batch or marker. Returns the stored batch
+        if this is a duplicate."""
         if header.producer_id == NO_PRODUCER_ID:
             return None
         producer = self.known.get(header.producer_id)
         if producer is None:
-            return None  # new, or forgotten with its records: any sequence may begin
+            return None  # new, or removed with its records: any sequence is valid
         if header.producer_epoch < producer.epoch:
             raise KafkaError(
                 ErrorCode.invalid_producer_epoch,
                 f"producer {header.producer_id} has epoch {header.producer_epoch}, "
-                f"but {producer.epoch} was seen",
+                f"but {producer.epoch} is known",
             )
         if marker is not None:
             _expect_coordinator(header, marker, producer)
             return None
-        if header.base_sequence != NO_SEQUENCE:  # as of the broker's own: offset commits
+        if header.base_sequence != NO_SEQUENCE:  # without one: the broker's own offset commits
             stored = self._follow_on(header, producer)
             if stored is not None:
                 return stored
@@ -142,8 +143,8 @@ class Producers:
         return None
 
     @staticmethod
-    def _follow_on(header: Header, producer: Producer) -> Batch | None:
-        """The batch that this one is again; if it is new, its sequence must follow on."""
+    def _follow_on(header: Header, producer: ProducerStateEntry) -> BatchMetadata | None:
+        """The stored batch, if this is a duplicate; if it is new, its sequence must be the next."""
         if header.producer_epoch > producer.epoch:
             _expect(header, 0)
             return None
@@ -157,10 +158,10 @@ class Producers:
     # -- apply ---------------------------------------------------------------------------
 
     def apply(self, header: Header, marker: Marker | None = None) -> Aborted | None:
-        """Remember a batch that the log now holds. If it aborts a transaction: which one?"""
+        """Add a batch that is in the log. Returns the transaction that it aborts, if it does."""
         if header.producer_id == NO_PRODUCER_ID or (header.is_control and marker is None):
             return None
-        producer = self.known.setdefault(header.producer_id, Producer())
+        producer = self.known.setdefault(header.producer_id, ProducerStateEntry())
         if header.producer_epoch != producer.epoch:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
@@ -169,14 +170,14 @@ class Producers:
             producer.coordinator_epoch = marker.coordinator_epoch
             return self._end(header, marker)
         delta = header.last_offset_delta
-        batch = Batch(header.last_sequence, header.last_offset, delta, header.max_timestamp)
+        batch = BatchMetadata(header.last_sequence, header.last_offset, delta, header.max_timestamp)
         producer.batches.append(batch)
         if header.is_transactional:
             self.open.setdefault(header.producer_id, header.base_offset)
         return None
 
     def _end(self, header: Header, marker: Marker) -> Aborted | None:
-        """Of a transaction that wrote nothing here, nothing is to be told."""
+        """A transaction without records here is ignored."""
         first, last = self.open.pop(header.producer_id, NO_TRANSACTION), header.last_offset
         if first == NO_TRANSACTION:
             return None
@@ -186,15 +187,15 @@ class Producers:
         return Aborted(header.producer_id, first, last, next(iter(self.open.values()), last + 1))
 
     def expire(self, older_than: int) -> None:
-        """Forget producers that have been silent, but never one with an open transaction."""
+        """Remove unused producers, but never one with an open transaction."""
         for producer_id, producer in list(self.known.items()):
             if producer.timestamp < older_than and producer_id not in self.open:
                 del self.known[producer_id]
 
     def first_unstable(self, high_watermark: int) -> int | None:
-        """Where the oldest transaction begins that is open, or whose end is not replicated yet.
+        """The start of the oldest transaction that is open, or whose end is not replicated yet.
 
-        The ends below the high watermark are forgotten: they stay below it.
+        Ends below the high watermark are removed: they stay below it.
         """
         while self.unreplicated and self.unreplicated[0].last_offset < high_watermark:
             self.unreplicated.popleft()
@@ -210,9 +211,9 @@ class Producers:
     # -- snapshots -----------------------------------------------------------------------
 
     def entries(self) -> Iterator[ProducerEntry]:
-        """What there is to tell of each producer."""
+        """An entry for each producer."""
         for number, it in self.known.items():
-            last = it.batches[-1] if it.batches else Batch(NO_SEQUENCE, -1, 0, it.timestamp)
+            last = it.batches[-1] if it.batches else BatchMetadata(NO_SEQUENCE, -1, 0, it.timestamp)
             last = last._replace(timestamp=it.timestamp)
             begun = self.open.get(number, NO_TRANSACTION)
             yield ProducerEntry(number, it.epoch, *last, it.coordinator_epoch, begun)
@@ -230,28 +231,20 @@ class Producers:
         self.unreplicated.clear()
         self.known.clear()
         for entry in entries:
-            producer = Producer(entry.epoch, coordinator_epoch=entry.coordinator_epoch)
+            producer = ProducerStateEntry(entry.epoch, coordinator_epoch=entry.coordinator_epoch)
             producer.timestamp = entry.timestamp
             if entry.last_offset >= 0:
-                producer.batches.append(Batch(*entry[2:6]))
+                producer.batches.append(BatchMetadata(*entry[2:6]))
             self.known[entry.producer_id] = producer
 
-    def try_load(self, path: Path) -> bool:
-        """Take a snapshot over if it is whole; one that is not is no loss, the log says it all."""
-        try:
-            self.load(path)
-        except KafkaError:
-            return False
-        return True
 
-
-def _expect_coordinator(header: Header, marker: Marker, producer: Producer) -> None:
-    """A marker must come from the newest coordinator that was heard of, or a newer one."""
+def _expect_coordinator(header: Header, marker: Marker, producer: ProducerStateEntry) -> None:
+    """A marker must come from the newest known coordinator, or a newer one."""
     if marker.coordinator_epoch < producer.coordinator_epoch:
         raise KafkaError(
             ErrorCode.transaction_coordinator_fenced,
             f"a coordinator of epoch {marker.coordinator_epoch} would end a transaction of "
-            f"producer {header.producer_id}, but {producer.coordinator_epoch} was seen",
+            f"producer {header.producer_id}, but {producer.coordinator_epoch} is known",
         )
 
 
@@ -270,7 +263,7 @@ def _expect(header: Header, sequence: int) -> None:
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:
-    """The entries of a .snapshot file, if it is whole."""
+    """The entries of a .snapshot file, if it is valid."""
     data = path.read_bytes()
     if len(data) < _HEAD.size:
         raise _corrupt(path, f"{len(data)} bytes are too few")

@@ -1,19 +1,19 @@
-"""The records in a batch: what only producers and consumers look at.
+"""The records in a batch: only producers and consumers decode them.
 
-Behind the header of a batch, and compressed as a whole, the records follow one another:
+The records follow the header of a batch, compressed as a whole:
 
     length | attributes 0 | timestamp delta | offset delta | key | value | headers
     varint | 1 byte       | varint          | varint       |     |       |
                                                              key, value: length, bytes
       headers: count, then for each: length, name (UTF-8), length, value
 
-All counts and lengths are varints (see varint.py), and length -1 is null. The deltas count from
-the base offset and base timestamp in the header: this is how a record's own overhead shrinks
-to about 7 bytes. The attributes of a record are not used.
+All counts and lengths are varints (see varint.py), and length -1 is null. The deltas are relative
+to the base offset and base timestamp in the header, so a record has an overhead of about 7 bytes.
+The attributes of a record are not used.
 
-Invariant: offset deltas rise from record to record and stay within the last offset delta.
+Invariant: offset deltas grow from record to record, up to the last offset delta.
 
-This is the one place where Python has to touch every record, so the two inner loops are
+No other code of a producer or a consumer handles each record in Python. So the two inner loops are
 written for speed: local names, no call for a number of one or two bytes, bytes joined once.
 """
 
@@ -48,7 +48,7 @@ class Record(NamedTuple):
     offset: int
     timestamp: int  # milliseconds since 1970: the producer's, or with log append time the broker's
     key: bytes | None = None
-    value: bytes | None = None  # null is a tombstone: compaction forgets the key
+    value: bytes | None = None  # null is a tombstone: compaction removes the key
     headers: Headers = ()
 
 
@@ -71,7 +71,7 @@ def encode(
     first_time = records[0].timestamp if records else NO_TIMESTAMP
     latest = max((record.timestamp for record in records), default=NO_TIMESTAMP)
     if last_offset is None:
-        last_offset = records[-1].offset  # without records, there is no telling
+        last_offset = records[-1].offset  # without records it must be given
     header = Header(
         base_offset=base_offset,
         leader_epoch=leader_epoch,
@@ -96,10 +96,10 @@ def encode(
 
 
 def retain(header: Header, records: Sequence[Record]) -> bytes:
-    """The batch again with only these of its records, in its codec, at the same offsets.
+    """The batch with only these of its records, in its codec, at the same offsets.
 
-    Its last offset and sequence stay, records or not: a log must not forget how far a producer
-    has come because a newer record took the place of its last one.
+    Its last offset and last sequence stay, even without records: they are the log's knowledge of
+    the producer, also if a newer record of the same key has replaced the producer's last one.
     """
     kept = encode(
         records,
@@ -120,7 +120,7 @@ def retain(header: Header, records: Sequence[Record]) -> bytes:
 
 
 class Builder:
-    """A batch in the making: a producer appends to it until it is full or due."""
+    """A batch that a producer builds, until it is full or due."""
 
     __slots__ = ("_base_timestamp", "_data", "_max_timestamp", "count")
 
@@ -132,7 +132,7 @@ class Builder:
     def append(
         self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers = ()
     ) -> int:
-        """Add a record, and say how long the batch would be without compression."""
+        """Add a record. Returns the size of the batch without compression."""
         if not self.count:
             self._base_timestamp = self._max_timestamp = timestamp
         elif timestamp > self._max_timestamp:
@@ -150,7 +150,7 @@ class Builder:
         base_sequence: int = NO_SEQUENCE,
         transactional: bool = False,
     ) -> bytes:
-        """The batch, at offset 0: the leader will give it its place."""
+        """The batch, at offset 0: the leader assigns the offsets."""
         header = Header(
             attributes=attributes(codec, transactional=transactional),
             last_offset_delta=self.count - 1,
@@ -197,27 +197,27 @@ def _encoded_headers(headers: Headers) -> bytes:
     return b"".join(parts)
 
 
-@lru_cache(maxsize=256)  # the same few names come again and again
+@lru_cache(maxsize=256)  # a few names are used again and again
 def _encoded_name(name: str) -> bytes:
     text = name.encode()
     return _varint(len(text)) + text
 
 
 def _finished(header: Header, data: bytearray, level: int | None) -> bytes:
-    """The batch of a header that lacks only what `seal` fills in."""
+    """The batch of a header; `seal` fills in the rest."""
     return seal(header, compress(header.codec, data, level) if header.codec else data)
 
 
 def decode(batch: Buffer, limit: int = LIMIT) -> list[Record]:
     """The records of one whole batch, which may unpack to at most `limit` bytes.
 
-    The CRC is not asked: `batch.check` and `batch.crc_ok` do that, where bytes come in.
+    The CRC is not checked here: `batch.check` and `batch.crc_ok` do that when bytes arrive.
     """
     return list(stream(batch, limit))
 
 
 def recompressed(batch: Buffer, name: str) -> Buffer:
-    """The batch in the codec that `compression.type` names, its records not looked at."""
+    """The batch in the codec of `compression.type`; its records are not decoded."""
     header = framed(batch)
     codec = Codec.NONE if name == "uncompressed" else Codec[name.upper()]
     if header.codec is codec:
@@ -247,7 +247,7 @@ def _decoded(header: Header, data: bytes) -> Iterator[Record]:
             if n > 0x7F:
                 n, at = (n + (b - 1 << 7), at + 1) if (b := data[at]) < 128 else long(data, at, n)
             end = at + (n >> 1)
-            n, at = data[at + 1], at + 2  # behind the attributes
+            n, at = data[at + 1], at + 2  # after the attributes
             if n > 0x7F:
                 n, at = long(data, at, n)
             timestamp = base_timestamp + (n >> 1 ^ -(n & 1)) if append_time is None else append_time
@@ -267,7 +267,7 @@ def _decoded(header: Header, data: bytes) -> Iterator[Record]:
                 n, at = (n + (b - 1 << 7), at + 1) if (b := data[at]) < 128 else long(data, at, n)
             value = _null(n, start) if n & 1 else data[at : (at := at + (n >> 1))]
             headers, at = _decoded_headers(data, at, start) if data[at] else ((), at + 1)
-            if at != end:  # also if what was sliced went beyond the end of the data
+            if at != end:  # also if a slice went beyond the end of the data
                 raise _bad(start, f"it ends at {at}, not {end}")
             if not _INT64_MIN <= timestamp <= _INT64_MAX:
                 timestamp = varint.wrap(timestamp)

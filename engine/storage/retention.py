@@ -1,15 +1,15 @@
-"""Which segments have served their time. Reading has nothing to do with it.
+"""Retention: delete old segments, whether they were read or not.
 
-Data leaves a log in whole segments, oldest first, for one of three reasons:
+Whole segments are deleted, oldest first, for one of three reasons:
 
     retention.ms       its newest record is older than that
-    retention.bytes    without it the log still has that many bytes
+    retention.bytes    the log has that many bytes without it
     log start          DeleteRecords moved the start of the log past it
 
-Dropping a file costs the same for a kilobyte as for a gigabyte; that is half of why a log is cut
-into segments. The other half is that closed segments can be compacted.
+Deleting a file costs the same for a kilobyte as for a gigabyte: this is one reason for segments.
+The other is that closed segments can be compacted.
 
-Invariant: only records below `up_to` (the high watermark) leave; the log always keeps one segment.
+Invariant: only records below `up_to` (the high watermark) are deleted; one segment always stays.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from engine.storage.segment import Segment
 
 
 def enforce(log: Log, now: int, up_to: int) -> int:
-    """Drop what has served its time; returns how many segments went."""
+    """Delete the segments that are due. Returns how many."""
     config, gone = log.config, 0
     if "delete" in config.cleanup_policy:
         gone += _drop_while(log, now, up_to, "retention.ms", _older_than(config.retention_ms, now))
@@ -33,7 +33,7 @@ Test = Callable[[Segment, int], bool]  # (segment, the offset after it) -> may i
 
 def _drop_while(log: Log, now: int, up_to: int, reason: str, may_go: Test) -> int:
     ends = [*(segment.base_offset for segment in log.segments[1:]), log.end_offset]
-    # Compaction can leave segments without a batch. Only of the active one that is no reason to go.
+    # Compaction can leave segments without a batch. Only the active one stays without a batch.
     segments = [it for it in log.segments if it.size or it is not log.active]
     oldest_first = zip(segments, ends, strict=False)
     going = takewhile(lambda it: it[1] <= up_to and may_go(*it), oldest_first)

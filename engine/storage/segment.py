@@ -1,15 +1,14 @@
-"""One segment: a stretch of the log in one append-only file, and the indexes into it.
+"""One segment: a part of the log in one append-only file, and its indexes.
 
     00000000000000000000.log   | batch | batch | batch | batch | ...   (only ever appended to)
-    00000000000000000000.index            ^ every 4 KB or so: offset -> position
-    00000000000000000000.timeindex        ^ at the same moments: largest timestamp -> offset
-    00000000000000000000.txnindex         which transactions its markers aborted, if any
+    00000000000000000000.index            ^ about every 4 KB: offset -> position
+    00000000000000000000.timeindex        ^ at the same places: largest timestamp -> offset
+    00000000000000000000.txnindex         the aborted transactions of its markers, if any
 
-A file is named by its base offset, the first offset that it can hold. A read never decodes
-records: it finds a position and hands out a `Slice` of the file, which the network layer
-gives to sendfile.
+A file is named by its base offset, the first offset that it can hold. A read never decodes records:
+it finds a position and returns a `Slice` of the file, which the server sends by sendfile.
 
-Invariant: batches lie end to end in offset order, and no batch is split across two segments.
+Invariant: batches are adjacent, in offset order, and no batch is split across two segments.
 """
 
 import os
@@ -27,13 +26,13 @@ from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
 from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.records import stream
 
-CHUNK = 4096  # how much of the log is read at once to look for a header
+CHUNK = 4096  # bytes that are read at once to find headers
 SUFFIXES = (".log", ".index", ".timeindex")  # the files that every segment has
 REACH = 2**31 - 1  # the largest position and relative offset: an index has four bytes for each
 
 
 def file_name(offset: int, suffix: str) -> str:
-    """Twenty digits, so that names sort as numbers do."""
+    """Twenty digits, so that names sort like numbers."""
     return f"{offset:020d}{suffix}"
 
 
@@ -44,7 +43,7 @@ def files_of(directory: Path, suffix: str) -> dict[int, Path]:
 
 
 class Slice(NamedTuple):
-    """Bytes of an open file, not read yet: what sendfile wants."""
+    """Bytes of an open file that are not read yet: the arguments of sendfile."""
 
     file: FileIO
     position: int
@@ -55,15 +54,15 @@ class Slice(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a lookup ended."""
+    """The result of a lookup."""
 
     position: int
     header: Header
-    skipped: int  # bytes of log scanned past, from where the index pointed
+    skipped: int  # bytes of the scan, from the position in the index
 
 
 class Segment:
-    """An open segment. The last one of a log is active: it alone is appended to."""
+    """An open segment. The last one of a log is active: only it gets appends."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Segment:
         self.size = os.fstat(self.file.fileno()).st_size
         self.index_interval = index_interval
         self.index_size = index_size
-        self.created = now  # what an empty segment's age is counted from
+        self.created = now  # for the age of an empty segment
         self.since_index = 0  # bytes appended after the newest index entry
         self._greatest: tuple[int, int] | None = None
 
@@ -101,7 +100,7 @@ class Segment:
         return AbortedIndex(self._beside(".txnindex"))
 
     def forget_aborted(self) -> None:
-        """Remove the index of aborted transactions, whatever is in it: it will be made anew."""
+        """Remove the index of aborted transactions: it will be rebuilt."""
         self.__dict__.pop("aborted", None)
         files.remove(self._beside(".txnindex"))
 
@@ -114,8 +113,8 @@ class Segment:
 
     @property
     def _all_paths(self) -> list[Path]:
-        """The log goes last, or an index left alone, if that is how far a rename or a removal came,
-        would be taken for that of the next segment with this name."""
+        """The log comes last. Otherwise, after an interrupted rename or removal, an index would be
+        taken for that of the next segment with this name."""
         return [self._beside(".txnindex"), *reversed(self.paths)]
 
     @property
@@ -127,7 +126,7 @@ class Segment:
 
     @property
     def modified(self) -> int:
-        """When the log file was last written, in milliseconds: the age of records without one."""
+        """The mtime of the log file in milliseconds: the age of records without a timestamp."""
         return os.fstat(self.file.fileno()).st_mtime_ns // 1_000_000
 
     def _find_greatest(self) -> tuple[int, int]:
@@ -139,7 +138,7 @@ class Segment:
 
     @cached_property
     def first_timestamp(self) -> int | None:
-        """The largest timestamp of the first batch: where `segment.ms` counts from."""
+        """The largest timestamp of the first batch: `segment.ms` is relative to it."""
         if not self.size:
             return None
         return Header.parse(os.pread(self.file.fileno(), HEADER_SIZE, 0)).max_timestamp
@@ -152,7 +151,7 @@ class Segment:
         """Append whole batches in one write; `newest` is their largest timestamp and its offset.
 
         Either all bytes are in the file afterwards or none: a short write (a full disk) is
-        taken back. The index entry points from the last offset of this write to its start.
+        undone. The index entry points from the last offset of this write to its start.
         """
         position = self.size
         greatest = self.greatest if position else None
@@ -172,7 +171,7 @@ class Segment:
         try:
             written = files.append(fd, parts)
             if written != size:
-                raise OSError(f"the disk took {written} of {size} bytes")
+                raise OSError(f"only {written} of {size} bytes were written")
         except OSError as error:
             files.truncate(fd, self.size)
             reason = f"cannot append to {self.path}: {error.strerror or error}"
@@ -180,25 +179,25 @@ class Segment:
         self.size += size
 
     def close_for_appends(self) -> None:
-        """The segment is no longer active: its indexes shrink to what they hold."""
+        """The segment is no longer active: its indexes are trimmed."""
         self.times.append(*self.greatest)
         self.offsets.trim()
         self.times.trim()
         self.index_size = 0
 
     def open_for_appends(self, index_size: int) -> None:
-        """The segment is the last one again: after a restart, or when later ones were cut."""
+        """The segment is the last one again: after a restart, or after a truncation."""
         self.index_size = index_size
         self.offsets.grow(index_size)
         self.times.grow(index_size)
 
     def truncate(self, offset: int) -> int:
-        """Cut everything from the batch that holds `offset` on; returns the bytes cut."""
+        """Remove everything from the batch of `offset` on. Returns how many bytes."""
         found = self.locate(offset)
         return self.cut(found.position, found.header.base_offset) if found else 0
 
     def cut(self, position: int, offset: int) -> int:
-        """Cut the file at a position known to be the start of the batch with `offset`."""
+        """Truncate the file at a position where the batch with `offset` starts."""
         before, self.size = self.size, position
         files.truncate(self.file.fileno(), position)
         self.offsets.truncate(offset)
@@ -209,7 +208,7 @@ class Segment:
         return before - position
 
     def rebuild_indexes(self, batches: Iterable[tuple[int, Header]] | None = None) -> None:
-        """Write both indexes anew from the batches of the log, read now if not given."""
+        """Rebuild both indexes from the batches of the log, which are read if not given."""
         entries = self.size // max(self.index_interval, HEADER_SIZE) + 2
         self.offsets.reset(self.index_size or entries * OffsetIndex.ENTRY.size)
         self.times.reset(self.index_size or entries * TimeIndex.ENTRY.size)
@@ -228,7 +227,7 @@ class Segment:
     # -- reading -------------------------------------------------------------------------
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, Header]]:
-        """Hop from batch to batch; stops before one that is not whole or out of order."""
+        """The position and header of each batch, up to one that is not whole or out of order."""
         fd, chunk, start, ahead = self.file.fileno(), b"", position, HEADER_SIZE
         lowest, highest = self.base_offset, self.base_offset + REACH
         while 0 <= position <= self.size - HEADER_SIZE:
@@ -238,23 +237,32 @@ class Segment:
             first, last = header.base_offset, header.last_offset
             if not HEADER_SIZE <= header.size <= self.size - position:
                 return
-            if not lowest <= first <= last <= highest:
+            if header.magic != MAGIC or not lowest <= first <= last <= highest:
                 return
             yield position, header
             lowest = last + 1
             position += header.size
-            ahead = CHUNK if header.size < CHUNK else HEADER_SIZE  # small ones come in numbers
+            ahead = CHUNK if header.size < CHUNK else HEADER_SIZE  # read many small ones at once
 
     def batches_from(
         self, offset: int, probes: list[int] | None = None
     ) -> Iterator[tuple[int, Header]]:
-        """The batches from where the index points to; the first ones may end before the offset."""
+        """The batches from the position in the index; the first ones may end before the offset."""
+        batches = self._indexed(offset, probes)
+        if batches is None:
+            self.rebuild_indexes()  # the index is wrong
+            return self.headers(self.offsets.lookup(offset, probes)[1])
+        return batches
+
+    def _indexed(
+        self, offset: int, probes: list[int] | None = None
+    ) -> Iterator[tuple[int, Header]] | None:
+        """The same; None if the index is wrong."""
         start = self.offsets.lookup(offset, probes)[1]
         batches = self.headers(start)
         first = next(batches, None)
         if start and not self._begins(first, offset):
-            self.rebuild_indexes()  # the index was foreign or damaged
-            return self.headers(self.offsets.lookup(offset, probes)[1])
+            return None
         return chain([first], batches) if first else batches
 
     def locate(self, offset: int, probes: list[int] | None = None) -> Found | None:
@@ -267,34 +275,35 @@ class Segment:
         return None
 
     def starts_batch(self, position: int, offset: int) -> bool:
-        """Whether a batch that begins at or before the offset starts at a position."""
+        """Whether a batch starts at a position, and begins at or before the offset."""
         return self._begins(next(self.headers(position), None), offset)
 
     def _begins(self, batch: tuple[int, Header] | None, offset: int) -> bool:
-        """Whether this is a batch, and one that begins in this segment before the offset or at it.
+        """Whether this is a batch of this segment that begins at or before the offset.
 
-        What a wrong position leads to looks like neither, but once in a very long while.
+        At a wrong position this is almost never so.
         """
         if batch is None:
             return False
-        _, header = batch
-        return header.magic == MAGIC and self.base_offset <= header.base_offset <= offset
+        return self.base_offset <= batch[1].base_offset <= offset
 
     def has_newest(self, timestamp: int, offset: int) -> bool:
-        """Whether the batch with this offset has this largest timestamp, as a time index says."""
-        found = self.locate(offset)
-        return (
-            found is not None
-            and found.header.base_offset <= offset
-            and found.header.max_timestamp == timestamp
+        """Whether the batch with this offset has this largest timestamp, as in the time index.
+
+        This changes nothing, even if the offset index is wrong.
+        """
+        batches = (header for _, header in self._indexed(offset) or ())
+        found = next((header for header in batches if header.last_offset >= offset), None)
+        return found is not None and (
+            found.base_offset <= offset and found.max_timestamp == timestamp
         )
 
     def read(self, offset: int, max_bytes: int, end: int, *, at_least_one: bool) -> Slice | None:
-        """A slice from the batch that holds `offset`, not reaching past file position `end`.
+        """A slice from the batch of `offset`, up to the file position `end`.
 
-        `at_least_one` lets the first batch through whole even when it is larger than
-        `max_bytes`, or a reader with small buffers would never get past it. Otherwise such a
-        slice is empty: a batch that is cut short helps a reader only behind a whole one.
+        With `at_least_one`, the first batch is whole even if it is larger than `max_bytes`:
+        otherwise a reader with small buffers would never pass it. Without it, such a slice is
+        empty: a partial batch is useful only after a whole one.
         """
         found = self.locate(offset)
         if found is None:
@@ -306,19 +315,19 @@ class Segment:
         return Slice(self.file, found.position, max(0, min(max_bytes, end - found.position)))
 
     def following(self, position: int) -> int | None:
-        """The first offset of a batch at a position or behind it: by the index, so some may lie
-        between. None if no entry points there."""
+        """The first offset of a batch at a position or after it, found by the index: there may be
+        batches between. None if there is no entry."""
         entry = self.offsets.beyond(position)
         if entry is None:
             return None
         batch = next(self.headers(entry[1]), None)
         if batch is None or not self._begins(batch, entry[0]):
-            self.rebuild_indexes()  # the index was foreign or damaged
+            self.rebuild_indexes()  # the index is wrong
             return self.following(position)
         return batch[1].base_offset
 
     def _check_whole(self, offset: int) -> None:
-        """Nothing here reaches an offset, which is fine at the file's end, and damage before it."""
+        """No batch reaches an offset: raise an error unless the file ends there."""
         end = 0
         for position, header in self.batches_from(offset):
             end = position + header.size
@@ -339,7 +348,7 @@ class Segment:
         """(offset, timestamp, epoch) of the first record from `start` on that is not older."""
         indexed, offset = self.times.lookup(timestamp)
         if indexed != NO_TIMESTAMP and not self.has_newest(indexed, offset):
-            self.rebuild_indexes()  # the index was foreign or damaged
+            self.rebuild_indexes()  # the index is wrong
             _, offset = self.times.lookup(timestamp)
         for position, header in self.batches_from(max(offset, start)):
             if header.max_timestamp >= timestamp and header.last_offset >= start:
@@ -357,7 +366,7 @@ class Segment:
         self.aborted.flush()
 
     def rename(self, old: str, new: str) -> None:
-        """Change the files' suffix, for instance to ".deleted"; open readers keep reading."""
+        """Change the files' suffix, for example to ".deleted"; open readers continue."""
         for path in self._all_paths:
             if path.exists():
                 files.rename(path, path.with_name(path.name.removesuffix(old) + new))
@@ -365,7 +374,7 @@ class Segment:
         self.__dict__.pop("aborted", None)
 
     def close_indexes(self) -> None:
-        """Unmap them; they come back when they are needed."""
+        """Close the indexes; they are opened again when needed."""
         for name in ("offsets", "times"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()

@@ -1,21 +1,21 @@
-"""What the producers had sent up to an offset: from a snapshot, and from the batches behind it.
+"""Restore the producers up to an offset: from a snapshot, and the batches after it.
 
     snapshots     at 0         at 4711            at 9204
                   |            |                  |
     [ 00..0000.log ][ 00..4711.log ][ 00..9204.log  ..............
                                  |    |................ replayed |
-                              since   newest not beyond `since`  end
+                              since   newest not after `since`   end
 
-A snapshot knows of the transactions that were open at its offset, and of none that had ended. But
-one that has ended counts as long as its marker is not replicated. So where such a marker stands,
-`since`, the replay has to begin before it.
+A snapshot has the transactions that were open at its offset, but not those that had ended. An ended
+one is needed until its marker is replicated. So the replay begins before such a marker, `since`.
 
-Snapshots stay where a segment begins, since there a cut may end, and at the end of the log.
+Snapshots are kept for the start of each segment, where a truncation may end, and for the log end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from engine.errors import KafkaError
 from engine.storage import control, files
 from engine.storage.batch import Header, crc_ok
 from engine.storage.control import Marker
@@ -26,20 +26,27 @@ SUFFIX = ".snapshot"
 
 
 def restore(
-    directory: Path, segments: Sequence[Segment], end: int, since: int | None = None
+    directory: Path,
+    segments: Sequence[Segment],
+    end: int,
+    since: int | None = None,
+    drop: Callable[[Path], None] = files.remove,
 ) -> Producers:
     """The producers as of the offset `end`, with each transaction that ended at `since` or later.
 
-    A snapshot that is damaged is removed; it is no loss, the log says it all.
+    A damaged snapshot is deleted: the log has the same information.
     """
     producers, replay_from = Producers(), segments[0].base_offset
     latest = end if since is None else min(end, since)
     for at, path in reversed(files_of(directory, SUFFIX).items()):
         if segments[0].base_offset <= at <= latest:
-            if producers.try_load(path):
+            try:
+                producers.load(path)
+            except KafkaError:
+                drop(path)
+            else:
                 replay_from = at
                 break
-            files.remove(path)
     for number, segment in enumerate(segments):
         following = segments[number + 1].base_offset if number + 1 < len(segments) else end
         if segment.base_offset < end and following > replay_from:
@@ -50,7 +57,7 @@ def restore(
 
 
 def tidy(directory: Path, segments: Sequence[Segment], end: int) -> None:
-    """Remove the snapshots that say too much, and those that nobody will ask for."""
+    """Remove the snapshots after the log end, and those that are not needed."""
     known = files_of(directory, SUFFIX)
     usable = [at for at in known if segments[0].base_offset <= at <= end]
     staying = {*usable[-1:], *(segment.base_offset for segment in segments)}.intersection(usable)
@@ -60,17 +67,24 @@ def tidy(directory: Path, segments: Sequence[Segment], end: int) -> None:
 
 
 def rebuild_aborted(directory: Path, segments: Sequence[Segment], segment: Segment) -> None:
-    """Find anew which transactions were aborted by a segment's markers."""
+    """Rebuild the index of the transactions that a segment's markers aborted."""
     producers = restore(directory, segments, segment.base_offset)
     segment.forget_aborted()
+    for _ in learned(producers, segment):
+        """`learned` updates both."""
+
+
+def learned(producers: Producers, segment: Segment) -> Iterator[tuple[int, Header]]:
+    """The batches of a segment. Each is added to the producers and the aborted transactions."""
     for position, header in segment.headers():
+        yield position, header
         aborted = producers.apply(header, _marker(segment, position, header))
         if aborted is not None:
             segment.aborted.append(aborted)
 
 
 def first_marker(segments: Sequence[Segment], offset: int) -> int | None:
-    """Where the first transaction ends from an offset on."""
+    """The offset of the first marker from an offset on."""
     ends = [*(segment.base_offset for segment in segments[1:]), None]
     for segment, end in zip(segments, ends, strict=True):
         if end is None or end > offset:
@@ -81,7 +95,7 @@ def first_marker(segments: Sequence[Segment], offset: int) -> int | None:
 
 
 def _marker(segment: Segment, position: int, header: Header) -> Marker | None:
-    """What a batch says, if it is a marker and whole."""
+    """The marker in a batch, if it has one and is whole."""
     if not header.is_control:
         return None
     batch = Slice(segment.file, position, header.size).read()

@@ -1,18 +1,17 @@
-"""What a batch must be before it may enter a log.
+"""The validation of a batch before it is appended.
 
-The broker looks at the header and at the checksum. A compressed payload is unpacked once and not
-kept, so that no consumer is handed bytes that nobody can unpack, and its records are counted: a
-hop from length to length, which makes no object of any. Records are looked into only where their
-meaning matters to the log: at the keys on a compacted topic.
+The broker checks the header and the checksum. A compressed payload is decompressed once, so that no
+consumer gets a payload that cannot be decompressed, and its records are counted by their lengths,
+without decoding them. Only on a compacted topic records are checked: each needs a key.
 
-Left out: counting the records of an uncompressed payload, which stays opaque. The hops would add
-a tenth and more to the whole way of a batch of 200-byte records. A count that the bytes cannot
-hold is refused all the same; with any other lie a producer fools its own consumers, who notice.
+Left out: counting the records of an uncompressed payload. It would add a tenth or more to the cost
+of a batch of 200-byte records. A count that is too large for the bytes is refused; another wrong
+count is noticed by the consumers.
 
-Invariant: what a batch costs here is bounded by the bytes that it has or unpacks to, never by
-the number of records that it claims.
+Invariant: the cost of a batch is limited by its bytes, compressed or not, never by the count in its
+header.
 
-The checks stand in Kafka's order, since a batch may be wrong in more than one way.
+The checks have Kafka's order, because a batch may be wrong in more than one way.
 """
 
 from engine.config import TopicConfig
@@ -20,6 +19,8 @@ from engine.errors import ErrorCode, KafkaError
 from engine.storage import varint
 from engine.storage.batch import (
     HEADER_SIZE,
+    LEAST_LENGTH,
+    LOG_OVERHEAD,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     Codec,
@@ -27,6 +28,7 @@ from engine.storage.batch import (
     check,
     crc_ok,
     scan,
+    unknown,
 )
 from engine.storage.compression import decompress
 from engine.storage.files import Buffer
@@ -52,6 +54,8 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0 and client:
         raise _invalid(f"producer {header.producer_id} sent sequence {header.base_sequence}")
     _validate_payload(batch, header, config)
+    if reason := unknown(batch):
+        raise _invalid(reason)
     _validate_time(header, config, now)
     if size > config.segment_bytes:
         raise KafkaError(
@@ -69,11 +73,11 @@ def _validate_payload(batch: Buffer, header: Header, config: TopicConfig) -> Non
     else:
         whole = _holds(decompress(header.codec, payload), header.count, keyed=keyed)
     if not whole:
-        raise _invalid(f"the payload does not hold {header.count} records, as the header says")
+        raise _invalid(f"the payload does not have the {header.count} records of the header")
 
 
 def _holds(payload: bytes, count: int, *, keyed: bool) -> bool:
-    """Whether so many records follow one another, and nothing follows them."""
+    """Whether the payload has exactly this many records."""
     if count * LEAST_RECORD > len(payload):
         return False
     at, long = 0, varint.read_long
@@ -101,7 +105,7 @@ def _is_keyless(payload: bytes, at: int) -> bool:
 
 def _validate_time(header: Header, config: TopicConfig, now: int) -> None:
     if header.is_log_append_time:
-        raise KafkaError(ErrorCode.invalid_timestamp, "a producer may not say LogAppendTime")
+        raise KafkaError(ErrorCode.invalid_timestamp, "a producer must not set LogAppendTime")
     if config.message_timestamp_type == "LogAppendTime" or header.max_timestamp == NO_TIMESTAMP:
         return
     allowed = config.message_timestamp_difference_max_ms
@@ -114,9 +118,9 @@ def _validate_time(header: Header, config: TopicConfig, now: int) -> None:
 
 
 def newest_timestamp(batch: Buffer, header: Header) -> int:
-    """The largest time among the records, for a producer that leaves it out of the header.
+    """The largest timestamp of the records, for a producer that omits it in the header.
 
-    Kafka's broker fills it in, and sarama, a client in Go, counts on that.
+    Kafka's broker computes it, and sarama, a client in Go, relies on that.
     """
     payload = decompress(header.codec, memoryview(batch)[HEADER_SIZE:])
     at, newest, long = 0, 0, varint.read_long
@@ -131,15 +135,16 @@ def newest_timestamp(batch: Buffer, header: Header) -> int:
             newest = max(newest, delta >> 1 ^ -(delta & 1))
             at += n >> 1
     except IndexError:
-        raise _invalid(f"the payload does not hold {header.count} records") from None
+        raise _invalid(f"the payload does not have {header.count} records") from None
     return varint.wrap(header.base_timestamp + newest)
 
 
 def validate_copied(data: Buffer, log_end: int) -> list[Header]:
-    """The headers of the whole batches that a leader sent; a torn last one is left for later."""
-    headers = []
+    """The headers of the whole batches from a leader; a partial last one is ignored."""
+    headers, end = list[Header](), 0
     for position, header in scan(data):
-        if header.magic != 2 or not crc_ok(data, position, header):
+        _check_known(data, position, log_end)
+        if not crc_ok(data, position, header):
             raise KafkaError(
                 ErrorCode.corrupt_message,
                 f"the leader sent a corrupt batch at byte {position}, offset {header.base_offset}",
@@ -149,9 +154,20 @@ def validate_copied(data: Buffer, log_end: int) -> list[Header]:
                 ErrorCode.offset_out_of_range,
                 f"the leader sent offset {header.base_offset}, but the log ends at {log_end}",
             )
-        log_end = header.next_offset
+        log_end, end = header.next_offset, position + header.size
         headers.append(header)
+    length = int.from_bytes(data[end + 8 : end + LOG_OVERHEAD])
+    if LEAST_LENGTH <= length <= len(data) - end - LOG_OVERHEAD:  # an older one can be that short
+        _check_known(data, end, log_end)
     return headers
+
+
+def _check_known(data: Buffer, position: int, offset: int) -> None:
+    if reason := unknown(data, position):
+        raise KafkaError(
+            ErrorCode.unsupported_for_message_format,
+            f"the leader sent a batch that this broker cannot read, at offset {offset}: {reason}",
+        )
 
 
 def _invalid(message: str) -> KafkaError:

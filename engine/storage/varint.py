@@ -1,11 +1,11 @@
-"""Numbers in as few bytes as they need: seven bits a byte, the lowest first.
+"""Variable-length numbers: seven bits in each byte, the lowest first.
 
-The top bit of a byte says that more follow. Small negative numbers are to be short too, so the
-sign goes to the lowest bit ("zigzag"): 0 -1 1 -2 2 become 0 1 2 3 4.
+The top bit of a byte means that more follow. So that small negative numbers are short too, the sign
+is in the lowest bit ("zigzag"): 0 -1 1 -2 2 become 0 1 2 3 4.
 
     300 -> zigzag 600 = 0b100_1011000 -> 1_1011000 0_0000100 = d8 04
 
-Most numbers in a batch are deltas and lengths, hence small: they are looked up in a table.
+Most numbers in a batch are small deltas and lengths: they are in a table.
 """
 
 from engine.errors import ErrorCode, KafkaError
@@ -14,7 +14,7 @@ _SHIFTS = range(7, 70, 7)  # of the bytes behind the first; a 64-bit number has 
 
 
 def wrap(number: int) -> int:
-    """Into 64 bits, as Kafka's `long` does: of two times far apart, the difference overflows."""
+    """To 64 bits, like Kafka's `long`: the difference of two distant times overflows."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -37,13 +37,13 @@ SMALL = {number: encode(number) for number in range(-64, 4096)}
 
 
 def read_long(data: bytes, at: int, first: int) -> tuple[int, int]:
-    """Go on behind a first byte that says "more": the number, and where the next thing starts.
+    """Read the rest after a first byte with the top bit: the number, and the next position.
 
     The sign is still in the lowest bit. IndexError if the data ends before the number does.
     """
     byte = data[at]
     if byte < 0x80:
-        return first + (byte - 1 << 7), at + 1  # the 1 is the first byte's "more"
+        return first + (byte - 1 << 7), at + 1  # the 1 is the first byte's top bit
     number = first & 0x7F
     for shift in _SHIFTS:
         byte = data[at]

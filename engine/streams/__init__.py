@@ -6,16 +6,16 @@
     orders = spark.readStream.format("kafka-lab").option("subscribe", "orders")...
 
     driver                                              executors (Python workers)
-    option, options      what can be set
-    topics, offsets  ->  source -> splits -- Split -->  reading -> columns -> Arrow -> Spark
+    option, *_options    the options of source and sink
+    topics, offsets  ->  source -> splits -- Split -->  range_reader -> columns -> Arrow -> Spark
                          sink   <------- staged ------  sink (tasks)
 
-Read it in this order: `offsets` (arithmetic on how far a query has come), `splits` (tasks),
-`topics` (what the cluster tells), `source` (how Spark calls all that), `reading` and `columns`
-(from batches of records to Arrow, quickly); then `sink` and its parts; then `session` (a small
-quiet Spark) and the helpers in the articles' words: `tables`, `windows`, `state`.
+Read it in this order: `offsets` (the positions of a query), `splits` (tasks), `topics` (partitions
+and offsets of the cluster), `source` (the interface that Spark calls), `range_reader` and `columns`
+(from record batches to Arrow, fast); then `sink` and its parts; then `session` (a small Spark) and
+the helpers with the names of the articles: `tables`, `windows`, `state`.
 
-Nothing is home-made where Spark has it: offsets stand in its checkpoint, state in its stores.
+Spark's own mechanisms are used: offsets are in its checkpoint, state is in its state stores.
 """
 
 from importlib import import_module

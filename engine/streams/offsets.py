@@ -1,17 +1,16 @@
-"""How far a query has come, and how far it goes next: arithmetic on offsets, nothing else.
+"""A query's position, and the end of its next micro-batch: arithmetic on offsets, nothing else.
 
     orders-0   |.......|############|........|          . waits for a later batch
                earliest start       end      latest
     orders-1      |....|####|..|                        # is this micro-batch
 
-Spark sees offsets as `{"orders": {"0": 17, "1": 3}}`: that is what stands in its checkpoint and in
-a query's progress. An offset is that of the next record, so a range runs from its start to just
-below its end.
+Spark has offsets as `{"orders": {"0": 17, "1": 3}}` in its checkpoint and in a query's progress. An
+offset is that of the next record, so a range includes its start and not its end.
 
-Where a query begins, and where a batch ends, is a `Bound`: an offset or a time, for all partitions
-alike or for each. The numbers -2 and -1 stand for the earliest and the latest, as in ListOffsets.
+The start of a query and the end of a batch are each a `Bound`: an offset or a time, the same for
+all partitions or one for each. -2 is the earliest offset and -1 the latest, as in ListOffsets.
 
-Invariant: an `Offsets` that leaves here as JSON is sorted, since Spark compares texts.
+Invariant: the JSON of an `Offsets` is sorted, since Spark compares texts.
 """
 
 import json
@@ -30,15 +29,15 @@ Json = dict[str, dict[str, int]]
 
 
 class Bound(NamedTuple):
-    """Where to begin, or where to end."""
+    """The start or the end of a query."""
 
-    option: str  # by which it was set
-    value: int | Offsets  # for all partitions alike, or of each
-    by_time: bool = False  # milliseconds since 1970, not offsets
+    option: str  # that has set it
+    value: int | Offsets  # the same for all partitions, or one for each
+    by_time: bool = False  # milliseconds since 1970 instead of offsets
 
     def of(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """The offset or the time of each partition. Those that are named one by one are all that
-        there are: no more, and no fewer."""
+        """The offset or the time of each partition. If the option names partitions, it has to name
+        all that there are, and no others."""
         if isinstance(self.value, int):
             return dict.fromkeys(sorted(partitions), self.value)
         for text, odd in (
@@ -51,8 +50,8 @@ class Bound(NamedTuple):
         return self.value
 
 
-class Span(NamedTuple):
-    """What is to be read of a partition: from `start` to just below `end`."""
+class OffsetRange(NamedTuple):
+    """The offsets of a partition to read: from `start` to below `end`."""
 
     partition: TopicPartition
     start: int
@@ -60,11 +59,11 @@ class Span(NamedTuple):
 
     @property
     def size(self) -> int:
-        """At most so many records; compaction may have thinned them out."""
+        """The most records that it can have; compaction may have removed some."""
         return max(self.end - self.start, 0)
 
 
-# -- as Spark has them -----------------------------------------------------------------------
+# -- Spark's JSON ----------------------------------------------------------------------------
 
 
 def to_json(offsets: Offsets) -> Json:
@@ -76,7 +75,7 @@ def to_json(offsets: Offsets) -> Json:
 
 
 def of_json(value: Any, where: str) -> dict[TopicPartition, int]:
-    """The same, the other way round; `where` it stands is told if it is something else."""
+    """The offsets of such a JSON value; an error names `where` it was."""
     example = '{"orders": {"0": 17}}'
     if not isinstance(value, dict) or not all(isinstance(it, dict) for it in value.values()):
         raise bad(where, f"{json.dumps(value)} is not of the form {example}")
@@ -93,19 +92,19 @@ def of_json(value: Any, where: str) -> dict[TopicPartition, int]:
     }
 
 
-# -- how much of what waits ------------------------------------------------------------------
+# -- the size of a micro-batch ---------------------------------------------------------------
 
 
 def waiting(begin: Offsets, latest: Offsets) -> int:
-    """How many records lie between, in all partitions together."""
+    """How many records are in between, in all partitions together."""
     return sum(max(end - begin[partition], 0) for partition, end in latest.items())
 
 
 def admit(begin: Offsets, latest: Offsets, most: int | None) -> dict[TopicPartition, int]:
-    """Where a micro-batch of about `most` records ends.
+    """The end of a micro-batch of about `most` records.
 
-    Each partition gives in proportion to what waits in it, but never nothing: so that the long
-    ones don't starve the short ones, the last few records come on top of `most`.
+    Each partition has a share in proportion to its waiting records, but at least one record, so
+    that short partitions make progress; the batch may therefore be a little larger than `most`.
     """
     total = waiting(begin, latest)
     if most is None or total <= most:
@@ -118,11 +117,11 @@ def admit(begin: Offsets, latest: Offsets, most: int | None) -> dict[TopicPartit
 
 
 def is_due(waits: int, least: int | None, since: float, now: float, patience: float) -> bool:
-    """Whether a micro-batch is worth it: `least` records are there, or the last one is long ago."""
+    """Whether to run a micro-batch: `least` records wait, or the last one is `patience` ago."""
     return least is None or waits >= least or now - since >= patience
 
 
-# -- what can't be ---------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------
 
 
 def check_inside(bound: Bound, offsets: Offsets, latest: Offsets) -> None:

@@ -1,23 +1,23 @@
-"""What an option of the source or the sink is: a name, a kind of value, a sentence.
+"""Options of the source and the sink: a name, a type, a check, and a description each.
 
     .option("kafka.bootstrap.servers", "127.0.0.1:9092")   kafka.*: settings of the Kafka client
     .option("subscribe", "orders")                         the rest: fields of a dataclass
 
-The fields of the dataclass are the definition. Names don't mind case, values come as text. What
-there is not is refused, with the nearest name there is; so is a setting of `kafka.*` whose maker
-would rely on it in vain.
+The fields of the dataclass are the definition. Names are case-insensitive, values are text. An
+unknown name is refused, with the nearest known one; so is a setting of `kafka.*` that we don't
+support but that a user may rely on.
 
-Invariant: `Options` that exist are valid, whoever made them by `of`.
+Invariant: `Options` made by `of` are valid.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from engine.client.connection import Address
+from engine.client.address import Address
 from engine.config.client import ClientConfig
 from engine.config.key import Type, parse
 from engine.errors import KafkaError
@@ -26,16 +26,16 @@ from engine.streams.offsets import bad
 KAFKA = "kafka."
 BOOTSTRAP = "bootstrap.servers"
 
-# What Spark itself puts among the options.
+# Spark itself adds these to the options.
 OF_SPARK = frozenset(
     {"path", "paths", "checkpointlocation", "querytype", "queryname", "outputmode", "mergeschema"}
 )
-# Tuning of Java's client that changes nothing in what is read or written.
+# Tuning of the Java client that does not change what is read or written.
 WITHOUT_EFFECT = re.compile(
     r"(send|receive)\.buffer\.bytes|connections\.max\.idle\.ms|client\.dns\.lookup"
     r"|metrics?\..*|auto\.include\.jmx\.reporter"
 )
-UNSAFE = re.compile(r"sasl\..*|ssl\..*")  # a reader who asks for these must not get less
+UNSAFE = re.compile(r"sasl\..*|ssl\..*")  # must not be ignored silently
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,16 @@ class Option:
 
 def option(
     name: str,
+    default: Any,
     kind: Type | Callable[[str, str], Any],
     doc: str,
     check: Callable[[str, Any], None] | None = None,
-) -> Mapping[str, Option]:
-    """What a field has for metadata."""
+) -> Any:
+    """A field of the dataclass."""
     by = partial(_parse, kind) if isinstance(kind, Type) else kind
-    return {"option": Option(name=name, parse=by, check=check, doc=doc)}
+    return field(
+        default=default, metadata={"option": Option(name=name, parse=by, check=check, doc=doc)}
+    )
 
 
 def _parse(kind: Type, name: str, text: str) -> Any:
@@ -68,7 +71,7 @@ class Options:
     """What source and sink share: how to reach the cluster, and how options are read."""
 
     client: ClassVar[type[ClientConfig]] = ClientConfig  # whose settings `kafka.*` are
-    refused: ClassVar[Mapping[str, str]] = {}  # settings that Spark takes care of: what to do
+    refused: ClassVar[Mapping[str, str]] = {}  # settings that Spark replaces: what to do instead
 
     kafka: Mapping[str, str]  # bootstrap.servers and others, without the "kafka."
 
@@ -112,7 +115,7 @@ class Options:
 
     @classmethod
     def _client_settings(cls, kafka: dict[str, str]) -> dict[str, str]:
-        """Those that count, valid; one that can't be had is an error that says so."""
+        """The settings that have an effect, checked; one that is not supported is an error."""
         if not kafka.get(BOOTSTRAP):
             raise bad(KAFKA + BOOTSTRAP, "it must say where brokers are, as HOST:PORT,...")
         taken = {}

@@ -1,11 +1,11 @@
-"""Queries that run: a stream's rows into a topic, or a table that can be asked at any time.
+"""Running queries: they write a stream to a topic, or keep a table that can be queried.
 
-    to_topic    key and JSON of the rest; the changes of a table make a changelog, with tombstones
+    to_topic    writes rows to a topic; the changes of a table become a changelog, with tombstones
     as_table    spark.table(name), spark.sql("SELECT ... FROM name"): the table as of the last batch
     lag         how far behind the topic a query is
 
-Without `available_now` a query goes on until it is stopped, one micro-batch after the other, each
-as soon as there is something. With it, it reads what there is and ends.
+Without `available_now` a query runs until it is stopped, one micro-batch after the other, each as
+soon as there are records. With it, the query reads the existing records and ends.
 """
 
 import json
@@ -21,8 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from engine.streams.epochs import Named, register, write
-from engine.streams.parsing import CORRUPT, DELETED, KEY, ORIGIN, is_deleted
+from engine.streams.record_columns import CORRUPT, DELETED, KEY, ORIGIN, is_deleted
+from engine.streams.sink import NamedQuery, register_epochs, write_epoch
 from engine.streams.tables import Keys, alive, names
 
 Lag = dict[str, dict[int, int]]  # topic -> partition -> records that wait
@@ -51,9 +51,9 @@ def to_topic(
     }
     rows = as_records(df, key, value).writeStream.option("checkpointLocation", str(checkpoint))
     if mode == "update":
-        register(df.sparkSession)
-        named = Named(df.sparkSession, f"{topic} {uuid4()}") if is_remote() else None
-        writer = rows.foreachBatch(partial(write, sink, exactly_once, named))
+        register_epochs(df.sparkSession)
+        named = NamedQuery(df.sparkSession, f"{topic} {uuid4()}") if is_remote() else None
+        writer = rows.foreachBatch(partial(write_epoch, sink, exactly_once, named))
         if named is not None:
             writer = writer.queryName(named.name)
     else:
@@ -86,11 +86,11 @@ def as_table(
     every: str = "0 seconds",
     available_now: bool = False,
 ) -> StreamingQuery:
-    """A query whose table is `spark.table(name)`: all keys that there are.
+    """A query that keeps the table `spark.table(name)`, with all keys.
 
-    In mode "complete" Spark gives the whole table in each batch, and goes on from a checkpoint;
-    "append" adds rows, where there is no aggregation. In mode "update" only the changed rows come,
-    and replace those of the same `key`: so it is with windows, which in "complete" never close.
+    In mode "complete" Spark gives the whole table in each batch, and continues from a checkpoint;
+    "append" adds rows, without an aggregation. In mode "update" a batch has only the changed rows,
+    which replace those of the same `key`; windows need it, as in "complete" they never close.
     """
     if mode == "update":
         assert key is not None, "which rows an update replaces is said by their key"
@@ -103,13 +103,13 @@ def as_table(
 
 
 def lag(progress: Any) -> tuple[Lag, int]:
-    """What waits in each partition, by a query's progress; and the sum of it.
+    """The records that wait in each partition, by a query's progress; and their sum.
 
-    Of a topic that is read twice in one query it is what waits for the slower reader.
+    If a query reads a topic twice, the slower reader counts.
     """
-    told = progress if isinstance(progress, Mapping) else json.loads(progress.json)
+    report = progress if isinstance(progress, Mapping) else json.loads(progress.json)
     behind: Lag = {}
-    for source in told["sources"]:
+    for source in report["sources"]:
         newest, done = (_offsets(source.get(name)) for name in ("latestOffset", "endOffset"))
         for topic, ends in newest.items():
             read, waiting = done.get(topic, {}), behind.setdefault(topic, {})
@@ -119,9 +119,9 @@ def lag(progress: Any) -> tuple[Lag, int]:
     return behind, sum(sum(partitions.values()) for partitions in behind.values())
 
 
-def _offsets(told: Any) -> dict[str, dict[str, int]]:
-    """Of our source; other sources count otherwise, or not at all."""
-    found = json.loads(told) if isinstance(told, str) else told
+def _offsets(report: Any) -> dict[str, dict[str, int]]:
+    """The offsets of our source; other sources report something else, or nothing."""
+    found = json.loads(report) if isinstance(report, str) else report
     return found if isinstance(found, dict) else {}
 
 
@@ -132,10 +132,10 @@ def _start(writer: DataStreamWriter, every: str, available_now: bool) -> Streami
 
 
 def _upsert(df: DataFrame, name: str, keys: list[str]) -> Callable[[DataFrame, int], None]:
-    """Keeps the table in this process, and shows it as a view after each batch."""
+    """Keeps the table in this process, and makes a view of it after each batch."""
     table: dict[tuple[Any, ...], Row] = {}
     schema, marked = df.schema, DELETED in df.columns
-    spark = df.sparkSession  # a batch comes with a session of its own, whose views nobody sees
+    spark = df.sparkSession  # views of a batch's own session are visible in that session only
 
     def change(batch: DataFrame, number: int) -> None:
         for row in batch.collect():

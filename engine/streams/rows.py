@@ -1,4 +1,4 @@
-"""Rows of a DataFrame as records: the columns of Spark's own Kafka sink.
+"""Converts rows of a DataFrame to records, by the columns of Spark's own Kafka sink.
 
     value      STRING or BINARY     null is a tombstone
     key        STRING or BINARY     optional: without one, any partition will do
@@ -6,8 +6,8 @@
     partition  INT                  optional: null leaves it to the key
     headers    ARRAY<STRUCT<key: STRING, value: BINARY>>      optional
 
-Other columns are not looked at. Whether a DataFrame can be written is found out from its schema,
-before the first row.
+Other columns are ignored. The schema shows whether a DataFrame can be written, before the first row
+is read.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[type[DataType], ...]] = {
 HEADERS = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
-class Row(NamedTuple):
+class SinkRow(NamedTuple):
     topic: str
     partition: int | None
     key: bytes | None
@@ -47,16 +47,16 @@ def check(schema: StructType, topic: str | None) -> None:
     for name, kinds in KINDS.items():
         if name in columns and not isinstance(columns[name], kinds):
             wanted = " or ".join(kind().simpleString().upper() for kind in kinds)
-            raise refused(f"column {name} is {_told(columns[name])}, not {wanted}")
+            raise refused(f"column {name} is {_type_name(columns[name])}, not {wanted}")
     if "headers" in columns and not _are_headers(columns["headers"]):
-        raise refused(f"column headers is {_told(columns['headers'])}, not {HEADERS}")
+        raise refused(f"column headers is {_type_name(columns['headers'])}, not {HEADERS}")
 
 
 def refused(why: str) -> KafkaError:
     return KafkaError(ErrorCode.invalid_request, f"the rows can't be written: {why}")
 
 
-def _told(kind: DataType) -> str:
+def _type_name(kind: DataType) -> str:
     return kind.simpleString().upper()
 
 
@@ -67,7 +67,7 @@ def _are_headers(kind: DataType) -> bool:
     return inside == [("key", StringType), ("value", BinaryType)]
 
 
-def rows(batch: pa.RecordBatch, topic: str | None) -> Iterator[Row]:
+def rows(batch: pa.RecordBatch, topic: str | None) -> Iterator[SinkRow]:
     """The records of an Arrow batch whose schema was checked."""
     count, names = batch.num_rows, batch.schema.names
 
@@ -83,7 +83,7 @@ def rows(batch: pa.RecordBatch, topic: str | None) -> Iterator[Row]:
     for where, *rest in zip(topics, *columns, strict=True):
         if where is None:
             raise refused("column topic is null in a row, and there is no option topic")
-        yield Row(where, *rest)
+        yield SinkRow(where, *rest)
 
 
 def _headers(found: list[dict[str, Any]]) -> Headers:

@@ -1,14 +1,13 @@
-"""A Spark session for a notebook: small, quiet, and the same call wherever Spark runs.
+"""A small Spark session for a notebook, started by the same call wherever Spark runs.
 
     start(say=print)                      on this machine, in one JVM of 512 MB heap
-    SPARK_MASTER=spark://host:7077        on a cluster of workers, this machine drives
-    SPARK_REMOTE=sc://host:15002          on a server that drives by itself (Spark Connect)
+    SPARK_MASTER=spark://host:7077        on a cluster of workers; the driver is on this machine
+    SPARK_REMOTE=sc://host:15002          on a server that has the driver too (Spark Connect)
 
-Nothing else changes from one to the other: a pipeline knows of none of this. The workers of a
-cluster, or the server, need this package installed as this machine has it. A server's session is
-its own affair: what is set here is what the server lets a session set.
+A pipeline is the same in all three cases. The workers of a cluster, or the server, need the same
+version of this package. On a server only the settings are set that a session may set there.
 
-What differs from Spark's own defaults is in `CONFIG`, each line with its reason.
+`CONFIG` has the settings that differ from Spark's defaults, each with its reason.
 """
 
 import importlib
@@ -27,7 +26,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
-from engine.cluster import room
+from engine.cluster import resources
 from engine.errors import ErrorCode, KafkaError
 from engine.streams import jvm
 
@@ -41,7 +40,7 @@ CONFIG = {
     "spark.sql.shuffle.partitions": "2",  # 200 are for big clusters: each is a state store
     "spark.default.parallelism": "2",
     "spark.network.maxRemoteBlockSizeFetchToMem": "64m",  # below MaxDirectMemorySize
-    "spark.locality.wait": "0s",  # a topic is as far from every worker
+    "spark.locality.wait": "0s",  # no worker is nearer to a topic than another
     "spark.python.daemon.module": "engine.streams.daemon",  # workers begin with a client imported
     "spark.sql.adaptive.enabled": "false",  # plans two small partitions no better; streams can't
     # State in RocksDB: on disk, not in the heap; a batch uploads its changes, not all its files.
@@ -53,7 +52,7 @@ CONFIG = {
     f"{STATE}.rocksdb.maxMemoryUsageMB": "64",
 }
 STATIC = frozenset({"spark.sql.catalogImplementation"})  # of all sessions of a JVM
-# Where Spark runs on this machine only, nobody else hears of it.
+# When Spark runs on this machine only, it listens on loopback only.
 NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 JAVA_OPTIONS = (
     "-XX:+UseSerialGC",  # one small heap needs no collector threads
@@ -69,22 +68,22 @@ def start(
     name: str = "brokerlab",
     *,
     memory: str = "512m",  # the heap's limit; beside it the JVM needs some 250 MB
-    say: Callable[[str], None] | None = None,  # is told what is being waited for
+    say: Callable[[str], None] | None = None,  # called with a line about each step of the start
     **conf: str,  # Spark's own keys, over ours
 ) -> SparkSession:
     """The session of this process: a new one, or the one that runs already."""
-    tell = say or (lambda text: None)
+    report = say or (lambda text: None)
     remote = os.environ.get("SPARK_REMOTE", "")
     master = os.environ.get("SPARK_MASTER", "local[*]")
     if remote:
         _need_connect()
     chosen = settings(name, remote or master, conf)
     if not jvm.running() and not remote.startswith("sc://"):
-        tell(f"starting Java for Spark, with a heap of {memory}")
-        room.check(room.SPARK, Path(tempfile.gettempdir()))
-        with room.refusals(room.SPARK.what):
+        report(f"starting Java for Spark, with a heap of {memory}")
+        resources.check(resources.SPARK, Path(tempfile.gettempdir()))
+        with resources.refusals(resources.SPARK.what):
             jvm.launch(_launching(memory) | chosen)
-    tell(f"starting Spark on {remote or master}")
+    report(f"starting Spark on {remote or master}")
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)
@@ -94,10 +93,10 @@ def start(
         spark = builder.getOrCreate()
     if not remote:
         spark.sparkContext.setLogLevel("WARN")
-    # Whoever mistypes SQL gets an exception that says all; this one would write it once more.
+    # An SQL error raises an exception with the whole message; this logger would repeat it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     _register(spark)
-    tell(f"Spark {pyspark.__version__} is ready")
+    report(f"Spark {pyspark.__version__} is ready")
     return spark
 
 
@@ -110,7 +109,7 @@ def stop(spark: SparkSession) -> None:
 
 
 def settings(name: str, master: str, conf: Mapping[str, str] = MappingProxyType({})) -> Conf:
-    """What a session is started with; on a server, what a session of its own may choose there."""
+    """The settings of a session; for a server, only those that a session may set there."""
     if master.startswith("sc://"):
         chosen = {key: value for key, value in CONFIG.items() if key.startswith("spark.sql.")}
         return {key: value for key, value in chosen.items() if key not in STATIC} | dict(conf)
@@ -119,7 +118,7 @@ def settings(name: str, master: str, conf: Mapping[str, str] = MappingProxyType(
 
 
 def _launching(memory: str) -> dict[str, str]:
-    """What can be said only to a JVM that starts."""
+    """Settings that only count when a JVM starts."""
     return {
         "spark.driver.memory": memory,
         jvm.OPTIONS: " ".join(JAVA_OPTIONS),
@@ -129,7 +128,7 @@ def _launching(memory: str) -> dict[str, str]:
 
 
 def _register(spark: SparkSession) -> None:
-    """Asked for late, for the package names this module too."""
+    """Imported late, because the package imports this module."""
     register: Callable[[SparkSession], None] = importlib.import_module("engine.streams").register
     register(spark)
 
@@ -153,7 +152,7 @@ def _there(name: str) -> bool:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Spark's own handler cancels every job when a cell is interrupted, those of streams too."""
+    """Keep the signal handler: Spark's own would cancel all jobs, also of streams, on SIGINT."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

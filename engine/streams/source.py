@@ -1,16 +1,16 @@
-"""The source as Spark calls it: what to read next, in which tasks.
+"""The source's interface to Spark: the next offsets to read, and the tasks that read them.
 
     new query    initialOffset() ──────────────> startingOffsets, as numbers
-    each time    latestOffset(start, limit) ───> where the next micro-batch ends
+    each time    latestOffset(start, limit) ───> the end of the next micro-batch
                  partitions(start, end) ───────> its splits, which executors read
     batch        partitions() ─────────────────> from startingOffsets to endingOffsets
 
-A stream's reader lives in one Python process of the driver as long as its query runs. Where the
-query stands is not kept here: Spark has it in the checkpoint, and hands it in. What is kept is
-what was seen last, so that a topic made anew is noticed even if it has grown past the old one.
+The reader of a stream exists in one Python process of the driver while its query runs. It does not
+keep the query's position: Spark has that in the checkpoint, and passes it. It keeps the last ids
+and offsets of topics, to notice a topic that was created again, even if it is longer than before.
 
-Records that are gone before they were read (retention, a topic deleted) are a loss, and
-`failOnDataLoss` decides: an error, or a line in the log, and on with the earliest there is.
+If records were deleted before they were read (retention, a deleted topic), `failOnDataLoss`
+decides: an error, or a line in the log, and the query continues with the earliest offset.
 
 Invariant: between the offsets of two micro-batches no record is left out unless that is reported.
 """
@@ -44,9 +44,9 @@ from pyspark.sql.types import StructType
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.streams import offsets
-from engine.streams.offsets import EARLIEST, LATEST, Bound, Json, Offsets, Span, bad, listed
-from engine.streams.options import ReadOptions
-from engine.streams.reading import read
+from engine.streams.offsets import EARLIEST, LATEST, Bound, Json, OffsetRange, Offsets, bad, listed
+from engine.streams.range_reader import read
+from engine.streams.source_options import ReadOptions
 from engine.streams.splits import Split, plan
 from engine.streams.topics import Partitions, Topics
 
@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 
 
 class KafkaLab(DataSource):
-    """What is registered with Spark."""
+    """The data source that is registered with Spark."""
 
     @classmethod
     def name(cls) -> str:
@@ -89,23 +89,23 @@ class KafkaLab(DataSource):
 
 
 def _sink() -> Any:
-    """Fetched when it is needed: who only reads does without."""
+    """Imported only for a query that writes."""
     return import_module("engine.streams.sink")
 
 
 class Losses:
-    """What is gone before it was read."""
+    """Records that were deleted before they were read: an error, or a line in the log."""
 
     def __init__(self, fail: bool) -> None:
         self._fail = fail
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def report(self, what: str) -> None:
         if self._fail:
             why = f"{what}. With failOnDataLoss=false the query goes on with what there is"
             raise KafkaError(ErrorCode.offset_out_of_range, why)
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._reported:
+            self._reported.add(what)
             log.warning("%s; going on with what there is (failOnDataLoss=false)", what)
 
 
@@ -138,17 +138,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._topics = Topics(options)
         self._losses = Losses(options.fail_on_data_loss)
-        self._latest: Offsets = {}  # as of the last look
-        self._target: Offsets | None = None  # with AvailableNow: how far to go
+        self._latest: Offsets = {}  # when they were fetched last
+        self._target: Offsets | None = None  # with AvailableNow: the end of the query
         self._ids: dict[str, UUID] = {}  # by topic
-        self._anew: set[str] = set()  # topics that were made anew ...
-        self._anew_at: Offsets = {}  # ... since the query stood here
+        self._recreated: set[str] = set()  # topics that were deleted and created again ...
+        self._recreated_at: Offsets = {}  # ... after the query was at these offsets
         self._triggered = -math.inf  # when the last micro-batch was due
 
     def stop(self) -> None:
         self._topics.close()
 
-    # -- how far ---------------------------------------------------------------------------
+    # -- the end of a micro-batch ------------------------------------------------------------
 
     def initialOffset(self) -> Json:
         there = self._topics.look_first()
@@ -156,7 +156,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets.to_json(resolve(self._topics, self._options.starting(LATEST), there, strict))
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._look({})
+        self._target = self._fetch_latest({})
 
     def getDefaultReadLimit(self) -> ReadLimit:
         if self._options.max_offsets_per_trigger is not None:
@@ -167,7 +167,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Any, limit: ReadLimit) -> Json:
         begun = self._own(start)
-        latest = self._look(begun) if self._target is None else self._target
+        latest = self._fetch_latest(begun) if self._target is None else self._target
         begin = self._begin(begun, latest)
         if not isinstance(limit, ReadAllAvailable):
             if self._target is None and not self._is_due(offsets.waiting(begin, latest)):
@@ -176,7 +176,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets.to_json(latest)
 
     def reportLatestOffset(self) -> Json:
-        """For a query's progress: what is there beyond the end of the micro-batch is its lag."""
+        """For a query's progress: the records after the end of the micro-batch are its lag."""
         return offsets.to_json(self._latest)
 
     def _is_due(self, waits: int) -> bool:
@@ -188,13 +188,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._triggered = now
         return due
 
-    # -- in which tasks --------------------------------------------------------------------
+    # -- its tasks -------------------------------------------------------------------------
 
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         begun, ends = self._own(start), self._own(end)
         begin = self._begin(begun, ends)
         if any(to > self._latest.get(each, -1) for each, to in ends.items()):
-            ends = self._cut_back(ends)  # a batch of an earlier run, which is done again
+            ends = self._cut_back(ends)  # a batch of an earlier run, which is repeated
         return _plan(self._topics, self._options, begin, ends, self._losses)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -210,10 +210,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
         return {each: min(to, latest.get(each, to)) for each, to in ends.items()}
 
-    # -- what is there, against what is expected -------------------------------------------
+    # -- offsets of the query and of the cluster --------------------------------------------
 
     def _own(self, value: Any) -> Offsets:
-        """Offsets out of the checkpoint, which must be that of a query like this one."""
+        """Offsets from the checkpoint, which must be of a query that reads the same topics."""
         found = offsets.of_json(value, "checkpoint")
         if foreign := [each for each in found if not self._topics.reads(each)]:
             raise bad(
@@ -223,9 +223,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return found
 
-    def _look(self, begun: Offsets) -> Offsets:
-        """The latest offsets. Those that went back are asked for again: a broker that has just
-        become leader may not know them yet."""
+    def _fetch_latest(self, begun: Offsets) -> Offsets:
+        """The latest offsets. If one is lower than before, they are fetched again: a broker that
+        has just become leader may not know the high watermark yet."""
         there = self._topics.look(begun)
         for attempt in range(1 + self._options.retries):
             if attempt:
@@ -234,27 +234,27 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if all(self._latest.get(each, 0) >= begun.get(each, 0) for each in there):
                 break
         if self._latest != begun:
-            self._topics.forget()  # are these still the topics whose offsets we know?
-            self._note(self._topics.look(begun), begun)
+            self._topics.forget()  # to check the ids of the topics
+            self._note_ids(self._topics.look(begun), begun)
         return self._latest
 
-    def _note(self, there: Partitions, begun: Offsets) -> None:
-        """A topic with another id is another topic, whatever its name and its offsets are."""
-        if begun != self._anew_at:
-            self._anew, self._anew_at = set(), begun
+    def _note_ids(self, there: Partitions, begun: Offsets) -> None:
+        """A topic with another id is another topic, also with the same name and offsets."""
+        if begun != self._recreated_at:
+            self._recreated, self._recreated_at = set(), begun
         for partition, its_id in there.items():
             if its_id is not None and self._ids.setdefault(partition.topic, its_id) != its_id:
                 self._ids[partition.topic] = its_id
-                self._anew.add(partition.topic)
+                self._recreated.add(partition.topic)
 
     def _begin(self, begun: Offsets, latest: Offsets) -> dict[TopicPartition, int]:
-        """Where to read on. What was not there before is read from its beginning."""
+        """The next offsets to read. New partitions are read from their beginning."""
         if gone := begun.keys() - latest.keys():
             self._losses.report(f"{listed(gone)} is gone, and what was not read of it")
-        anew = self._anew if begun == self._anew_at else set()
+        recreated = self._recreated if begun == self._recreated_at else set()
         fresh = sorted(latest.keys() - begun.keys())
         for each in sorted(begun.keys() & latest.keys()):
-            if latest[each] < begun[each] or each.topic in anew:
+            if latest[each] < begun[each] or each.topic in recreated:
                 fresh.append(each)
                 self._losses.report(
                     f"{each} was read up to offset {begun[each]} and now ends at {latest[each]}: "
@@ -296,7 +296,7 @@ def _find(topics: Topics, wanted: Offsets) -> dict[TopicPartition, int]:
 def _plan(
     topics: Topics, options: ReadOptions, begin: Offsets, end: Offsets, losses: Losses
 ) -> list[InputPartition]:
-    """The tasks. What retention took away in between is seen here, before they set out."""
+    """The tasks, after a check whether retention has deleted records meanwhile."""
     due = {each for each, to in end.items() if to > begin[each]}
     earliest = topics.find(dict.fromkeys(sorted(due), EARLIEST)) if due else {}
     spans = []
@@ -310,10 +310,10 @@ def _plan(
                 f"offsets {begin[each]} to {start - 1} of {each} are gone: its log starts at "
                 f"{start} now, retention or a deletion took away what was before"
             )
-        spans.append(Span(each, start, end[each]))
+        spans.append(OffsetRange(each, start, end[each]))
     return list(plan(spans, options.min_partitions, options.max_records_per_partition))
 
 
 def _read(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Spark asks for one empty partition where there is none at all."""
+    """Without any partition, Spark reads one empty InputPartition."""
     return read(partition, options) if isinstance(partition, Split) else iter(())

@@ -1,4 +1,4 @@
-"""From ranges of offsets to Spark's tasks: as a rule one task for each Kafka partition.
+"""Cuts ranges of offsets into Spark's tasks: usually one task for each Kafka partition.
 
     orders-0  |#########################|      two partitions, minPartitions=4
     orders-1  |#####|
@@ -6,9 +6,9 @@
     orders-0  |########|########|########|     task 1, 2, 3
     orders-1  |#####|                          task 4
 
-`maxRecordsPerPartition` cuts first, so that no task is too long; if that makes fewer tasks than
-`minPartitions` asks for, the long ranges are cut in proportion to their size. Sizes are guesses,
-since compaction thins records out; the number of tasks comes out near what was asked for.
+`maxRecordsPerPartition` cuts first, so that no task is too long; if that gives fewer tasks than
+`minPartitions`, the long ranges are cut in proportion to their size. Sizes are estimates, since
+compaction removes records; the number of tasks is close to the number that was asked for.
 
 Invariant: the splits of a range follow one another without a gap, and none is empty.
 """
@@ -20,7 +20,7 @@ from itertools import pairwise
 from pyspark.sql.datasource import InputPartition
 
 from engine.model import TopicPartition
-from engine.streams.offsets import Span
+from engine.streams.offsets import OffsetRange
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Split(InputPartition):
 
 
 def plan(
-    spans: Iterable[Span], min_partitions: int | None = None, max_records: int | None = None
+    spans: Iterable[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
 ) -> list[Split]:
     """The tasks of a batch, as Spark's KafkaOffsetRangeCalculator has them."""
     spans = [span for span in sorted(spans) if span.size]
@@ -49,7 +49,7 @@ def plan(
     return [Split(*span.partition, span.start, span.end) for span in spans]
 
 
-def _spread(spans: list[Span], parts: int) -> Iterator[Span]:
+def _spread(spans: list[OffsetRange], parts: int) -> Iterator[OffsetRange]:
     """About `parts` of them. A range too short to be cut does not count for the others' shares."""
     total = sum(span.size for span in spans)
     whole = [span for span in spans if _share(span, total, parts) == 1]
@@ -59,12 +59,12 @@ def _spread(spans: list[Span], parts: int) -> Iterator[Span]:
         yield from [span] if span in whole else _cut(span, _share(span, long, left))
 
 
-def _share(span: Span, total: int, parts: int) -> int:
+def _share(span: OffsetRange, total: int, parts: int) -> int:
     return max(int(span.size / total * parts + 0.5), 1)
 
 
-def _cut(span: Span, parts: int) -> Iterator[Span]:
+def _cut(span: OffsetRange, parts: int) -> Iterator[OffsetRange]:
     edges = [span.start + span.size * number // parts for number in range(parts + 1)]
     for start, end in pairwise(edges):
         if start < end:
-            yield Span(span.partition, start, end)
+            yield OffsetRange(span.partition, start, end)

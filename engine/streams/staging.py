@@ -1,12 +1,12 @@
-"""A task's part in exactly once: its rows as finished batches, put where no consumer looks.
+"""A task's part of exactly once: it writes its rows as finished batches to a staging topic.
 
-    rows -> one batch in the making for each target partition -> staging topic
-                                                                   |  |  |
+    rows -> one open batch for each target partition -> staging topic
+                                                          |  |  |
     report to the driver:   orders-0: partition 1, offset 17, 300 records ...
 
-What a task stages is worth nothing until the driver decides for it. So tasks that fail, run twice
-or are thought dead leave only what retention sweeps up. The batches have no producer yet: whoever
-publishes them gives them one, and does not unpack them.
+A staged batch counts only if the driver's decision names it. So tasks that fail, run twice or are
+believed dead leave nothing but garbage, which retention deletes. The batches have no producer id
+yet: the publisher sets it, without unpacking them.
 
 Invariant: a batch has the records of one target partition, and their offsets without a gap.
 """
@@ -27,43 +27,43 @@ from engine.model import TopicPartition
 from engine.storage.batch import Codec
 from engine.storage.records import Builder
 from engine.streams.ledger import Staged
-from engine.streams.remote import Remote
-from engine.streams.rows import Row, rows
-from engine.streams.settings import HOUR_MS, WriteOptions
+from engine.streams.partition_client import PartitionClient
+from engine.streams.rows import SinkRow, rows
+from engine.streams.sink_options import HOUR_MS, WriteOptions
 
 BATCH_BYTES = str(256 << 10)  # when a batch is full, unless kafka.batch.size says it
-OPEN_BYTES = 32 << 20  # all batches in the making together
-PARTITIONS = 3  # of a staging topic that we make
-SEGMENT_BYTES = 64 << 20  # it is swept segment by segment
+OPEN_BYTES = 32 << 20  # all open batches together
+PARTITIONS = 3  # of a staging topic that we create
+SEGMENT_BYTES = 64 << 20  # retention deletes whole segments
 QUERY_ID = "sql.streaming.queryId"  # the same after every restart from one checkpoint
 
 
 @dataclass
-class Report(WriterCommitMessage):
-    """What a task tells the driver."""
+class TaskReport(WriterCommitMessage):
+    """What a task reports to the driver."""
 
     query: str
     staged: list[tuple[TopicPartition, Staged]]  # by target
 
 
-class Stage:
+class StagingWriter:
     """Rows in, batches out."""
 
-    def __init__(self, remote: Remote, options: WriteOptions, task: int) -> None:
+    def __init__(self, client: PartitionClient, options: WriteOptions, task: int) -> None:
         self.staged: list[tuple[TopicPartition, Staged]] = []
-        self._remote = remote
+        self._client = client
         config = options.config
         self._full = int(options.kafka.get("batch.size", BATCH_BYTES))
         self._codec = Codec[config.compression_type.upper()]
         self._choice = partitioner(PARTITIONERS[config.partitioner_class], random.randrange)
-        count = remote.ensure(options.staging, PARTITIONS, staging_configs(options))
+        count = client.ensure(options.staging, PARTITIONS, staging_configs(options))
         self._place = TopicPartition(options.staging, task % count)
         self._partitions: dict[str, int] = {}  # of each target topic
         self._open: dict[TopicPartition, Builder] = {}
         self._sizes: dict[TopicPartition, int] = {}
         self._waiting = 0  # bytes, in all of them
 
-    def add(self, row: Row, now: int) -> None:
+    def add(self, row: SinkRow, now: int) -> None:
         """`now` in milliseconds since 1970."""
         target = self._target(row)
         builder = self._open.get(target) or self._open.setdefault(target, Builder())
@@ -80,10 +80,10 @@ class Stage:
         for target in list(self._open):
             self._close(target)
 
-    def _target(self, row: Row) -> TopicPartition:
+    def _target(self, row: SinkRow) -> TopicPartition:
         count = self._partitions.get(row.topic)
         if count is None:
-            count = self._remote.partitions(row.topic, create=True)
+            count = self._client.partitions(row.topic, create=True)
             self._partitions[row.topic] = count
         if row.partition is None:
             number = self._choice.choose(row.topic, row.key, count, ())
@@ -99,29 +99,32 @@ class Stage:
     def _close(self, target: TopicPartition) -> None:
         builder = self._open.pop(target)
         self._waiting -= self._sizes.pop(target)
-        offset = self._remote.append_one(self._place, builder.build(self._codec))
+        offset = self._client.append_one(self._place, builder.build(self._codec))
         self.staged.append((target, Staged(self._place.partition, offset, builder.count)))
 
 
 def stage(
-    remote: Remote, options: WriteOptions, batches: Iterable[pa.RecordBatch], query: str | None
-) -> Report:
-    """All that a task does. `query`: its id, where Spark does not tell its tasks."""
+    client: PartitionClient,
+    options: WriteOptions,
+    batches: Iterable[pa.RecordBatch],
+    query: str | None,
+) -> TaskReport:
+    """Stage the rows of a task. `query`: its id, if Spark does not give it to the tasks."""
     context = TaskContext.get()
     assert context is not None, "rows are staged in a task"
     query = query or context.getLocalProperty(QUERY_ID)
     assert query is not None, "exactly once is for streams"
-    work = Stage(remote, options, context.partitionId())
+    work = StagingWriter(client, options, context.partitionId())
     for batch in batches:
         now = time.time_ns() // 1_000_000
         for row in rows(batch, options.topic):
             work.add(row, now)
     work.flush()
-    return Report(query, work.staged)
+    return TaskReport(query, work.staged)
 
 
 def staging_configs(options: WriteOptions) -> dict[str, str]:
-    """Batches must come out as they went in, and go when nobody can want them any more."""
+    """Batches must be stored unchanged, and be deleted when no query can need them any more."""
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(options.staging_hours * HOUR_MS),

@@ -1,14 +1,15 @@
-"""What a query remembers, seen from outside: the state in its checkpoint, and its changes.
+"""Reads the state of a query from its checkpoint, and the changes of that state.
 
     CHECKPOINT/state/0/0/   of operator 0, partition 0:
         1.zip               a snapshot of its RocksDB after batch 0
         2.changelog ...     what each further batch put and deleted
 
-Each partition of the state belongs to one task. It is local: a task asks a RocksDB in its own
-process, and the checkpoint gets what changed. Another worker that takes the partition over loads
-the last snapshot and replays the changelogs. Kafka Streams does the same with a changelog topic.
+Each partition of the state belongs to one task. It is local: the task reads a RocksDB in its own
+process, and writes its changes to the checkpoint. If another worker takes over the partition, it
+loads the last snapshot and replays the changelogs. Kafka Streams does the same with a changelog
+topic.
 
-Spark reads all this itself (the data source "statestore"); nothing here opens a file.
+Spark itself reads the files (its data source "statestore").
 """
 
 from pathlib import Path

@@ -5,12 +5,12 @@
     total      ann 3   bob 1   ann 7                  each line a change of the table;
     latest     ann 3   bob 1   ann 4   bob deleted    the changes are a stream again
 
-What Kafka Streams calls a KTable is an aggregation in Spark: its state is in RocksDB, and what it
-gives on (in output mode "update") are the table's changes. Written to a compacted topic they are
-its changelog, from which `from_changelog` makes the same table anywhere.
+A KTable of Kafka Streams is an aggregation in Spark: its state is in RocksDB, and its output (in
+mode "update") is the changes of the table. Written to a compacted topic, the changes are the
+table's changelog, from which `from_changelog` builds the same table again.
 
-As in Kafka Streams records without a key have no place in a table. Unlike there, the changes of a
-micro-batch come together: a key that changed twice in one is given on once.
+As in Kafka Streams, a table ignores records without a key. Unlike there, the changes of a
+micro-batch are merged: a key that changed twice in one batch is output once.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from engine.errors import ErrorCode, KafkaError
-from engine.streams.parsing import (
+from engine.streams.record_columns import (
     CORRUPT,
     DELETED,
     KEY,
@@ -58,7 +58,7 @@ def latest(df: DataFrame, key: Keys = KEY) -> DataFrame:
 
     Last is what has the highest offset, as it is for compaction; so all records of a key have to
     be in one partition, as they are where the topic's key is the table's.
-    A deleted key stays in the state as a mark; `kept.kept` forgets it altogether.
+    A deleted key stays in the state as a mark; `expiring_state.kept` removes it.
     """
     last = [name for name in df.columns if name not in (*names(key), *ORIGIN, DELETED)]
     row = f.struct(*last, is_deleted(df).alias(DELETED))
@@ -83,31 +83,31 @@ def enrich(stream: DataFrame, table: DataFrame, on: Keys) -> DataFrame:
     """Each row of the stream with the table's row of the same key beside it, or nulls.
 
     The table of a running query, `spark.table(name)` of `as_table`, is followed: Spark plans the
-    table's side anew for each micro-batch, and finds it as it is then. One that was read as a batch
-    (`from_changelog`) stays as it was when the query began. Kafka Streams keeps the table's state
-    beside the stream's and follows both by their timestamps. In none of them does a change of the
-    table touch what was given on before.
+    table's side again for each micro-batch, and reads its current rows. One that was read as a
+    batch (`from_changelog`) stays as it was when the query began. Kafka Streams keeps the table's
+    state beside the stream's and follows both by their timestamps. In none of them does a change of
+    the table change rows that were output before.
     """
     twice = set(stream.columns) & set(table.columns) - set(names(on))
     return stream.join(table.drop(*twice), names(on), "left")
 
 
 def branch(df: DataFrame, **conditions: Column | str) -> dict[str, DataFrame]:
-    """A row goes to the first whose condition holds, or to `rest`: each row to one of them."""
+    """Each row goes to the first branch whose condition holds, or to `rest`."""
     if REST in conditions:
         raise KafkaError(ErrorCode.invalid_request, f"{REST!r} is where all other rows go")
     branches = {}
     free = f.lit(True)
     for name, condition in conditions.items():
         holds = f.expr(condition) if isinstance(condition, str) else condition
-        holds = f.coalesce(holds, f.lit(False))  # what nobody knows does not hold
+        holds = f.coalesce(holds, f.lit(False))  # null counts as false
         branches[name] = df.where(free & holds)
         free = free & ~holds
     return branches | {REST: df.where(free)}
 
 
 def merge(first: DataFrame, *others: DataFrame) -> DataFrame:
-    """All rows of all; a column that some lack is null there."""
+    """All rows of all streams; a column that a stream lacks is null in its rows."""
     for other in others:
         first = first.unionByName(other, allowMissingColumns=True)
     return first

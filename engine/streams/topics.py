@@ -1,13 +1,12 @@
-"""What there is to read, as the cluster tells: partitions, and the offsets in them.
+"""The partitions that a query reads, and their offsets, from the cluster.
 
-    look() ── Metadata ────> any broker        which partitions, with the id of their topic
-    find() ── ListOffsets ─> each leader       one request for all that it leads
+    look() ── Metadata ────> any broker        the partitions, with the id of their topic
+    find() ── ListOffsets ─> each leader       one request for all partitions that it leads
 
-What is in the way and passes (an election, a broker that comes back) is waited for, up to
-`kafkaConsumer.pollTimeoutMs`. Only the very first word with the cluster must not take long: then
-an address is wrong, as a rule.
+Errors that may pass (an election, a restart) are retried, up to `kafkaConsumer.pollTimeoutMs`. Only
+the first connection has a shorter time-out, since a failure then usually means a wrong address.
 
-What is gone is not an error here. It is left out of the answer, and who asked decides.
+A deleted partition is not an error here. It is left out of the result, and the caller decides.
 """
 
 import math
@@ -17,38 +16,33 @@ from collections.abc import Collection, Set
 from functools import partial
 from uuid import UUID
 
-from kio.schema.list_offsets.v6.request import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-
-from engine.client.cluster import BACKOFF, ClusterView, check, unknown_topic
-from engine.client.metadata import NO_BROKER, Metadata
-from engine.client.reader import CONSUMER
+from engine.client.cluster import BACKOFF, ClusterClient, check, unknown_topic
+from engine.client.consuming.offset_lookup import isolation, list_offsets_request
+from engine.client.metadata import NO_BROKER, MetadataSnapshot
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.streams.offsets import Offsets, bad, listed
-from engine.streams.options import ReadOptions
+from engine.streams.source_options import ReadOptions
 from engine.wire.apis import Api
+from engine.wire.by_topic import by_partition
 
-OPENING = 10.0  # seconds for the first word with the cluster
-GRACE = 3.0  # seconds for what is missing to show up
-FRESH = 1.0  # seconds until it is asked for new topics and partitions again
+OPENING = 10.0  # seconds for the first connection
+GRACE = 3.0  # seconds until a missing partition counts as deleted
+FRESH = 1.0  # seconds until the metadata is fetched again
 
-Partitions = dict[TopicPartition, UUID | None]  # with the id of the topic: it tells a new one
+Partitions = dict[TopicPartition, UUID | None]  # with the id of the topic: a new one has another
 
 
 class Topics:
-    """Those that one query reads. Opened when first asked, so that it may stand by unused."""
+    """The topics that one query reads. It connects with its first call."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._consumer = options.consumer
-        self._view: ClusterView | None = None
-        self._metadata: Metadata | None = None  # None: not known, or out of date
-        self._asked = 0.0  # when that was
-        self._given_up: Set[TopicPartition] = set()  # waited for once, in vain
+        self._view: ClusterClient | None = None
+        self._metadata: MetadataSnapshot | None = None  # None: not known, or out of date
+        self._asked = 0.0  # when it was fetched
+        self._given_up: Set[TopicPartition] = set()  # were missing for GRACE once
 
     def close(self) -> None:
         if self._view is not None:
@@ -57,8 +51,8 @@ class Topics:
     # -- partitions ------------------------------------------------------------------------
 
     def look(self, known: Collection[TopicPartition] = ()) -> Partitions:
-        """All partitions that there are to read. What is expected and not there gets a moment to
-        show up, once: a broker that has just started has not heard of everything yet."""
+        """All existing partitions that the query reads. If an expected one is missing, it waits for
+        GRACE, once: a broker that has just started may not know everything yet."""
         if time.monotonic() - self._asked > FRESH:
             self.forget()
         missed_since = math.inf
@@ -74,11 +68,11 @@ class Topics:
             time.sleep(BACKOFF)
 
     def forget(self) -> None:
-        """Ask again before anything else is answered."""
+        """Fetch the metadata again before the next answer."""
         self._metadata = None
 
     def look_first(self) -> Partitions:
-        """The same; here it is an error if what was named is not there."""
+        """As `look`, but a named topic or partition that does not exist is an error."""
         there = self.look()
         missing = self._named() - there.keys()
         metadata = self._cluster().describe(None) if missing else None
@@ -90,16 +84,16 @@ class Topics:
         return there
 
     def reads(self, partition: TopicPartition) -> bool:
-        """Whether it belongs to what this query is to read, be it there or not."""
+        """Whether this query reads it, also if it does not exist."""
         if self._options.subscribe_pattern:
             return re.fullmatch(self._options.subscribe_pattern, partition.topic) is not None
         return partition in self._options.assign or partition.topic in self._options.subscribe
 
     def _named(self) -> Set[TopicPartition]:
-        """What must be there. Every topic has a partition 0."""
+        """The partitions that must exist. Every topic has a partition 0."""
         return {*self._options.assign, *(TopicPartition(it, 0) for it in self._options.subscribe)}
 
-    def _there(self, metadata: Metadata) -> Partitions:
+    def _there(self, metadata: MetadataSnapshot) -> Partitions:
         exclude = self._consumer.exclude_internal_topics and self._options.subscribe_pattern
         found = {
             TopicPartition(topic.name, number): topic.id
@@ -109,7 +103,7 @@ class Topics:
         }
         return {each: found[each] for each in sorted(found) if self.reads(each)}
 
-    def _describe(self) -> Metadata:
+    def _describe(self) -> MetadataSnapshot:
         if self._metadata is None:
             names = sorted({each.topic for each in self._named()})
             metadata = self._cluster().describe(names or None)  # None: all, for a pattern
@@ -119,9 +113,9 @@ class Topics:
             self._metadata, self._asked = metadata, time.monotonic()
         return self._metadata
 
-    def _cluster(self) -> ClusterView:
+    def _cluster(self) -> ClusterClient:
         if self._view is None:
-            self._view = ClusterView(
+            self._view = ClusterClient(
                 self._options.addresses,
                 self._consumer.client_id or "brokerlab",
                 timeout=self._consumer.request_timeout_ms / 1000,
@@ -133,9 +127,9 @@ class Topics:
     # -- offsets ---------------------------------------------------------------------------
 
     def find(self, wanted: Offsets) -> dict[TopicPartition, int]:
-        """Offsets by time, or by EARLIEST or LATEST; -1 where no record is as new.
+        """Offsets by time, or by EARLIEST or LATEST; -1 if all records are older.
 
-        A partition that is gone is left out.
+        A deleted partition is left out.
         """
         found: dict[TopicPartition, int] = {}
         while left := wanted.keys() & self.look(wanted).keys() - found.keys():
@@ -145,11 +139,11 @@ class Topics:
     def _find(
         self, wanted: Offsets, left: Set[TopicPartition], found: dict[TopicPartition, int]
     ) -> None:
-        """One attempt: every leader is asked, whatever the others say."""
+        """One attempt: a request to every leader, also if others fail."""
         errors: list[KafkaError] = []
         leaders: dict[int, dict[TopicPartition, int]] = {}
         for each in sorted(left - found.keys()):
-            if partition := self._describe().partition(each):  # else it is gone: `look` will tell
+            if partition := self._describe().partition(each):  # else it is deleted, see `look`
                 leaders.setdefault(partition.leader, {})[each] = wanted[each]
         if NO_BROKER in leaders:
             why = f"{listed(leaders.pop(NO_BROKER))} has no leader"
@@ -164,29 +158,16 @@ class Topics:
             raise errors[0]
 
     def _ask(self, leader: int, wanted: Offsets, errors: list[KafkaError]) -> Offsets:
-        topics: dict[str, list[ListOffsetsPartition]] = {}
-        for partition, at in wanted.items():
-            topics.setdefault(partition.topic, []).append(
-                ListOffsetsPartition(partition_index=partition.partition, timestamp=at)
-            )
-        request = ListOffsetsRequest(
-            replica_id=CONSUMER,
-            isolation_level=int(self._consumer.isolation_level == "read_committed"),
-            topics=tuple(
-                ListOffsetsTopic(name=name, partitions=tuple(each)) for name, each in topics.items()
-            ),
-        )
-        answer = self._cluster().node(leader).ask(Api.LIST_OFFSETS, request)
+        request = list_offsets_request(wanted, isolation(self._consumer))
+        answer = self._cluster().ask(leader, Api.LIST_OFFSETS, request)
         found: dict[TopicPartition, int] = {}
-        for topic in answer.topics:
-            for each in topic.partitions:
-                partition = TopicPartition(topic.name, each.partition_index)
-                code = each.error_code
-                if code == ErrorCode.unknown_topic_or_partition:
-                    code = ErrorCode.not_leader_or_follower  # metadata will tell if it is gone
-                try:
-                    check(code, what=str(partition))
-                    found[partition] = each.offset
-                except KafkaError as error:
-                    errors.append(error)
+        for partition, row in by_partition(answer.topics):
+            code = row.error_code
+            if code == ErrorCode.unknown_topic_or_partition:
+                code = ErrorCode.not_leader_or_follower  # metadata shows if it is deleted
+            try:
+                check(code, what=str(partition))
+                found[partition] = row.offset
+            except KafkaError as error:
+                errors.append(error)
         return found

@@ -1,13 +1,13 @@
-"""Time in streams: counts a window, and what belongs together within a time.
+"""Time in streams: counts for each window of time, and joins of two streams within a time.
 
     late = 5 s                 the watermark: the newest timestamp seen, less 5 s
-    events   1  4  9 │ 2  8    2 comes late. Its window 0..10 is still open, so it counts:
+    events   1  4  9 │ 2  8    2 is late. Its window 0..10 is still open, so it counts:
                      v         9 - 5 = 4 is not past 10.
-             17 │ 3            now 17 - 5 = 12 is past 10: the window is closed and given on,
+             17 │ 3            now 17 - 5 = 12 is past 10: the window is closed and output,
                 v              and 3 is dropped, and counted as dropped.
 
-The watermark moves between micro-batches, never within one. It bounds the state: what is older is
-forgotten, and in output mode "append" a window is given on once, when it closes.
+The watermark moves between micro-batches, never within one. It bounds the state: older entries are
+deleted, and in output mode "append" a window is output once, when it closes.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.streams.parsing import DELETED, ORIGIN
+from engine.streams.record_columns import DELETED, ORIGIN
 from engine.streams.tables import Keys, keyed, names
 
 TIME = "timestamp"

@@ -1,11 +1,12 @@
 """The APIs of Kafka 2.8 in ZooKeeper mode, and the versions of each.
 
-A client learns from ApiVersions what it may ask, and guesses the broker's release from it:
-Fetch up to 12 and Produce up to 9 say "2.8". So the newest versions are those of that release
-and no other. The oldest are where the published schemas (kio) start today; 2.8 itself went down
-to 0. Four that only brokers use, among themselves, are gone from kio: `messages` declares them.
+ApiVersions tells a client which versions it may use, and the client guesses the broker's release
+from them: Fetch up to 12 and Produce up to 9 mean "2.8". So the newest versions are those of that
+release. The oldest are the oldest ones in the published schemas (kio); 2.8 itself starts at 0. Of
+the requests between brokers, six are no longer in kio, or not in the versions of 2.8: `messages`
+declares them.
 
-Which of these a broker advertises is its own choice: those that it has handlers for.
+A broker advertises those of them that it has handlers for.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ class Api(IntEnum):
     ADD_PARTITIONS_TO_TXN = 24, 0, 3, 3
     ADD_OFFSETS_TO_TXN = 25, 0, 3, 3
     END_TXN = 26, 0, 3, 3
-    WRITE_TXN_MARKERS = 27, 1, 1, 1
+    WRITE_TXN_MARKERS = 27, 0, 1, 1
     TXN_OFFSET_COMMIT = 28, 0, 3, 3
     DESCRIBE_ACLS = 29, 1, 2, 2
     CREATE_ACLS = 30, 1, 2, 2
@@ -83,6 +84,7 @@ class Api(IntEnum):
     ALTER_CLIENT_QUOTAS = 49, 0, 1, 1
     DESCRIBE_USER_SCRAM_CREDENTIALS = 50, 0, 0, 0
     ALTER_USER_SCRAM_CREDENTIALS = 51, 0, 0, 0
+    ALTER_ISR = 56, 0, 0, 0
     UPDATE_FEATURES = 57, 0, 0, 0
     DESCRIBE_CLUSTER = 60, 0, 0, 0
     DESCRIBE_PRODUCERS = 61, 0, 0, 0
@@ -97,18 +99,18 @@ class Api(IntEnum):
     def response_header(self, version: int) -> int:
         """The version of the header in front of a response.
 
-        A client that asks for ApiVersions does not know yet whom it talks to, so the header of
-        that answer is the one that was always there.
+        A client that sends ApiVersions does not know the broker's release yet, so the header of
+        that response never changes.
         """
         return 1 if version >= self.flexible and self is not Api.API_VERSIONS else 0
 
     @property
     def between_brokers(self) -> bool:
-        """Whether only brokers use it, among themselves; these are declared in `messages`."""
-        return Api.LEADER_AND_ISR <= self <= Api.CONTROLLED_SHUTDOWN
+        """Whether it is sent only between brokers; these are declared in `messages`."""
+        return 4 <= self <= 7 or self in (Api.WRITE_TXN_MARKERS, Api.ALTER_ISR)
 
     def schema(self, version: int, kind: str) -> str:
-        """Where its request or response is declared: `kio.schema.fetch.v12.request`, say."""
+        """The module of its request or response, for example `kio.schema.fetch.v12.request`."""
         if self.between_brokers:
             return f"engine.wire.messages.{self.name.lower()}"
         return f"kio.schema.{self.name.lower()}.v{version}.{kind}"

@@ -1,4 +1,4 @@
-"""Messages: a header, a body, and in front of them the frame's size.
+"""The codec of messages: the size of the frame, a header, a body.
 
     request   | size | api key | version | correlation id | client id | tags* | body |
     response  | size | correlation id | tags* | body |
@@ -14,18 +14,18 @@ from importlib import import_module
 from struct import Struct
 from typing import Any
 
-from engine.wire import reading, writing
+from engine.wire import readers, writers
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
 from engine.wire.frame import SIZE, Frame
 from engine.wire.messages.versions import at
-from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, Slice
+from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, SizedSlice
 
 _REQUEST = Struct(">hhi")
 _CORRELATION = Struct(">i")
-# Even in flexible headers the client id has its old form, so that any broker can read it.
-_read_client_id = reading.content_reader(SHORT, nullable=True, take=reading.take_text)
-_write_client_id = writing.text_writer(SHORT, nullable=True)
+# Even in flexible headers the client id has its old format, so that any broker can read it.
+_read_client_id = readers.content_reader(SHORT, nullable=True, take=readers.take_text)
+_write_client_id = writers.text_writer(SHORT, nullable=True)
 
 
 def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader, Any]:
@@ -40,7 +40,7 @@ def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader,
         api = APIS[api_key]
         client_id, position = _read_client_id(frame, _REQUEST.size)
         if api.request_header(version) == 2:
-            position = reading.read_tags(frame, position, known={})
+            position = readers.read_tags(frame, position, known={})
         header = RequestHeader(api_key, version, correlation_id, client_id)
         if not api.serves(version):
             raise UnservedVersion(header)
@@ -50,47 +50,46 @@ def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader,
 
 
 def decode_response(header: RequestHeader, frame: Frame) -> Any:
-    """The answer to the request that had this header, in the shape of the newest version."""
+    """The response to the request with this header, in the shape of the newest version."""
     api = APIS[header.api_key]
     try:
         (correlation_id,) = _CORRELATION.unpack_from(frame)
         if correlation_id != header.correlation_id:
-            raise Malformed(f"an answer to {correlation_id} instead of {header.correlation_id}")
+            raise Malformed(f"the response is to {correlation_id}, not {header.correlation_id}")
         position = _CORRELATION.size
         if api.response_header(header.api_version) == 1:
-            position = reading.read_tags(frame, position, known={})
+            position = readers.read_tags(frame, position, known={})
         return _decode(frame, position, "response", api, header.api_version)
     except BYTES_ERRORS as error:
         raise Malformed(str(error)) from error
 
 
 def encode_request(header: RequestHeader, request: Any) -> bytes:
-    """A request as it is sent; it may be any object with the fields of the version."""
+    """The bytes of a request. Any object that has the fields of the version will do."""
     api = APIS[header.api_key]
     draft = Draft()
     draft += _REQUEST.pack(header.api_key, header.api_version, header.correlation_id)
     _write_client_id(draft, header.client_id)
     if api.request_header(header.api_version) == 2:
         draft.append(0)
-    writing.message_writer(message(api, header.api_version, "request"))(draft, request)
+    writers.message_writer(message(api, header.api_version, "request"))(draft, request)
     return SIZE.pack(len(draft)) + draft
 
 
-def encode_response(header: RequestHeader, response: Any) -> bytes:
-    """The answer to the request that had this header; any object with the fields will do."""
-    draft = _draft_response(header, response)
-    assert not draft.slices, "slices go out by encode_pieces"
-    return SIZE.pack(len(draft)) + draft
+def encode_response(header: RequestHeader, response: Any) -> list[bytes | SizedSlice]:
+    """The pieces of a response: bytes, slice, bytes, and so on. Any object that has the fields of
+    the version will do.
 
-
-def encode_pieces(header: RequestHeader, response: Any) -> list[bytes | Slice]:
-    """The same for an answer with `Slice`s in it, each left as it is between the bytes around it.
-
-    Fetch answers with records straight from the disk: the kernel sends them, no one copies them.
+    The records of a Fetch response are in files: the kernel sends them from there, without a copy.
     """
-    draft = _draft_response(header, response)
+    api = APIS[header.api_key]
+    draft = Draft()
+    draft += _CORRELATION.pack(header.correlation_id)
+    if api.response_header(header.api_version) == 1:
+        draft.append(0)
+    writers.message_writer(message(api, header.api_version, "response"))(draft, response)
     size = len(draft) + sum(piece.size for _, piece in draft.slices)
-    pieces: list[bytes | Slice] = []
+    pieces: list[bytes | SizedSlice] = []
     lead, start = SIZE.pack(size), 0
     with memoryview(draft) as view:
         for position, piece in draft.slices:
@@ -101,21 +100,11 @@ def encode_pieces(header: RequestHeader, response: Any) -> list[bytes | Slice]:
     return pieces
 
 
-def _draft_response(header: RequestHeader, response: Any) -> Draft:
-    api = APIS[header.api_key]
-    draft = Draft()
-    draft += _CORRELATION.pack(header.correlation_id)
-    if api.response_header(header.api_version) == 1:
-        draft.append(0)
-    writing.message_writer(message(api, header.api_version, "response"))(draft, response)
-    return draft
-
-
 def _decode(frame: Frame, position: int, kind: str, api: Api, version: int) -> Any:
     newest = _declared(api, api.newest, kind)
-    body, end = reading.message_reader(message(api, version, kind), newest)(frame, position)
-    # Kafka lets bytes that are left over in a request pass, and librdkafka relies on it: when it
-    # asks for the metadata of all topics, three more come behind it.
+    body, end = readers.message_reader(message(api, version, kind), newest)(frame, position)
+    # Kafka accepts a request with bytes left over, and librdkafka relies on it: its request for
+    # the metadata of all topics has three bytes too many.
     if kind == "response" and end != len(frame):
         raise Malformed(f"the {kind} ends at byte {end} of {len(frame)}")
     return body
@@ -130,7 +119,7 @@ def message(api: Api, version: int, kind: str) -> type:
 
 @cache
 def _declared(api: Api, version: int, kind: str) -> type:
-    """kio declares each version by itself; our own declarations hold all of them."""
+    """kio has a class for each version; each of our own declarations covers all versions."""
     name = api.name.title().replace("_", "") + kind.title()
     declared: type = getattr(import_module(api.schema(version, kind)), name)
     return declared

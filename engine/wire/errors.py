@@ -1,15 +1,15 @@
-"""What can be wrong with bytes from the network.
+"""Errors in bytes from the network.
 
-None of these is a `KafkaError`: no answer can be trusted to reach a peer that speaks something
-else, so Kafka closes the connection, and so does whoever catches one of these here. The one
-exception is ApiVersions in a version from the future, which the broker answers.
+None of these is a `KafkaError`: a peer that does not speak the protocol would not understand a
+response, so the connection is closed, as by Kafka. The exception is ApiVersions in an unknown
+version, which gets a response.
 """
 
 from typing import NamedTuple
 
 
 class RequestHeader(NamedTuple):
-    """What stands before every request, whatever the version of the header."""
+    """The beginning of every request, whatever the version of the header."""
 
     api_key: int
     api_version: int
@@ -18,7 +18,7 @@ class RequestHeader(NamedTuple):
 
 
 class Malformed(Exception):
-    """The bytes are not what the protocol says they should be: close the connection."""
+    """The bytes do not follow the protocol: close the connection."""
 
 
 class BadFrameSize(Malformed):

@@ -1,10 +1,10 @@
-"""The answer to Fetch: small headers with large records between them, which stay in their files.
+"""The response to Fetch: small headers, and between them slices of log files.
 
     | header, topic, partition, high watermark ... size | records | partition, ... size | records |
       bytes, encoded here                                 a Slice   bytes                 a Slice
 
-The classes are those of the protocol, less the versions: a field that a version lacks is left
-out. They exist because kio's want the records as bytes, and `loop.sendfile` wants them not.
+The classes are those of the protocol, for all versions: a field that a version lacks is not
+written. kio's classes would need the records as bytes, and `loop.sendfile` needs them in a file.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,20 @@ from datetime import timedelta
 from kio.schema.fetch.v12.response import AbortedTransaction, EpochEndOffset
 
 from engine.errors import ErrorCode
-from engine.wire.codec import encode_pieces
-from engine.wire.errors import RequestHeader
-from engine.wire.primitives import Slice
+from engine.wire.primitives import SizedSlice
 
-__all__ = ["AbortedTransaction", "EpochEndOffset", "Partition", "Response", "Topic", "encode"]
+__all__ = [
+    "AbortedTransaction",
+    "EpochEndOffset",
+    "FetchAnswer",
+    "FetchedPartition",
+    "FetchedTopic",
+]
 
 
 @dataclass(slots=True)
-class Partition:
-    """What one partition has to give."""
+class FetchedPartition:
+    """The response for one partition."""
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -33,23 +37,18 @@ class Partition:
     aborted_transactions: Sequence[AbortedTransaction] | None = None
     preferred_read_replica: int = -1
     diverging_epoch: EpochEndOffset = field(default_factory=EpochEndOffset)
-    records: Slice | bytes | None = b""
+    records: SizedSlice | bytes | None = b""
 
 
 @dataclass(slots=True)
-class Topic:
+class FetchedTopic:
     topic: str
-    partitions: Sequence[Partition]
+    partitions: Sequence[FetchedPartition]
 
 
 @dataclass(slots=True)
-class Response:
-    responses: Sequence[Topic]
+class FetchAnswer:
+    responses: Sequence[FetchedTopic]
     error_code: ErrorCode = ErrorCode.none  # of the fetch session as a whole
     session_id: int = 0
     throttle_time: timedelta = timedelta()
-
-
-def encode(header: RequestHeader, response: Response) -> list[bytes | Slice]:
-    """The pieces of the frame, in the order in which they are to be sent."""
-    return encode_pieces(header, response)

@@ -5,11 +5,11 @@
     +------+----------------------+------+----------------------+--
      4 bytes, big endian, signed
 
-TCP delivers bytes, not messages: a chunk may hold a hundred small requests, or a sliver of a
-big one. `FrameReader` is fed whatever arrives and hands out whole messages.
+TCP delivers bytes, not messages: a chunk may hold a hundred small requests, or a part of a big
+one. `FrameReader` takes chunks as they arrive and returns whole messages.
 
-Invariant: a message costs memory only for bytes that have arrived, never for bytes that were
-announced. A size that is refused costs nothing.
+Invariant: a message takes memory only for bytes that have arrived, never for bytes that its size
+announces. A size that is refused takes none.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024  # Kafka's default for socket.request.max.
 
 
 class FrameReader:
-    """Feed it bytes, get messages. One for each connection.
+    """Bytes in, messages out. Each connection has one.
 
-    A chunk is used up before `feed` ends, so all connections of an event loop can receive into
-    one buffer (`asyncio.BufferedProtocol`), and an idle one owns next to nothing.
+    `feed` keeps no reference to the chunk, so all connections of an event loop can receive into
+    one buffer (`asyncio.BufferedProtocol`), and an idle connection takes almost no memory.
     """
 
     def __init__(self, max_bytes: int = MAX_REQUEST_BYTES) -> None:
@@ -36,7 +36,7 @@ class FrameReader:
         self._goal = SIZE.size  # how long it has to get: until its size, then until its end
 
     def feed(self, chunk: bytes | memoryview) -> Iterator[Frame]:
-        """Yield each message that the chunk completes. Go through them all before the next chunk.
+        """Yield each message that the chunk completes. Consume them all before the next chunk.
 
         Raises `BadFrameSize` after the messages that came before the bad size.
         """
@@ -58,11 +58,11 @@ class FrameReader:
 
     @property
     def partial(self) -> bool:
-        """Whether a message has begun and not ended; at the end of a stream: it was cut off."""
+        """Whether a message has begun and not ended. At the end of a stream: it was cut off."""
         return bool(self._partial)
 
     def _extend(self, view: memoryview, position: int) -> int:
-        """Add to the partial message what it lacks, or what there is; return what comes after."""
+        """Add the bytes that the partial message lacks; return the position after them."""
         after = min(position + self._goal - len(self._partial), len(view))
         self._partial += view[position:after]
         if len(self._partial) == self._goal == SIZE.size:
@@ -70,12 +70,14 @@ class FrameReader:
         return after
 
     def _take(self) -> Frame:
-        """Hand over the message itself, not a copy: deleting in front moves no bytes."""
+        """Return the message itself, not a copy: deleting at the front moves no bytes."""
         frame, self._partial, self._goal = self._partial, bytearray(), SIZE.size
         del frame[: SIZE.size]
         return frame
 
     def _accept(self, size: int) -> int:
         if not 0 < size <= self._max_bytes:
-            raise BadFrameSize(f"a frame announces {size} bytes; 1 to {self._max_bytes} are taken")
+            raise BadFrameSize(
+                f"a frame announces {size} bytes; 1 to {self._max_bytes} are allowed"
+            )
         return size

@@ -8,8 +8,8 @@ appends a value to a draft. Lengths come in three forms, and -1 of them means nu
     compact, all three   the length plus one as an unsigned varint: seven bits a byte, lowest
                          first, the top bit set on all but the last
 
-Invariant: a reader that returns has stayed within the frame. It says `Malformed`, or lets one of
-`BYTES_ERRORS` pass, for bytes that are no such value.
+Invariant: a reader that returns has not read beyond the frame. For bytes that are no such value it
+raises `Malformed` or one of `BYTES_ERRORS`.
 """
 
 import struct
@@ -26,8 +26,8 @@ from engine.wire.frame import Frame
 BYTES_ERRORS = (struct.error, IndexError, ValueError, OverflowError)
 
 
-class Slice(Protocol):
-    """Bytes that stay where they are, in a file, until they are sent."""
+class SizedSlice(Protocol):
+    """Bytes that stay in a file until they are sent."""
 
     @property
     def size(self) -> int: ...
@@ -38,7 +38,7 @@ class Draft(bytearray):
 
     def __init__(self) -> None:
         super().__init__()
-        self.slices: list[tuple[int, Slice]] = []  # (position in the draft, what goes there)
+        self.slices: list[tuple[int, SizedSlice]] = []  # (position in the draft, slice to insert)
 
 
 Reader = Callable[[Frame, int], tuple[Any, int]]
@@ -72,7 +72,7 @@ def _duration(milliseconds: int) -> timedelta:
 
 
 def _milliseconds(duration: timedelta | int) -> int:
-    """What decides has no clock and counts time in milliseconds, so these will do as well."""
+    """The sans-IO core counts time in milliseconds, so a plain number is accepted too."""
     return duration if isinstance(duration, int) else duration // _MILLISECOND
 
 
@@ -80,7 +80,10 @@ def _time(milliseconds: int) -> datetime | None:
     return None if milliseconds == _NO_TIME else _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def _timestamp(time: datetime | None) -> int:
+def _timestamp(time: datetime | int | None) -> int:
+    """Here, too, a plain number is accepted."""
+    if isinstance(time, int):
+        return time
     return _NO_TIME if time is None else (time - _EPOCH) // _MILLISECOND
 
 

@@ -1,8 +1,8 @@
-"""The declaration of a message, as its bytes have it.
+"""The schema of a message: its fields and their format.
 
 kio declares each message of the protocol as a dataclass per version. The order of its fields is
-their order on the wire; each field's type and metadata say which primitive it is. Our own
-(`messages`) say it in the type alone, `Annotated`.
+their order on the wire; each field's type and metadata have its primitive. Our own declarations
+(`messages`) have it in the type alone, `Annotated`.
 
     a nested message           its fields, one after the other
     tagged fields (KIP-482)    count, then tag, size and value of each that is not its default;
@@ -20,7 +20,7 @@ from engine.wire.primitives import COMPACT, FIXED, LONG, SHORT, Fixed, Length
 
 
 class Field(NamedTuple):
-    """What the declaration of a field says about its bytes."""
+    """The declaration of a field."""
 
     name: str
     type: str | type  # a primitive's name in the protocol, or the dataclass of a nested message
@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
     @property
     def is_number_in(self) -> bool:
-        """Whether it is read as a plain number; those in a row are unpacked in one go."""
+        """Whether it is read as a plain number; several in a row are unpacked in one step."""
         return self.fixed is not None and self.fixed.read is None
 
     @property
@@ -97,7 +97,7 @@ def shape(message: type, newest: type) -> type:
 
 
 def layout(group: Iterable[Field]) -> Struct:
-    """Several numbers in a row, packed and unpacked in one go."""
+    """Several numbers in a row, packed and unpacked in one step."""
     return Struct(">" + "".join(field.fixed.code for field in group if field.fixed))
 
 

@@ -1,8 +1,12 @@
 """ZooKeeper, as a broker uses it: a thin layer over kazoo.
 
-    client    sessions, questions and watches on the broker's one loop
-    packets   questions of the controller and others as kazoo sends them (controller/asks.py)
-    handler   the thread that talks to the server, and a lab's faults on the way to it
+    requests  requests to ZooKeeper, and its answers, as values
+    znodes    every path of Kafka's, and the JSON in it; json_fields reads it
+    decoder   znodes that cannot be read
+    client    sessions, requests and watches on the event loop of the broker
+    packets   our requests as kazoo's packets, and kazoo's replies as our answers
+    handler   the thread of the connection, and the faults that a lab adds
 
-What the paths mean and what is written there stands in controller/znodes.py.
+`requests`, `znodes` and `decoder` know nothing of kazoo: the controller and the coordinators use
+them without a connection.
 """

@@ -1,12 +1,12 @@
-"""Questions as kazoo sends them, and kazoo's replies as answers: asks.py <-> ZooKeeper's packets.
+"""Our requests as kazoo's packets, and kazoo's replies as our answers.
 
-    Get("/a", watch=True)  ──>  GetData("/chroot/a", Watch)  ──>  (data, ZnodeStat)  ──>  Node
+    Get("/a", watch=True)  ──>  GetData("/chroot/a", Watch)  ──>  (data, ZnodeStat) ──> ZnodeData
 
-kazoo's methods do the same with a closure, a lock and a few checks for each question; a controller
-that moves a thousand partitions asks a thousand, so here a question is a packet and nothing else.
+kazoo's own methods add a closure, a lock and a few checks to each request. A controller that moves
+a thousand partitions sends a thousand, so here a request is a packet and nothing else.
 
-Left out: ACLs (everybody may do everything) and children of ephemeral nodes, whose error comes
-through as kazoo's.
+Left out: ACLs (every client may do everything) and children of ephemeral nodes, whose error is
+raised as kazoo's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +24,10 @@ from kazoo.protocol import serialization as packets
 from kazoo.protocol.states import WatchedEvent, ZnodeStat
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from engine.controller.asks import (
+from engine.zookeeper.requests import (
     Ask,
     Changed,
-    Check,
+    CheckVersion,
     Children,
     Create,
     Created,
@@ -35,12 +35,12 @@ from engine.controller.asks import (
     Exists,
     Get,
     Multi,
-    Node,
     Reason,
     Refused,
     Set,
     Stat,
     Write,
+    ZnodeData,
 )
 
 REASONS = {
@@ -50,13 +50,13 @@ REASONS = {
     NotEmptyError: Reason.NOT_EMPTY,
 }
 REFUSALS = tuple(REASONS)
-# What a transaction says of the writes before the one that failed, and of those after it.
+# In a failed transaction: the writes before the one that failed, and those after it.
 UNDONE = RolledBackError, RuntimeInconsistency
 READS = {Get: packets.GetData, Exists: packets.Exists, Children: packets.GetChildren}
 
 
 class Watch(NamedTuple):
-    """kazoo keeps a set of these by path, so asking again for the same adds none."""
+    """kazoo has a set of these by path, so the same watch is not added twice."""
 
     changed: Callable[[Changed], None]
     path: str
@@ -66,7 +66,7 @@ class Watch(NamedTuple):
 
 
 def packet(ask: Ask, root: str, changed: Callable[[Changed], None]) -> Any:
-    """`root` is the path below which all is, as in host:port/root; mostly it is empty."""
+    """`root` is the chroot, as in host:port/root; usually it is empty."""
     match ask:
         case Get(path, watch) | Exists(path, watch) | Children(path, watch):
             return READS[type(ask)](full(path, root), Watch(changed, path) if watch else None)
@@ -74,7 +74,7 @@ def packet(ask: Ask, root: str, changed: Callable[[Changed], None]) -> Any:
             return packets.Transaction([_write(write, root) for write in writes])
         case Create():
             return packets.Create2(*_write(ask, root))
-        case Check():  # which ZooKeeper knows only within a transaction
+        case CheckVersion():  # ZooKeeper has it only within a transaction
             return packets.Transaction([_write(ask, root)])
         case _:
             return _write(ask, root)
@@ -89,7 +89,7 @@ def _write(write: Write, root: str) -> Any:
             return packets.SetData(full(path, root), data, version)
         case Delete(path, version):
             return packets.Delete(full(path, root), version)
-        case Check(path, version):
+        case CheckVersion(path, version):
             return packets.CheckVersion(full(path, root), version)
 
 
@@ -98,7 +98,7 @@ def full(path: str, root: str) -> str:
 
 
 def parents(ask: Ask) -> Iterator[Create]:
-    """To be asked before it. Those that exist already are refused, and that is as good."""
+    """Requests to send before it. They are refused where the node exists."""
     if isinstance(ask, Create) and ask.parents:
         end = ask.path.find("/", 1)
         while end != -1:
@@ -107,7 +107,7 @@ def parents(ask: Ask) -> Iterator[Create]:
 
 
 def answer(ask: Ask, reply: Any, root: str) -> Any:
-    """A reply is what kazoo unpacked, or one of the REFUSALS."""
+    """A reply is a value that kazoo unpacked, or one of the REFUSALS."""
     if isinstance(ask, Multi):
         return _all_or_none(ask.writes, reply, root)
     if isinstance(reply, Exception):
@@ -116,7 +116,7 @@ def answer(ask: Ask, reply: Any, root: str) -> Any:
     match ask:
         case Get():
             data, stat = reply
-            return Node(data or b"", _stat(stat))
+            return ZnodeData(data or b"", _stat(stat))
         case Exists():
             return reply and _stat(reply)
         case Children():
@@ -128,7 +128,7 @@ def answer(ask: Ask, reply: Any, root: str) -> Any:
             return reply.version
         case Delete():
             return True
-        case Check():
+        case CheckVersion():
             done = _all_or_none((ask,), reply, root)
             return done if isinstance(done, Refused) else True
 
@@ -143,7 +143,7 @@ def _all_or_none(
 
 
 def _done(write: Write, reply: Any) -> Any:
-    """Of a write within a transaction. kazoo has taken the root off a new node's path."""
+    """The answer to a write within a transaction. kazoo has removed the root from a new path."""
     match write:
         case Create():
             return Created(reply, 0)
@@ -153,4 +153,4 @@ def _done(write: Write, reply: Any) -> Any:
 
 
 def _stat(stat: ZnodeStat) -> Stat:
-    return Stat(stat.version, stat.czxid, stat.ephemeralOwner)
+    return Stat(stat.version, stat.czxid, stat.ephemeralOwner, stat.ctime)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from storage import real
+from lab import configure
 
 from engine import Cluster
 from engine.storage.batch import crc_ok, scan
@@ -15,11 +15,11 @@ def name(offset: int) -> str:
 def rolled(cluster: Cluster) -> None:
     cluster.admin.create_topic("rolls", 1, 1, {"segment.bytes": "20000"})
     for _ in range(4):
-        real.send(cluster, "rolls", ["x" * 1000] * 19)
+        cluster.write("rolls", ["x" * 1000] * 19, linger_ms=1000)
 
 
 def emptied(cluster: Cluster) -> None:
-    real.configure(cluster, "rolls", retention_bytes=20_000)
+    configure(cluster, "rolls", retention_bytes=20_000)
 
 
 def lookup(entries: Sequence[tuple[int, int]], offset: int) -> int:

@@ -34,25 +34,33 @@ LABS: Mapping[str, Lab] = MappingProxyType(
         "01_storage": Lab(
             "storage",
             [
+                Exercise("compacted-exercise", "compacted-try", "kept", 2),
                 Exercise("name-exercise", "name-try", "name", 1),
                 Exercise("rolled-exercise", "rolled-try", "rolled", 1, "rolled(cluster)"),
-                Exercise("emptied-exercise", "emptied-try", "emptied", 1, "emptied(cluster)"),
-                Exercise("compacted-exercise", "compacted-try", "kept", 2),
                 Exercise("lookup-exercise", "lookup-try", "lookup", 2),
+                Exercise("emptied-exercise", "emptied-try", "emptied", 1, "emptied(cluster)"),
                 Exercise("recovery-exercise", "recovery-try", "good", 3),
             ],
         ),
         "02_replication": Lab(
             "replication",
             [
-                Exercise(
-                    "exercise-1", "try-1", "another_leader", 1, "another_leader(cluster, mine)"
-                ),
+                Exercise("exercise-1", "try-1", "high_watermark", 2),
                 Exercise("exercise-2", "try-2", "quiet_leaver", 1, "quiet_leaver(cluster, yours)"),
                 Exercise("exercise-3", "try-3", "settings", 1),
-                Exercise("exercise-4", "try-4", "leader", 2),
-                Exercise("exercise-5", "try-5", "high_watermark", 2),
+                Exercise(
+                    "exercise-4", "try-4", "another_leader", 1, "another_leader(cluster, mine)"
+                ),
+                Exercise("exercise-5", "try-5", "leader", 2),
                 Exercise("exercise-6", "try-6", "ended", 3),
+            ],
+        ),
+        "08_controller": Lab(
+            "controller",
+            [
+                Exercise("exercise-1", "try-1", "after", 3),
+                Exercise("exercise-2", "try-2", "chosen", 2, "chosen(cluster, wanted)"),
+                Exercise("exercise-3", "try-3", "fenced", 5),
             ],
         ),
         "03_rebalance": Lab(
@@ -61,9 +69,9 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("exercise-1", "exercise-1-try", "answer_1", 1, "team = answer_1(cluster)"),
                 Exercise("exercise-2", "exercise-2-try", "answer_2", 1, "answer_2(cluster)"),
                 Exercise("exercise-3", "exercise-3-try", "answer_3", 1),
-                Exercise("exercise-4", "exercise-4-try", "answer_4", 2, "answer_4(cluster)"),
-                Exercise("exercise-5", "exercise-5-try", "answer_5", 2),
-                Exercise("exercise-6", "exercise-6-try", "answer_6", 3),
+                Exercise("exercise-4", "exercise-4-try", "answer_4", 2),
+                Exercise("exercise-5", "exercise-5-try", "answer_5", 3),
+                Exercise("exercise-6", "exercise-6-try", "answer_6", 2, "answer_6(cluster)"),
             ],
         ),
         "04_streams": Lab(
@@ -74,7 +82,8 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("exercise-3", "exercise-3-try", "changes", 1),
                 Exercise("exercise-4", "exercise-4-try", "windows", 2),
                 Exercise("exercise-5", "exercise-5-try", "late", 2),
-                Exercise("exercise-6", "exercise-6-try", "thirsty", 3),
+                Exercise("exercise-6", "exercise-6-try", "thirsty", 1),
+                Exercise("exercise-7", "exercise-7-try", "publish", 2),
             ],
         ),
     }

@@ -24,7 +24,7 @@ FOLDERS = ("engine", "widgets", "labs", "docs", "requirements")
 FILES = ("Makefile", "pyproject.toml", "LICENSE")
 JUNK = ("__pycache__", ".ipynb_checkpoints", ".hypothesis", "*.egg-info", "build")
 TEACHERS = ("answers", "handout", "teaching.md")  # what only a teacher is given
-LINK = "[answers/](answers/) is for whoever gave up"
+LINK = "[answers/](answers/) has one answer to each"
 README = """\
 # Broker Lab{title}
 
@@ -40,8 +40,8 @@ and read `labs/README.md` for what comes then.
 STUDENT = """\
 ## What to hand in
 
-The exercises stand at the end of each lab. Below each one is a cell that says how many points it
-has earned. Run it, save the notebook (Ctrl+S or Cmd+S), and hand in that one file,
+The exercises stand in the sections they belong to. Below each one is a cell that says how many
+points it has earned. Run it, save the notebook (Ctrl+S or Cmd+S), and hand in that one file,
 `labs/01_storage.ipynb` for instance. Leave the cells with the points as they are.
 """
 ANSWERS = """\

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from table import Table
 
+from engine.table import Table
 from handout.exercises import LABS
 
 

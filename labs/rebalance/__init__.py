@@ -1,15 +1,14 @@
-"""What 03_rebalance runs: an experiment is a function over a cluster, and returns small values.
+"""What 03_rebalance needs besides the engine. The experiments stand in the notebook's cells.
 
-    stand       the lab's cluster, and how to wait for what is to happen
-    team        consumers of one group, each a thread of this kernel
-    wire        single requests to a chosen broker; those of others, caught on their way
-    sharing     who reads what           offsets      how far a group has come
-    kept        records and znodes       machines     a cluster that grows
-    coordinator who looks after a group  rounds       JoinGroup and SyncGroup
-    strategies  range and the others     triggers     what begins a rebalance
-    cost        who stands still         clocks       heartbeats, sessions, polls
-    storms      a group of dozens, on a clock that runs as fast as it can
-    questions   to be answered before a cell is run       exercises    and after
+    stand        the lab's cluster, names, topics that grow
+    team         consumers of one group, each a thread of this kernel or a process of its own
+    processes    a consumer that runs a program in a process, so that it can be killed and frozen
+    traced       the requests that brokers served; single requests to a chosen broker
+    stored       records of __consumer_offsets in the leader's files; what ZooKeeper has
+    strategies   an assignor's plan for members whose past is known
+    simulated    a group in simulated time
+    pictures     a chart, and the stream of records that it shows
+    questions    to be answered before a cell is run         exercises    and after
 
-Invariant: an experiment waits for what it is about, and says what it has waited for in vain.
+Invariant: a wait ends when what it waits for has happened, or in an error that says what did not.
 """

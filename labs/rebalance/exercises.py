@@ -1,8 +1,8 @@
 """The exercises of 03_rebalance, from easy to hard. Answers are in labs/answers/rebalance.py.
 
-1  a group in which nobody is idle        4  a restart that nobody notices
-2  a group that is put back               5  range, by hand
-3  the partition of a group               6  an assignor, which then serves a real group
+1  a group in which nobody is idle        4  range, by hand
+2  a group that goes back                 5  an assignor, which then serves a real group
+3  the partition of a group               6  a restart without a rebalance
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,22 +10,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from table import Table
-
 from engine import Cluster
-from engine.client.assignors import ASSIGNORS, Assignor, Member, sticky
-from engine.client.assignors.member import Counts
-from engine.client.assignors.member import Shares as Assigned
-from engine.client.assignors.protocol import decode_claim
+from engine.assignors import ASSIGNORS, Assignor, Subscriber, sticky
+from engine.assignors.member import Counts
+from engine.assignors.member import Shares as Assigned
+from engine.assignors.protocol import decode_member_data
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
-from engine.coordinator.groups import partition_of
+from engine.coordinator.owned_partitions import partition_of
 from engine.model import TopicPartition
+from engine.table import Table
 from rebalance import stand
 from rebalance.strategies import plan
 from rebalance.team import Team
 from widgets import Check, Trial
-from widgets.trial import agrees_with
+from widgets.exercise import agrees_with
 
 KITCHEN, MENU = "kitchen", "menu"
 AUDIT, RECEIPTS, BACK_TO = "audit", "receipts", 5
@@ -33,17 +32,17 @@ SHOP = "shop"
 MINE = "mine"  # the learner's strategy
 
 
-def table_for(cluster: Cluster, topic: str, partitions: int) -> None:
+def topic_for(cluster: Cluster, topic: str, partitions: int) -> None:
     """A topic that may be there already, as cells may run twice."""
-    if not stand.leaders(cluster.state(), topic):
-        stand.topic(cluster, partitions, topic)
+    if not stand.partitions(cluster, topic):
+        cluster.topic(topic, partitions=partitions)
 
 
-# -- 1 ---------------------------------------------------------------------------------------
+# -- 1 ------------------------------------------------------------------------------------------
 
 
 def nobody_idle(cluster: Cluster) -> Check:
-    table_for(cluster, MENU, 3)
+    topic_for(cluster, MENU, 3)
     return Check(
         f"The group {KITCHEN} reads the three partitions of {MENU}, and each member has just one",
         cluster,
@@ -52,7 +51,7 @@ def nobody_idle(cluster: Cluster) -> Check:
     )
 
 
-def each_has_one(state: ClusterState, events: Sequence[Happened]) -> str:
+def each_has_one(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
     group = state.groups.get(KITCHEN)
     if group is None or not group.members:
         return f"{KITCHEN} has no members"
@@ -62,21 +61,21 @@ def each_has_one(state: ClusterState, events: Sequence[Happened]) -> str:
     if any(not it for it in shares):
         return f"{sum(not it for it in shares)} of {len(shares)} members have nothing to read"
     owned = {each for share in shares for each in share}
-    if owned != set(stand.names(MENU, range(3))):
+    if owned != {f"{MENU}-{number}" for number in range(3)}:
         return f"of {MENU} they read only {', '.join(sorted(owned)) or 'nothing'}"
     large = max(map(len, shares))
     return "" if large == 1 else f"a member has {large} partitions"
 
 
-# -- 2 ---------------------------------------------------------------------------------------
+# -- 2 ------------------------------------------------------------------------------------------
 
 
 def put_back(cluster: Cluster) -> Check:
     """The group has read all twenty records, and nobody is in it."""
-    table_for(cluster, RECEIPTS, 1)
+    topic_for(cluster, RECEIPTS, 1)
     if AUDIT not in cluster.state().groups:
-        stand.fill(cluster, RECEIPTS, 1, 20)
-        with Team(cluster, RECEIPTS, AUDIT) as team:
+        stand.fill(cluster, RECEIPTS, 20)
+        with Team(cluster, RECEIPTS, group=AUDIT) as team:
             team.add("auditor")
             team.settle()
             team.await_read(20)
@@ -89,13 +88,13 @@ def put_back(cluster: Cluster) -> Check:
     )
 
 
-def is_back(state: ClusterState, events: Sequence[Happened]) -> str:
+def is_back(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
     group = state.groups.get(AUDIT)
     offset = group.offsets.get(f"{RECEIPTS}-0") if group else None
     return "" if offset == BACK_TO else f"{AUDIT} goes on from {offset}"
 
 
-# -- 3 ---------------------------------------------------------------------------------------
+# -- 3 ------------------------------------------------------------------------------------------
 
 GROUPS = [(name, 50) for name in ("testGroup", "default-group", "a", "", "zürich", "x" * 40)]
 GROUPS += [("billing", 7), ("polygenelubricants", 50), ("DESIGNING WORKHOUSES", 50)]
@@ -110,40 +109,7 @@ def home_of() -> Trial:
     )
 
 
-# -- 4 ---------------------------------------------------------------------------------------
-
-
-def unnoticed(cluster: Cluster) -> Check:
-    table_for(cluster, "goods", 2)
-    return Check(
-        f"A consumer of the group {SHOP} is started again, and nobody has to rebalance for it",
-        cluster,
-        came_back,
-        hint="Give it a group.instance.id, let it go, and add it again under the same id.",
-    )
-
-
-def came_back(state: ClusterState, events: Sequence[Happened]) -> str:
-    """A static member is there under a new member id, in the generation of the old one."""
-    known: dict[str, int] = {}  # rebalances that had been begun when an instance came
-    begun = 0
-    for each in events:
-        if each.data.get("group") != SHOP:
-            continue
-        if each.kind == "group.state" and each.data["now"] == "PreparingRebalance":
-            begun += 1
-        if each.kind == "group.member" and each.data["what"] == "fenced":
-            known[each.data["instance"]] = begun
-        if each.kind == "group.member" and each.data["what"] == "joined":
-            instance = each.data["instance"]
-            if instance in known and known[instance] == begun:
-                return ""
-    if not begun:
-        return f"nobody has joined {SHOP} yet"
-    return f"{SHOP} has begun {begun} rebalances, and no static member came back without one"
-
-
-# -- 5 ---------------------------------------------------------------------------------------
+# -- 4 ------------------------------------------------------------------------------------------
 
 CROWDS = [
     (["a", "b", "c"], 10),
@@ -164,12 +130,12 @@ def by_range() -> Trial:
 
 
 def _range(members: Sequence[str], partitions: int) -> Mapping[str, list[int]]:
-    return plan("range", members, {"orders": partitions})
+    return plan("range", members, partitions)
 
 
-# -- 6 ---------------------------------------------------------------------------------------
+# -- 5 ------------------------------------------------------------------------------------------
 
-Assign = Callable[[Sequence[Member], Counts], Assigned]
+Assign = Callable[[Sequence[Subscriber], Counts], Assigned]
 
 
 def few_moves() -> Trial:
@@ -180,10 +146,10 @@ def few_moves() -> Trial:
     )
 
 
-def histories() -> Iterator[tuple[list[Member], Counts]]:
+def histories() -> Iterator[tuple[list[Subscriber], Counts]]:
     """Members with what they owned; all want all topics."""
     topics = {"orders": 10}
-    yield [Member(name, ("orders",)) for name in "abc"], topics
+    yield [Subscriber(name, ("orders",)) for name in "abc"], topics
     for had in (
         {"a": range(10), "b": ()},
         {"a": range(4), "b": range(4, 7)},
@@ -196,9 +162,9 @@ def histories() -> Iterator[tuple[list[Member], Counts]]:
     yield [_member("a", range(6)), _member("b", range(6, 12))], {"orders": 13}
 
 
-def _member(name: str, owned: Sequence[int]) -> Member:
+def _member(name: str, owned: Sequence[int]) -> Subscriber:
     places = tuple(TopicPartition("orders", number) for number in owned)
-    return Member(name, ("orders",), places, generation=1)
+    return Subscriber(name, ("orders",), places, generation=1)
 
 
 def is_sticky(assign: Assign) -> str:
@@ -225,34 +191,34 @@ def is_sticky(assign: Assign) -> str:
     return ""
 
 
-def _lost(members: Sequence[Member], shares: Mapping[str, Sequence[TopicPartition]]) -> int:
+def _lost(members: Sequence[Subscriber], shares: Mapping[str, Sequence[TopicPartition]]) -> int:
     return sum(it not in shares[member.id] for member in members for it in member.owned)
 
 
-def _told(members: Sequence[Member]) -> str:
+def _told(members: Sequence[Subscriber]) -> str:
     return ", ".join(f"{it.id} owning {len(it.owned)}" for it in members)
 
 
-def serve(cluster: Cluster, assign: Assign) -> "Service":
+def serve(cluster: Cluster, assign: Assign) -> "ServedGroup":
     """Three consumers that use it, on the brokers; then one of them goes.
 
     One that is not right yet is not let near a group: its leader would fall, and all would wait.
     """
     if wrong := is_sticky(assign):
-        return Service([("not yet", wrong)], [])
-    topic = stand.topic(cluster, 6)
+        return ServedGroup([("not yet", wrong)], [])
+    topic = cluster.topic("orders", partitions=6)
     steps: list[tuple[str, object]] = []
-    with _employed(assign), Team(cluster, topic, partition_assignment_strategy=MINE) as team:
+    with _registered(assign), Team(cluster, topic, partition_assignment_strategy=MINE) as team:
         for name in "abc":
             team.add(name)
             steps.append((f"{name} comes", team.settle()))
         team.leave("a")
         steps.append(("a goes", team.settle()))
-        return Service(steps, sorted({each.protocol for each in team.generations()}))
+        return ServedGroup(steps, sorted({each.protocol for each in team.generations()}))
 
 
 @dataclass
-class Service:
+class ServedGroup:
     steps: Sequence[tuple[str, object]]
     protocols: list[str]
 
@@ -262,11 +228,11 @@ class Service:
 
 
 @contextmanager
-def _employed(assign: Assign) -> Iterator[None]:
+def _registered(assign: Assign) -> Iterator[None]:
     """A row in the table of strategies, for a while."""
     table = cast(dict[str, Assignor], ASSIGNORS)
 
-    def remembering(members: Sequence[Member], counts: Counts) -> Assigned:
+    def remembering(members: Sequence[Subscriber], counts: Counts) -> Assigned:
         return assign([_with_past(member) for member in members], counts)
 
     table[MINE] = Assignor(MINE, "", remembering, sticky.user_data)
@@ -276,9 +242,42 @@ def _employed(assign: Assign) -> Iterator[None]:
         del table[MINE]
 
 
-def _with_past(member: Member) -> Member:
+def _with_past(member: Subscriber) -> Subscriber:
     """An eager member gives up all it has before it joins, and says in a note what that was."""
     if not member.user_data:
         return member
-    partitions, generation = decode_claim(member.user_data)
+    partitions, generation = decode_member_data(member.user_data)
     return member._replace(owned=partitions, generation=generation)
+
+
+# -- 6 ------------------------------------------------------------------------------------------
+
+
+def unnoticed(cluster: Cluster) -> Check:
+    topic_for(cluster, "goods", 2)
+    return Check(
+        f"A consumer of the group {SHOP} is started again, and nobody has to rebalance for it",
+        cluster,
+        came_back,
+        hint="Give it a group.instance.id, let it go, and add it again under the same id.",
+    )
+
+
+def came_back(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
+    """A static member is there under a new member id, in the generation of the old one."""
+    known: dict[str, int] = {}  # rebalances that had been begun when an instance came
+    begun = 0
+    for each in events:
+        if each.data.get("group") != SHOP:
+            continue
+        if each.kind == "group.state" and each.data["now"] == "PreparingRebalance":
+            begun += 1
+        if each.kind == "group.member" and each.data["what"] == "fenced":
+            known[each.data["instance"]] = begun
+        if each.kind == "group.member" and each.data["what"] == "joined":
+            instance = each.data["instance"]
+            if instance in known and known[instance] == begun:
+                return ""
+    if not begun:
+        return f"nobody has joined {SHOP} yet"
+    return f"{SHOP} has begun {begun} rebalances, and no static member came back without one"

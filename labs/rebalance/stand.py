@@ -3,66 +3,91 @@
     cluster = stand.cluster()       started by the first section that is run, whole again if a
                                     section has left a broker dead
 
-Sessions may be shorter here than Kafka allows by default (six seconds), so that nobody waits long
-for a consumer to be given up. Everything else is as Kafka has it.
+Sessions may be shorter here than Kafka allows by default (six seconds), so that a lost consumer is
+noticed after a moment. Everything else is as Kafka has it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from itertools import count
 
-from lab import Keeper, until
+from lab import LabCluster, until
 
-from engine import Cluster
-from engine.cluster.state import ClusterState
-from engine.model import TopicPartition
+from engine import Cluster, TopicPartition
+from engine.client.admin.values import ElectionType, NewPartitions
+from engine.cluster.state import PartitionState
 from widgets import Ledger
 
 OFFSETS = "__consumer_offsets"
 CONFIG = {
     "group.min.session.timeout.ms": "500",
-    "zookeeper.session.timeout.ms": "4000",  # so soon a dead broker is missed
+    "zookeeper.session.timeout.ms": "4000",  # after so long a dead broker is noticed
     "log.cleaner.backoff.ms": "200",  # the cleaner looks for work at once
 }
 
 ledger = Ledger("03_rebalance")
-cluster = Keeper(CONFIG).cluster
-
 _numbers = count(1)
 
 
+def _prepare(on: Cluster) -> None:
+    """As if nothing had happened before: __consumer_offsets is there, and no broker is idle.
+
+    The first request for a coordinator creates that topic. A broker that was killed and runs again
+    leads nothing until its partitions elect their preferred replicas.
+    """
+    consumer = on.consumer({"group.id": "first"})
+    consumer.committed([TopicPartition("anything", 0)])
+    consumer.close()
+    on.mend()
+    on.admin.elect_leaders(ElectionType.PREFERRED).result()
+    until("preferred leaders", lambda: all(map(_is_preferred, on.state().partitions.values())))
+
+
+def _is_preferred(partition: PartitionState) -> bool:
+    return partition.leader == partition.assignment[0]
+
+
+cluster = LabCluster(CONFIG, mend=_prepare).cluster
+
+
 def fresh(name: str) -> str:
-    """A name that was not used yet: a cell that runs again begins with a new group or topic."""
+    """A name that was not used yet: a cell that runs again begins with a new group."""
     return f"{name}-{next(_numbers)}"
 
 
-def topic(on: Cluster, partitions: int, name: str = "") -> str:
-    """A new topic with so many partitions, each led by somebody."""
-    name = name or fresh("orders")
-    on.admin.create_topic(name, partitions=partitions, replication=1)
-    until(f"leaders for {name}", lambda: len(leaders(on.state(), name)) == partitions)
-    return name
+def partitions(on: Cluster, topic: str) -> int:
+    """How many a topic has, as ZooKeeper has it."""
+    return len(on.children(f"/brokers/topics/{topic}/partitions"))
 
 
-def leaders(state: ClusterState, topic: str) -> dict[int, int]:
-    """Who leads each partition of a topic that has a leader."""
-    return {
-        partition.partition: it.leader
-        for partition, it in state.partitions.items()
-        if partition.topic == topic and it.leader > 0
-    }
-
-
-def fill(on: Cluster, topic: str, partitions: int, each: int) -> None:
+def fill(on: Cluster, topic: str, each: int) -> None:
     """So many records for each partition; their values count from 0."""
     producer = on.producer({"linger.ms": "5"})
     for number in range(each):
-        for partition in range(partitions):
+        for partition in range(partitions(on, topic)):
             producer.produce(topic, value=str(number), partition=partition)
     producer.flush()
+    producer.close()
 
 
-def names(topic: str, partitions: Iterable[int]) -> list[str]:
-    return [str(TopicPartition(topic, each)) for each in partitions]
+def grow(on: Cluster, topic: str, count: int) -> None:
+    """The topic has so many partitions from now on, each with a leader."""
+    on.admin.create_partitions([NewPartitions(topic, count)])[topic].result()
+    wanted = {(topic, number) for number in range(count)}
+    until(
+        "leaders of the new partitions",
+        lambda: wanted <= {it for it, each in on.state().partitions.items() if each.leader > 0},
+    )
+
+
+def move(on: Cluster, topic: str, brokers: Mapping[int, int]) -> None:
+    """Each of these partitions to one broker, which then leads it."""
+    places = {TopicPartition(topic, number): [broker] for number, broker in brokers.items()}
+    for done in on.admin.alter_partition_reassignments(places).values():
+        done.result()
+    until(
+        "the partitions to be moved",
+        lambda: all(on.leader(topic, number) == to for number, to in brokers.items()),
+    )
 
 
 def last_event(on: Cluster) -> int:

@@ -1,41 +1,49 @@
-"""A team: the consumers of one group, each in a thread of this kernel.
+"""A team: the consumers of one group. Each is an `engine.Consumer`, in a thread or in a process.
 
     team = Team(cluster, topic)
-    team.add("a"); team.add("b")
-    team.settle()                {"a": [0, 1], "b": [2, 3]}      every partition has an owner
-    team.leave("a")              it says good-bye, and is gone
-    team.generations()           what the coordinator has told of each rebalance
+    team.add("a", "b")           threads of this kernel, each polls and notes what it reads
+    team.start("c", program)     a process of its own, to be killed or frozen
+    team.settle()                {"a": [0, 1], "b": [2], "c": [3]}   every partition has an owner
+    team.leave("a")              closes the consumer: LeaveGroup
+    team.generations()           what each rebalance agreed on, as the coordinator reported it
 
-A reader notes what it reads and what it has to give up. It can be told to hang: then it polls no
-more, while its heartbeats go on. To be killed or frozen a consumer needs a process of its own; that
-is what widgets/group/crew.py is for.
+A `with` statement ends all of them; what they have read can still be asked for. Settings are
+Kafka's keys with _ for each dot.
 """
 
+import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple, Self
 
-from lab import until
+from lab import dotted, until
 
 from engine import Cluster, Consumer
 from engine.cluster.state import GroupState
-from rebalance.stand import fill, fresh, last_event, topic
+from engine.wire.apis import Api
+from rebalance.processes import ProgramProcess
+from rebalance.stand import fresh, last_event
+from rebalance.traced import Traced
 from widgets.group.history import IDENTITY, name_of, place_of
 
 SETTINGS = {
     "auto.offset.reset": "earliest",
-    "session.timeout.ms": "20000",  # a busy machine is no dead one
-    "heartbeat.interval.ms": "100",  # so soon a member hears of a rebalance
-    "metadata.max.age.ms": "500",  # so soon it sees new partitions
+    "session.timeout.ms": "20000",  # a busy machine is not a dead one
+    "heartbeat.interval.ms": "100",  # after so long a member learns of a rebalance
+    "metadata.max.age.ms": "500",  # after so long it sees new partitions
     "enable.auto.commit": "false",
 }
 POLL = 0.05
 FEW, MANY = 10, 500  # records that are taken at a time
+PATIENCE = 10.0  # seconds for a rebalance to begin
+
+Shares = dict[str, list[int]]
 
 
-class Read(NamedTuple):
+class RecordRead(NamedTuple):
     """A record has arrived."""
 
     at: float
@@ -49,78 +57,56 @@ class Generation(NamedTuple):
     number: int
     protocol: str
     leader: str
-    shares: dict[str, list[str]]  # by member: "orders-0" ...
-
-    @property
-    def owners(self) -> dict[str, list[str]]:
-        """By partition."""
-        found: dict[str, list[str]] = {}
-        for member, share in self.shares.items():
-            for partition in share:
-                found.setdefault(partition, []).append(member)
-        return found
+    owners: dict[str, list[str]]  # by partition: "orders-0" ...
 
 
-class Reader(threading.Thread):
+class TeamReader(threading.Thread):
+    """A consumer that polls in a thread of this kernel."""
+
     def __init__(
         self, name: str, consumer: Consumer, topics: list[str], work: float, slow: float
     ) -> None:
         super().__init__(name=name, daemon=True)
         self.consumer = consumer
-        self.read: list[Read] = []
+        self.topics = topics
+        self.read: list[RecordRead] = []
         self.done = 0.0  # when it had worked off what it read last
-        self.given_up: list[int] = []  # how many partitions, each time
-        self.work = work  # seconds that a record takes
-        self.slow = slow  # seconds that it takes to give something up
+        self.given_up: list[tuple[float, int]] = []  # when, and how many partitions
         self.hangs = threading.Event()
-        self._topics = topics
-        self._going = threading.Event()
+        self.goes = threading.Event()
+        self._work, self._slow = work, slow
 
     def run(self) -> None:
-        self.consumer.subscribe(self._topics, on_revoke=self._give_up)
-        subscribed = self._topics
-        while not self._going.is_set():
+        subscribed: list[str] = []
+        while not self.goes.is_set():
             if self.hangs.is_set():
-                self._going.wait(POLL)
+                self.goes.wait(POLL)
                 continue
-            if self._topics is not subscribed:
-                subscribed = self._topics
+            if self.topics is not subscribed:
+                subscribed = self.topics
                 self.consumer.subscribe(subscribed, on_revoke=self._give_up)
-            found = self.consumer.consume(FEW if self.work else MANY, POLL)
+            found = self.consumer.consume(FEW if self._work else MANY, POLL)
             messages = [it for it in found if it.error() is None]
             now = time.monotonic()
-            self.read += [Read(now, it.partition() or 0, it.offset() or 0) for it in messages]
-            if self.work and messages:
-                self._going.wait(self.work * len(messages))
+            self.read += [RecordRead(now, it.partition() or 0, it.offset() or 0) for it in messages]
+            if messages:
+                self.goes.wait(self._work * len(messages))
                 self.done = time.monotonic()
         self.consumer.close()
 
-    def subscribe(self, topics: list[str]) -> None:
-        self._topics = topics
-
-    def goes(self) -> None:
-        """Soon."""
-        self._going.set()
-
-    def leave(self) -> None:
-        self.goes()
-        self.join()
-
     def _give_up(self, consumer: Consumer, partitions: list[Any]) -> None:
-        self.given_up.append(len(partitions))
-        if self.slow:
-            self._going.wait(self.slow)
+        self.given_up.append((time.monotonic(), len(partitions)))
+        self.goes.wait(self._slow)
 
 
 class Team:
-    def __init__(
-        self, cluster: Cluster, topics: str | Iterable[str], group: str = "", **settings: str
-    ) -> None:
+    def __init__(self, cluster: Cluster, *topics: str, group: str = "", **settings: object) -> None:
         self.cluster = cluster
-        self.topics = [topics] if isinstance(topics, str) else list(topics)
+        self.topics = list(topics)  # one that begins with ^ is a pattern
         self.group = group or fresh("group")
-        self.readers: dict[str, Reader] = {}
-        self._settings = {**SETTINGS, **keys(settings)}
+        self.readers: dict[str, TeamReader] = {}
+        self.processes: dict[str, ProgramProcess] = {}
+        self._settings = SETTINGS | dotted(settings)
         self._after = last_event(cluster)
         self._replaced: set[str] = set()  # members whose names somebody else has been given
 
@@ -128,26 +114,57 @@ class Team:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            process.close()
         for reader in self.readers.values():
-            reader.goes()
-        for name in list(self.readers):
-            self.leave(name)
+            reader.goes.set()
+        for reader in self.readers.values():
+            reader.join()
 
-    def add(self, *names: str, work: float = 0, slow: float = 0, **settings: str) -> None:
-        """Consumers with these names. A static member that left is still there until one comes."""
-        group = self.state
-        members = group.members if group else {}
-        self._replaced |= {it for it in members if name_of(it) in names}
+    # -- who comes and goes ----------------------------------------------------------------
+
+    def add(
+        self, *names: str, work: float = 0, slow: float = 0, static: bool = False, **settings: Any
+    ) -> None:
+        """`work`, `slow`: seconds that a record takes, and that it takes to give partitions up."""
         for name in names:
-            given = {**self._settings, **keys(settings), "group.id": self.group, "client.id": name}
-            consumer = self.cluster.consumer(given)
-            self.readers[name] = Reader(name, consumer, self.topics, work, slow)
+            config = self._config(name, settings)
+            if static:
+                config["group.instance.id"] = name
+            consumer = self.cluster.consumer(config)
+            self.readers[name] = TeamReader(name, consumer, self.topics, work, slow)
             self.readers[name].start()
 
-    def leave(self, name: str) -> Reader:
+    def start(self, name: str, program: str, **settings: Any) -> ProgramProcess:
+        """A process that runs a program with a `consumer`; see processes.py."""
+        config = {"bootstrap.servers": self.cluster.bootstrap} | self._config(name, settings)
+        self.processes[name] = ProgramProcess(config, self.topics, program)
+        return self.processes[name]
+
+    def _config(self, name: str, settings: dict[str, Any]) -> dict[str, str]:
+        group = self.state
+        self._replaced |= {it for it in (group.members if group else ()) if name_of(it) == name}
+        return self._settings | dotted(settings) | {"group.id": self.group, "client.id": name}
+
+    def leave(self, name: str) -> TeamReader:
         reader = self.readers.pop(name)
-        reader.leave()
+        reader.goes.set()
+        reader.join()
         return reader
+
+    def kill(self, name: str) -> None:
+        self.processes.pop(name).close()
+
+    def freeze(self, name: str) -> None:
+        self.processes[name].child.pause()
+
+    def thaw(self, name: str) -> None:
+        self.processes[name].child.resume()
+
+    def subscribe(self, name: str, *topics: str) -> None:
+        """Another subscription for one of the readers."""
+        self.topics = sorted({*self.topics, *topics})
+        self.readers[name].topics = list(topics)
 
     # -- what the group says ---------------------------------------------------------------
 
@@ -155,84 +172,173 @@ class Team:
     def state(self) -> GroupState | None:
         return self.cluster.state().groups.get(self.group)
 
-    def settle(self, *others: str) -> dict[str, list[int]]:
-        """Wait until the group is these readers, and every partition has one owner."""
-        names = {*self.readers, *others}
-        return until(f"{self.group} to be shared by {sorted(names)}", lambda: self._settled(names))
+    def is_led_by_another(self, broker: int) -> bool:
+        """Whether another broker coordinates the group by now, and the group is stable."""
+        state = self.state
+        return state is not None and state.coordinator != broker and state.state == "Stable"
 
-    def _settled(self, names: set[str]) -> dict[str, list[int]]:
+    def settle(self, *names: str) -> Shares:
+        """Wait until the group is these members, or all, and every partition has one owner."""
+        wanted = set(names) or {*self.readers, *self.processes}
+        return until(
+            f"{self.group} to be shared by {sorted(wanted)}", lambda: self._settled(wanted)
+        )
+
+    def _settled(self, names: set[str]) -> Shares:
         state = self.cluster.state()
         group = state.groups.get(self.group)
         if group is None or group.state != "Stable" or self._replaced & group.members.keys():
             return {}
         shares = {name_of(member): list(it.share or ()) for member, it in group.members.items()}
         owned = sorted(each for share in shares.values() for each in share)
-        wanted = sorted(str(it) for it in state.partitions if it.topic in self.topics)
+        wanted = sorted(str(it) for it in state.partitions if self._reads(it.topic))
         waits = any(it.waits or it.share is None for it in group.members.values())
         if shares.keys() != names or owned != wanted or waits:
             return {}
         return {name: sorted(place_of(it)[1] for it in shares[name]) for name in sorted(shares)}
 
-    def generations(self) -> list[Generation]:
-        """All of them, of this group."""
-        return [
-            Generation(
-                each.data["generation"],
-                each.data["protocol"],
-                name_of(each.data["leader"]),
-                {name_of(it): share or [] for it, share in each.data["shares"].items()},
-            )
-            for each in self.cluster.events(self._after)
-            if each.kind == "group.assignment" and each.data["group"] == self.group
-        ]
+    def _reads(self, topic: str) -> bool:
+        return any(re.match(it, topic) if it.startswith("^") else it == topic for it in self.topics)
 
-    def told(self, kind: str) -> list[Mapping[str, Any]]:
-        """What happened in this group: "state" or "member", in order."""
+    def identity(self, name: str) -> tuple[str, int]:
+        """A member's id, and the generation that it knows."""
+        group = until("the group", lambda: self.state)
+        assert group is not None, "until returns what it has found"
+        return next(it for it in group.members if name_of(it) == name), group.generation
+
+    def generations(self) -> list[Generation]:
+        found = []
+        for each in self._told("assignment"):
+            owners: dict[str, list[str]] = {}
+            for member, share in each["shares"].items():
+                for partition in share or ():
+                    owners.setdefault(partition, []).append(name_of(member))
+            leader = name_of(each["leader"])
+            found.append(Generation(each["generation"], each["protocol"], leader, owners))
+        return found
+
+    def moves(self, first: int) -> int:
+        """Partitions that changed hands since that generation, the last of `first`.
+
+        One that nobody has for a generation (cooperative) is still on its way.
+        """
+        owners = [{it: who[0] for it, who in each.owners.items()} for each in self.generations()][
+            first - 1 :
+        ]
+        last, count = dict(owners[0]), 0
+        for now in owners[1:]:
+            count += sum(last[it] != who for it, who in now.items())
+            last |= now
+        return count
+
+    def _told(self, kind: str) -> list[Mapping[str, Any]]:
         return [
-            each.data | {"at": each.at, "broker": each.broker}
+            each.data | {"at": each.at}
             for each in self.cluster.events(self._after)
             if each.kind == f"group.{kind}" and each.data["group"] == self.group
         ]
 
+    def states(self) -> list[str]:
+        """The states that the group has come to, in order."""
+        return [it["now"] for it in self._told("state")]
+
     def reasons(self) -> list[str]:
-        """Why each rebalance began."""
-        told = (it for it in self.told("state") if it["now"] == "PreparingRebalance")
+        """Why each rebalance began, as the coordinator reported it."""
+        told = (it for it in self._told("state") if it["now"] == "PreparingRebalance")
         return [IDENTITY.sub("", it["reason"]) for it in told]
+
+    def rebalance(self, deed: Callable[[], object]) -> str:
+        """Do something: why a rebalance began then; "" if none does for ten seconds."""
+        before = len(self.reasons())
+        deed()
+        deadline = time.monotonic() + PATIENCE
+        while len(self.reasons()) == before:
+            if time.monotonic() > deadline:
+                return ""
+            time.sleep(POLL)
+        self.settle()
+        return self.reasons()[before]
+
+    def notes(self, name: str) -> list[str]:
+        """What the coordinator has noted of a member: "joined", "left", "expired" ..."""
+        told = self._told("member")
+        return [it["what"] for it in told if name_of(it["member"]) == name]
+
+    def missed(self, name: str, deed: Callable[[], object]) -> tuple[float, str]:
+        """Do something: seconds until the coordinator noted anything of a member, and what."""
+        before, began = len(self.notes(name)), time.time()
+        deed()
+        until(f"{name} to be missed", lambda: len(self.notes(name)) > before)
+        told = [it for it in self._told("member") if name_of(it["member"]) == name][before]
+        return told["at"] / 1000 - began, told["what"]
+
+    def await_heartbeat(self, name: str) -> None:
+        with Traced(self.cluster, frames=False) as traced:
+            traced.wait(f"a heartbeat of {name}", lambda it: it.of(Api.HEARTBEAT, client=name))
 
     # -- what it reads ---------------------------------------------------------------------
 
     @property
     def read(self) -> set[tuple[int, int]]:
         """Each record once, by partition and offset."""
-        return {(it.partition, it.offset) for each in self.readers.values() for it in each.read}
+        return {place for name in list(self.readers) for place in self.read_by(name)}
+
+    def read_by(self, name: str) -> set[tuple[int, int]]:
+        return places(self.readers[name])
 
     def await_read(self, count: int) -> None:
-        """So many records, by all together."""
+        """So many records, by all readers together."""
         until(f"{count} records to be read", lambda: len(self.read) >= count)
 
-    def commit(self) -> None:
+    def work_off(self, count: int) -> float:
+        """Seconds from the first record to the last, when all are worked off."""
+        self.await_read(count)
+        readers = [it for it in self.readers.values() if it.read]
+        until("all to be worked off", lambda: all(it.done > it.read[-1].at for it in readers))
+        return max(it.done for it in readers) - min(it.read[0].at for it in readers)
+
+    def first_offset(self, name: str) -> int:
+        """Of the first record that a reader is given."""
+        reader = self.readers[name]
+        until(f"a record for {name}", lambda: reader.read)
+        return reader.read[0].offset
+
+    def given_up(self, name: str = "", since: float = 0, to: float = inf) -> int:
+        """How many partitions a reader, or all of them, have given up in that time."""
+        readers = [self.readers[name]] if name else self.readers.values()
+        return sum(count for it in readers for at, count in it.given_up if since <= at <= to)
+
+    def times(self) -> dict[int, list[float]]:
+        """By partition: when records of it were read."""
+        found: dict[int, set[float]] = {}
         for reader in self.readers.values():
-            reader.consumer.commit(asynchronous=False)
+            for it in list(reader.read):
+                found.setdefault(it.partition, set()).add(it.at)
+        return {number: sorted(found[number]) for number in sorted(found)}
+
+    def await_all_read_since(self, moment: float, partitions: int) -> None:
+        """Something of each partition, after that moment."""
+
+        def seen() -> bool:
+            times = self.times()
+            return len(times) == partitions and all(it[-1] > moment for it in times.values())
+
+        until(f"{self.group} to read every partition", seen)
+
+    def silence(self, numbers: Iterable[int], since: float) -> float:
+        """The longest time, since then, in which nothing of one of these partitions was read."""
+        times = self.times()
+        gaps = (pair for number in numbers for pair in pairwise(times[number]))
+        return max(b - a for a, b in gaps if b >= since)
+
+    def commit(self) -> None:
+        """Each reader the positions that it has come to."""
+        for reader in self.readers.values():
+            positions = reader.consumer.position(reader.consumer.assignment())
+            if known := [it for it in positions if it.offset >= 0]:
+                reader.consumer.commit(offsets=known, asynchronous=False)
 
 
-def keys(settings: Mapping[str, str]) -> dict[str, str]:
-    """session_timeout_ms is session.timeout.ms."""
-    return {name.replace("_", "."): value for name, value in settings.items()}
-
-
-def moved(before: Mapping[str, list[int]], after: Mapping[str, list[int]]) -> list[int]:
-    """The partitions that have another owner."""
-    was = {each: name for name, share in before.items() for each in share}
-    return sorted(it for name, share in after.items() for it in share if was.get(it, name) != name)
-
-
-@contextmanager
-def at_work(cluster: Cluster, each: int) -> Iterator[Team]:
-    """Two consumers, a and b, of a new topic: both partitions have so many records, all read."""
-    orders = topic(cluster, 2)
-    with Team(cluster, orders) as team:
-        team.add("a", "b")
-        team.settle()
-        fill(cluster, orders, 2, each)
-        team.await_read(2 * each)
-        yield team
+def places(reader: TeamReader) -> set[tuple[int, int]]:
+    """The records that it read, by partition and offset."""
+    return {(it.partition, it.offset) for it in list(reader.read)}

@@ -22,13 +22,13 @@ import widgets
 from engine.cluster.recording import Recording
 
 if TYPE_CHECKING:
-    from widgets.stage import Stage
+    from widgets.stage import SceneWidget
 
 HERE = Path(__file__).parent
 ALL = ("ClusterView", "ReplicaView", "WireView", "ZooKeeperTree", "SegmentView", "HexView")
 
 
-class Run(NamedTuple):
+class RecordedRun(NamedTuple):
     title: str
     words: str  # what to see
     topic: str
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 RUNS = {
-    "failover": Run(
+    "failover": RecordedRun(
         "A failover",
         "The leader is killed while a producer writes with acks=all. Until its session with "
         "ZooKeeper runs out nobody is leader; then a follower leads, and no record is lost. The "
@@ -48,7 +48,7 @@ RUNS = {
         "billing",
         ALL,
     ),
-    "unclean": Run(
+    "unclean": RecordedRun(
         "An unclean election",
         "The follower dies, and only the leader is in sync. Then the leader dies, too, and the "
         "follower comes back first. With unclean.leader.election.enable=true it leads, without "
@@ -58,7 +58,7 @@ RUNS = {
         "",
         ALL,
     ),
-    "storm": Run(
+    "storm": RecordedRun(
         "A rebalance storm",
         "Consumers come and leave, one is frozen and one is killed. With an eager strategy each "
         "of these changes makes all others stop reading, and what a frozen or dead one had "
@@ -82,7 +82,7 @@ def load(name: str) -> Recording:
     return Recording.load(path(name))
 
 
-def view(name: str, kind: str = "") -> "Stage":
+def view(name: str, kind: str = "") -> "SceneWidget":
     """A widget on a recording; by default the first that its run names."""
     recording, run = load(name), RUNS[name]
     kind = kind or run.views[0]
@@ -100,33 +100,33 @@ def turn(view: Any, share: float) -> None:
     view.do("seek", share)
 
 
-def _first_leader(recording: Recording, run: Run) -> int:
+def _first_leader(recording: Recording, run: RecordedRun) -> int:
     """To whose files most happens."""
     elected = (it.data for it in recording.events() if it.kind == "leader.elected")
     return next(int(it["leader"]) for it in elected if _is(it, run))
 
 
-def _cut(recording: Recording, run: Run) -> int:
+def _cut(recording: Recording, run: RecordedRun) -> int:
     """Where a log was cut off and written anew; 0: nowhere."""
     cuts = (it.data for it in recording.events() if it.kind == "log.truncated")
     return next((int(it["end_offset"]) for it in cuts if _is(it, run)), 0)
 
 
-def _is(told: Mapping[str, Any], run: Run) -> bool:
+def _is(told: Mapping[str, Any], run: RecordedRun) -> bool:
     return (told["topic"], told["partition"]) == (run.topic, run.partition)
 
 
-def _segment(recording: Recording, run: Run) -> "Stage":
+def _segment(recording: Recording, run: RecordedRun) -> "SceneWidget":
     place = run.topic, run.partition
     return widgets.SegmentView(recording, *place, broker=_first_leader(recording, run))
 
 
-def _hex(recording: Recording, run: Run) -> "Stage":
+def _hex(recording: Recording, run: RecordedRun) -> "SceneWidget":
     broker, offset = _first_leader(recording, run), _cut(recording, run)
     return widgets.HexView(recording, run.topic, run.partition, broker=broker, offset=offset)
 
 
-MAKERS: dict[str, Callable[[Recording, Run], "Stage"]] = {
+MAKERS: dict[str, Callable[[Recording, RecordedRun], "SceneWidget"]] = {
     "ClusterView": lambda recording, run: widgets.ClusterView(recording),
     "ReplicaView": lambda recording, run: widgets.ReplicaView(recording, run.topic, run.partition),
     "GroupView": lambda recording, run: widgets.GroupView(recording, run.group),

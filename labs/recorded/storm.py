@@ -18,7 +18,7 @@ from lab import until
 
 from recorded.stand import Stand
 from widgets import GroupView
-from widgets.group.run import DEEDS
+from widgets.group.group_run import DEEDS
 
 GROUP, TOPIC, PARTITIONS = "billing", "orders", 6
 CONFIG = {"session.timeout.ms": "4000", "heartbeat.interval.ms": "500"}

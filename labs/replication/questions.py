@@ -1,29 +1,56 @@
 """The questions of 02_replication. Read it after you have made your guesses.
 
-Each question has a function beside it that says, from what the engine did, which answer came true.
+Beside each question is a function that says, from what a cell found, which answer came true.
 """
 
-from replication import acks, elections, five, herd, insync, marks, roles, truncation, unclean
+from collections.abc import Collection, Sequence
+
 from widgets import Predict
 
-ALL_READ, SOME, NONE = "All of them", "About two thirds", "None, until it is back"
+ALL_READ, SOME, NONE = "All of them", "About half", "None, until it is back"
 
 
 def copies() -> Predict:
     return Predict(
-        "A thousand records are on three brokers. The leader's process is killed. "
+        "A thousand records are in a partition with two replicas. The leader's process is killed. "
         "How many of the records can be read?",
         {
-            ALL_READ: "Each replica is a whole copy, and one in sync leads now.",
+            ALL_READ: "Each replica is a whole copy, and one that was in sync leads now.",
             SOME: "Replicas are not shares: each one has every record of the partition.",
-            NONE: "With a single replica it would be so. Here two more have everything.",
+            NONE: "With a single replica it would be so. Here another one has everything.",
         },
-        hint="What does each of the three have in its log?",
+        hint="What does each of the two have in its log?",
     )
 
 
-def copied(seen: roles.Place) -> str:
-    return {roles.MESSAGES: ALL_READ, 0: NONE}.get(seen.found, SOME)
+def copied(found: int) -> str:
+    return {1000: ALL_READ, 0: NONE}.get(found, SOME)
+
+
+NOTHING_WRITTEN, ONE_LEADER, EVERYTHING = (
+    "To none: who leads stands in ZooKeeper",
+    "To the one that broker 1 leads",
+    "To all three",
+)
+
+
+def one_address() -> Predict:
+    return Predict(
+        "A new producer knows the address of broker 1, and ZooKeeper is paused. To which of the "
+        "three partitions can it write?",
+        {
+            NOTHING_WRITTEN: "It stands there too, but no client reads it there.",
+            ONE_LEADER: "Broker 1 also knows the other leaders, and tells the producer.",
+            EVERYTHING: "Any broker tells who leads; the producer connects to each leader.",
+        },
+        hint="Who could tell the producer where the leaders are?",
+    )
+
+
+def reached(left: int, leaders: Collection[int]) -> str:
+    if left == 0 and len(leaders) == 3:
+        return EVERYTHING
+    return ONE_LEADER if leaders else NOTHING_WRITTEN
 
 
 PASSES, REFUSES, STORES = "It passes it on to the leader", "It refuses", "It stores it itself"
@@ -36,35 +63,84 @@ def follower() -> Predict:
             PASSES: "Brokers forward no records. To find the leader is the client's work.",
             REFUSES: "It answers NOT_LEADER_OR_FOLLOWER, and the client asks for metadata and "
             "tries the leader.",
-            STORES: "Then the logs would go apart at once. Only the leader gives offsets.",
+            STORES: "Then the logs would differ at once. Only the leader gives offsets.",
         },
         hint="Who decides in which order records stand in the log?",
     )
 
 
-def followed(seen: roles.Answers) -> str:
-    return PASSES if seen.grew else STORES if seen.takes != {seen.leader} else REFUSES
+def followed(stored: Collection[str]) -> str:
+    return PASSES if {"sent to 2", "sent to 3"} & {*stored} else REFUSES
 
 
-AT_ONCE, ONE_WAY, NEXT_FETCH = "At once", "After 250 ms", "After more than 500 ms"
+LEADER_ASKS, FOLLOWER_ASKS, BOTH_ASK = "The leader", "The follower", "Both, in turn"
 
 
-def committed() -> Predict:
+def direction() -> Predict:
     return Predict(
-        "A record arrives at the leader. When does the leader know that both followers have it?",
+        "Records arrive at the leader. Who sends a request, so that a follower gets them?",
         {
-            AT_ONCE: "The leader has it at once, but the way to the others takes time.",
-            ONE_WAY: "By then they have it. But how would the leader hear of that?",
-            NEXT_FETCH: "Nobody sends an acknowledgement: the next Fetch, which asks for what "
-            "comes after the record, is what tells the leader.",
+            LEADER_ASKS: "Then a leader would have to know how fast each follower can take them.",
+            FOLLOWER_ASKS: "It sends a Fetch, as a consumer does, and says from which offset on.",
+            BOTH_ASK: "A leader answers a Fetch, and asks for nothing.",
+        },
+        hint="Think of a follower that was away for an hour. Who knows what it lacks?",
+    )
+
+
+def directed(asks: Collection[tuple[str, str, str]]) -> str:
+    who = {asker for asker, _, _ in asks} - {"the producer"}
+    if len(who) != 1:
+        return BOTH_ASK
+    return FOLLOWER_ASKS if "a follower" in who else LEADER_ASKS
+
+
+QUARTER, HALF, LONGER = "After 250 ms", "After some 500 ms", "After 750 ms or more"
+
+
+def how_long() -> Predict:
+    return Predict(
+        "A message to either follower takes 250 ms. After how long does the producer hear?",
+        {
+            QUARTER: "Then the followers have it. But the leader does not know that yet.",
+            HALF: "250 ms for the record, and 250 ms for the Fetch that asks for what comes next.",
+            LONGER: "So it is when a follower's Fetch is on its way just then. Here both were "
+            "waiting at the leader.",
         },
         hint="There are only Fetch requests and their answers. Which one says “I have it”?",
     )
 
 
-def known(seen: marks.One) -> str:
-    after = seen.committed - seen.leader_has
-    return NEXT_FETCH if after > 2 * marks.FAR else ONE_WAY if after >= marks.FAR else AT_ONCE
+def heard(milliseconds: int | None) -> str:
+    assert milliseconds is not None, "the producer still waits: watch for longer"
+    return QUARTER if milliseconds < 450 else HALF if milliseconds < 700 else LONGER
+
+
+AT_LIMIT, UP_TO_HALF_MORE, AT_ONCE = (
+    "After exactly one limit",
+    "After one to one and a half",
+    "At once, when it stops answering",
+)
+
+
+def leaving() -> Predict:
+    return Predict(
+        "A follower stops answering while records arrive. After how many lag limits does it leave "
+        "the ISR?",
+        {
+            AT_LIMIT: "It lags too much from then on, but somebody has to look.",
+            UP_TO_HALF_MORE: "The leader looks twice per limit, and removes who has been behind "
+            "for longer than the limit.",
+            AT_ONCE: "A pause of a second would then cost a replica.",
+        },
+        hint="Does the leader have an alarm clock for each follower?",
+    )
+
+
+def left(limits: Sequence[float]) -> str:
+    if min(limits) < 0.5:
+        return AT_ONCE
+    return AT_LIMIT if max(limits) < 1.05 else UP_TO_HALF_MORE
 
 
 BREAKS, GOES_ON = "The producer is told of an error", "It waits for some seconds, then it is stored"
@@ -73,19 +149,19 @@ HANGS = "It waits until the follower is back"
 
 def silence() -> Predict:
     return Predict(
-        "One of three replicas in sync falls silent. A producer sends with acks=all. What now?",
+        "One of three replicas in sync stops answering. A producer sends with acks=all. What now?",
         {
             BREAKS: "Nothing is wrong with the record: two replicas have it within a moment.",
-            GOES_ON: "For as long as the silent one counts as in sync. Then it leaves the ISR, and "
-            "nobody waits for it any more.",
+            GOES_ON: "For as long as the silent one is in the ISR. Then it leaves, and nobody "
+            "waits for it any more.",
             HANGS: "With fully synchronous replication it would. But the ISR can shrink.",
         },
         hint="“All” means all that are in sync. Who is?",
     )
 
 
-def silent(seen: insync.Waiting) -> str:
-    return GOES_ON if seen.first > 10 * seen.one and seen.first <= seen.out else HANGS
+def silent(waits: Sequence[int]) -> str:
+    return GOES_ON if waits[0] * 10 < waits[1] < 10_000 else HANGS
 
 
 NOTHING, ZERO_LOST, BOTH_LOST = "None", "Those with acks=0", "Those with acks=0 and acks=1"
@@ -99,53 +175,34 @@ def crash() -> Predict:
             ZERO_LOST: "These are lost. But acks=1 means that one broker has it: the dead one.",
             BOTH_LOST: "With acks=all the producer had no answer yet, and sent them again.",
         },
-        hint="Whose word is it that the producer has, with each of the three?",
+        hint="Who has answered the producer, with each of the three?",
     )
 
 
-def crashed(seen: acks.Crash) -> str:
-    lost = bool(seen.lost["0"]), bool(seen.lost["1"])
-    return {(True, True): BOTH_LOST, (True, False): ZERO_LOST}.get(lost, NOTHING)
+def crashed(lost: dict[str, int]) -> str:
+    return {(True, True): BOTH_LOST, (True, False): ZERO_LOST}.get(
+        (bool(lost["0"]), bool(lost["1"])), NOTHING
+    )
 
 
-TWO, THREE = "Broker 2", "Broker 3"
+THREE, FOUR = "Broker 3", "Broker 4"
 EITHER = "One of them: they race"
 
 
 def order() -> Predict:
     return Predict(
-        "The replicas are 1, 2, 3, the ISR reads 1, 3, 2. The leader, 1, dies. Who leads next?",
+        "The replicas are 2, 3, 4, the ISR is 2, 4, 3. The leader, 2, is killed. Who leads next?",
         {
-            TWO: "The order is that of the replicas; the ISR only says who may.",
-            THREE: "It stands next in the ISR, but nobody goes by that order.",
+            THREE: "The order is that of the replicas; the ISR only says who may.",
+            FOUR: "It is next in the ISR, but that order does not matter.",
             EITHER: "No replica runs for it. The controller appoints one.",
         },
         hint="Which of the two lists was written by an administrator, as a preference?",
     )
 
 
-def ordered(seen: elections.Order) -> str:
-    return {2: TWO, 3: THREE}[seen.leader]
-
-
-FEW, TENS, HUNDREDS = "1 or 2", "Some ten", "About 200"
-
-
-def notices() -> Predict:
-    return Predict(
-        "A broker dies that led 100 partitions, each with two more replicas. How many notices does "
-        "ZooKeeper send?",
-        {
-            FEW: "Only the controller watches the brokers, and it tells the others itself.",
-            TENS: "Not even that: partitions are not watched at all.",
-            HUNDREDS: "If each replica watched its leader it would be so, and all at once.",
-        },
-        hint="Who watches what?",
-    )
-
-
-def noticed(seen: herd.Cost) -> str:
-    return FEW if seen.woken <= 4 else HUNDREDS if seen.woken >= 100 else TENS
+def ordered(leader: int) -> str:
+    return {3: THREE, 4: FOUR}[leader]
 
 
 OLD_ALL, OLD_NEW, OLD_NONE = "Both", "Only the one that waited", "Neither"
@@ -156,16 +213,17 @@ def disaster() -> Predict:
         "In the end all replicas are back. Which topic still has the thousand records?",
         {
             OLD_ALL: "The others had them on disk, but they follow the one that leads now.",
-            OLD_NEW: "It was of no use for a while, but has everything. The other was, and hasn't.",
-            OLD_NONE: "A replica from the ISR came back too, and nothing had gone from its disk.",
+            OLD_NEW: "It could not be used for a while, but has everything. The other one could "
+            "be used, and has lost a thousand.",
+            OLD_NONE: "A replica from the ISR came back too, with everything on its disk.",
         },
         hint="What does a follower do with records that its leader does not have?",
     )
 
 
-def after_disaster(seen: unclean.Choices) -> str:
-    kept = [it.kept == 10 + unclean.MISSED for it in (seen.waits, seen.takes)]
-    return {(True, True): OLD_ALL, (True, False): OLD_NEW}.get((kept[0], kept[1]), OLD_NONE)
+def after_disaster(kept: dict[str, int]) -> str:
+    waits, takes = (kept[choice] == 1010 for choice in ("false", "true"))
+    return {(True, True): OLD_ALL, (True, False): OLD_NEW}.get((waits, takes), OLD_NONE)
 
 
 KEPT, GONE = "It is there", "It is lost"
@@ -176,14 +234,14 @@ def cut() -> Predict:
         "In the old way, what becomes of that record?",
         {
             KEPT: "So it is today. But then a follower first cut its log to its own HW.",
-            GONE: "The follower cut it off, to fetch it again; and then there was nobody to ask.",
+            GONE: "The follower removed it, to fetch it again; and then its leader was dead.",
         },
         hint="Where is the follower's own high watermark at that moment?",
     )
 
 
-def cut_off(seen: truncation.Both) -> str:
-    return GONE if seen.lost(truncation.OLD) else KEPT
+def cut_off(log: Collection[str]) -> str:
+    return KEPT if "c" in log else GONE
 
 
 YES, DEPENDS, NO = "Yes, always", "It depends on the topic", "No, three of five are too few"
@@ -195,12 +253,12 @@ def two_of_five() -> Predict:
         {
             YES: "Brokers are no quorum, but each partition needs its own replicas.",
             DEPENDS: "On how many replicas it has, and on how many of them must be in sync.",
-            NO: "Brokers don't vote. Partitions have leaders, and these need no majority.",
+            NO: "Brokers do not vote. Partitions have leaders, and these need no majority.",
         },
-        hint="What does a partition need that its leader may take a record?",
+        hint="What does a partition need so that its leader may take a record?",
     )
 
 
-def two_died(seen: five.Five) -> str:
-    refused = {bool(row.refused) for row in seen.rows}
-    return DEPENDS if len(refused) == 2 else NO if refused == {True} else YES
+def two_died(refused: Sequence[int]) -> str:
+    some = {bool(each) for each in refused}
+    return DEPENDS if len(some) == 2 else NO if some == {True} else YES

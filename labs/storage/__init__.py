@@ -1,8 +1,8 @@
-"""The machinery of 01_storage: one module per section, so that its cells stay short.
+"""What 01_storage needs beside its cells; what is done to a log or a cluster stands in the cells.
 
-    disk, real                a log on a directory of its own; the cluster that all sections share
-    topics, batches, ...      the experiments: plain functions that return what they saw
-    questions, exercises      what the learner is asked; read them after you have answered
-
-An experiment decides nothing: it returns values, and the notebook puts them to the ledger.
+disk, real              a log in a directory of its own; the cluster that all sections share
+group                   reads as a member of a consumer group
+count, memory, dump     what was written, what is in the page cache, what Kafka's tool prints
+draw                    pictures, and sentences
+questions, exercises    what the learner is asked; read them after you have answered
 """

@@ -1,31 +1,36 @@
-"""Counting instead of timing: what the engine asked of the disk while something was done.
+"""Counting instead of timing: what the engine did to the disk while something was done.
 
     with counted() as work:
         log.append(batch, 0, now)
-    work.writes, work.written, work.flushes
+    work.writes, work.written, work.flushes, work.checked
 
 A second is longer on a busy machine; a write is a write everywhere. Every change that storage makes
-goes through one module, engine/storage/files.py, and there it is counted.
+goes through one module, engine/storage/files.py, and there it is counted. What a restart reads
+after a crash is counted where it compares each batch with its checksum.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from engine.storage import files
+from engine.storage import files, survey
+from engine.storage.batch import Header
 
 
 @dataclass
-class Work:
+class DiskWork:
     writes: int = 0  # system calls that append
     written: int = 0  # bytes
     flushes: int = 0  # files that were forced to the disk
+    checked: int = 0  # bytes of batches whose checksum was computed
 
 
 @contextmanager
-def counted() -> Iterator[Work]:
+def counted() -> Iterator[DiskWork]:
     """The work that is done inside, in this process."""
-    work, append, flush = Work(), files.append, files.flush
+    reading: Any = survey
+    work, append, flush, check = DiskWork(), files.append, files.flush, reading.crc_ok
 
     def note_append(fd: int, parts: Sequence[files.Buffer]) -> int:
         size = append(fd, parts)
@@ -36,8 +41,12 @@ def counted() -> Iterator[Work]:
         work.flushes += 1
         flush(fd)
 
-    files.append, files.flush = note_append, note_flush
+    def note_check(buffer: files.Buffer, position: int, header: Header) -> bool:
+        work.checked += header.size
+        return bool(check(buffer, position, header))
+
+    files.append, files.flush, reading.crc_ok = note_append, note_flush, note_check
     try:
         yield work
     finally:
-        files.append, files.flush = append, flush
+        files.append, files.flush, reading.crc_ok = append, flush, check

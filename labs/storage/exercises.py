@@ -6,20 +6,20 @@ Answers are in labs/answers/storage.py.
 from collections.abc import Callable, Sequence
 
 from engine import Cluster
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
 from engine.model import TopicPartition
 from engine.storage.segment import file_name
-from storage import disk, indexes, life
-from storage.segments import located
+from storage import disk
+from storage.indexes import located
 from widgets import Check, Trial
-from widgets.trial import agrees_with
+from widgets.exercise import agrees_with
 
 ROLLS = TopicPartition("rolls", 0)
 Entries = Sequence[tuple[int, int]]
 
 
-# -- 1: the name of a file -------------------------------------------------------------------
+# -- 2: the name of a file -------------------------------------------------------------------
 
 
 def name() -> Trial:
@@ -30,7 +30,7 @@ def name() -> Trial:
     )
 
 
-# -- 2 and 3: on the cluster -----------------------------------------------------------------
+# -- 3 and 5: on the cluster -----------------------------------------------------------------
 
 
 def rolled(cluster: Cluster) -> Check:
@@ -42,7 +42,7 @@ def rolled(cluster: Cluster) -> Check:
     )
 
 
-def is_rolled(state: ClusterState, events: Sequence[Happened]) -> str:
+def is_rolled(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
     if ROLLS not in state.partitions:
         return "there is no topic rolls"
     if any(it.topic == "rolls" and it.partition > 0 for it in state.partitions):
@@ -56,11 +56,11 @@ def emptied(cluster: Cluster) -> Check:
         "The log of rolls begins beyond offset 0, and still has messages",
         cluster,
         is_emptied,
-        hint='Retention: real.configure(cluster, "rolls", retention_bytes=...).',
+        hint='Retention: configure(cluster, "rolls", retention_bytes=...).',
     )
 
 
-def is_emptied(state: ClusterState, events: Sequence[Happened]) -> str:
+def is_emptied(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
     if ROLLS not in state.partitions:
         return "there is no topic rolls"
     led = state.partitions[ROLLS]
@@ -75,7 +75,7 @@ def is_emptied(state: ClusterState, events: Sequence[Happened]) -> str:
 # -- 4: the index lookup, as the engine has it -----------------------------------------------
 
 
-class Counted(Sequence[tuple[int, int]]):
+class CountedEntries(Sequence[tuple[int, int]]):
     """Index entries that notice who looks at them."""
 
     def __init__(self, entries: Entries) -> None:
@@ -103,12 +103,12 @@ def lookup() -> Trial:
 
 
 def finds(code: Callable[[Entries, int], int]) -> str:
-    log = indexes.sample(0, 600)
+    log = disk.fill(disk.log(index_interval_bytes=0), 600)
     index = log.segments[0].offsets
     entries = [index[slot] for slot in range(index.count)]
     most = 2 * len(entries).bit_length()
     for offset in (*range(12), *range(500, 600, 7), 599, 10_000):
-        seen = Counted(entries)
+        seen = CountedEntries(entries)
         truth = index.lookup(offset)[1]
         try:
             found = code(seen, offset)
@@ -121,7 +121,7 @@ def finds(code: Callable[[Entries, int], int]) -> str:
     return ""
 
 
-# -- 5: compaction ---------------------------------------------------------------------------
+# -- 1: compaction ---------------------------------------------------------------------------
 
 
 def compacted() -> Trial:
@@ -144,9 +144,9 @@ def survivors(keys: Sequence[str]) -> list[int]:
     """By the engine's own cleaner."""
     if not keys:
         return []
-    log = life.keyed(" ".join(f"{key}=v" for key in keys))
-    life.compact(log)
-    return life.offsets(log)
+    log = disk.keyed(" ".join(f"{key}=v" for key in keys))
+    disk.compact(log)
+    return list(disk.texts(log))
 
 
 # -- 6: recovery -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 1  a topic that is a table            4  the windows of an event
 2  the fold of a changelog, at work   5  what is too late
 3  a table as a stream                6  SQL
+                                     7  exactly once, by hand
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,18 +11,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from lab import configure, settings, until
-from table import Table
+from lab import settings
 
 from engine import Cluster
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
 from engine.model import TopicPartition
+from engine.table import Table
 from streams import house, stand
-from streams.duality import folded
-from streams.stand import Record
+from streams.stand import TextRecord
 from widgets import Check, Trial
-from widgets.trial import Code, agrees_with
+from widgets.exercise import Code, agrees_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,10 +52,10 @@ class Looks:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._seen: list[Record] = []
+        self._seen: list[TextRecord] = []
         self._end = 0
 
-    def missing(self, state: ClusterState, events: Sequence[Happened]) -> str:
+    def missing(self, state: ClusterState, events: Sequence[ClusterEvent]) -> str:
         found = state.partitions.get(TopicPartition(SEATS, 0))
         if found is None or found.leader not in found.replicas:
             return f"there is no topic {SEATS}"
@@ -72,7 +72,7 @@ class Looks:
         return settings(self._cluster, SEATS)["cleanup.policy"]
 
 
-def lacking(records: Iterable[Record]) -> str:
+def lacking(records: Iterable[TextRecord]) -> str:
     """What the records lack, to be that table with that past."""
     past: dict[str, list[str | None]] = {}
     for it in records:
@@ -104,12 +104,8 @@ def fold() -> Trial:
 
 
 def table_of(changes: Changes) -> dict[str, int]:
-    """By the fold that this lab's sections use."""
-    return folded(_record(place, key, value) for place, (key, value) in enumerate(changes))
-
-
-def _record(place: int, key: str, value: int | None) -> Record:
-    return Record(0, place, key, None if value is None else str(value), {}, 0)
+    """The last value of each key, and no tombstones."""
+    return {key: value for key, value in dict(changes).items() if value is not None}
 
 
 def _changes() -> list[tuple[Changes]]:
@@ -145,25 +141,19 @@ def restore(cluster: Cluster, fold: Code) -> Restored:
     """
     if wrong := agrees_with(table_of, _changes())(fold):
         return Restored([("not yet", 0, wrong)])
-    topic = stand.topic(cluster, "balances", segment_bytes=4000)
+    topic = cluster.topic("balances", segment_bytes=4000)
     events = [(guest, str(place)) for place, (guest, _) in enumerate(house.some_cards(600))]
     gone: list[tuple[str, str | None]] = [("Mei", None)]
     stand.send(cluster, topic, [*events, *gone])
     truth = {key: int(value) for key, value in dict(events).items() if key != "Mei"}
     every = stand.read(cluster, topic)
-    configure(cluster, topic, **stand.COMPACTED)
-    few = until("the cleaner", lambda: _fewer(cluster, topic, len(every) // 2))
+    few = stand.cleaned(cluster, topic, len(every) // 2)
     rows: list[tuple[str, object, object]] = []
     for name, records in {"every change": every, "compacted": few}.items():
         changes = [(it.key, None if it.value is None else int(it.value)) for it in records]
         number: object = len(records) if name == "every change" else "fewer than half"
         rows.append((name, number, dict(fold(changes)) == truth))
     return Restored(rows)
-
-
-def _fewer(cluster: Cluster, topic: str, most: int) -> list[Record]:
-    found = stand.read(cluster, topic)
-    return found if len(found) < most else []
 
 
 # -- 3: a table as a stream ------------------------------------------------------------------
@@ -251,6 +241,81 @@ def _batches() -> list[tuple[Batches, int]]:
     for _ in range(20):
         told.append(([[chance.randrange(60) for _ in range(4)] for _ in range(5)], 10))
     return told
+
+
+# -- 7: exactly once -------------------------------------------------------------------------
+
+
+class CrashError(Exception):
+    """The machine is gone; what was written is written."""
+
+
+class Paper:
+    """A topic of bills, whose writer crashes at one moment: before a write, or just after it."""
+
+    def __init__(self, crash: int) -> None:
+        self.bills: list[tuple[int, str]] = []
+        self._left = crash  # steps until then
+
+    def read(self) -> list[tuple[int, str]]:
+        return list(self.bills)
+
+    def write(self, epoch: int, row: str) -> None:
+        self._step()
+        self.bills.append((epoch, row))
+        self._step()
+
+    def _step(self) -> None:
+        self._left -= 1
+        if not self._left:
+            raise CrashError
+
+
+EPOCHS = [["oolong", "sencha", "oolong"], [], ["oolong"], ["jasmine", "jasmine"]]
+
+
+def exactly_once() -> Trial:
+    return Trial(
+        "Write publish(epoch, rows, topic): each row is in the topic once, in order, although it "
+        "is called again after a crash. topic.read() gives all (epoch, row) there are so far, "
+        "topic.write(epoch, row) adds one. Two guests may order the same",
+        published,
+        hint="How many rows of this epoch are there already?",
+    )
+
+
+def published(code: Code) -> str:
+    """What is wrong with the learner's function, by the earliest crash that shows it."""
+    truth = [(number, row) for number, rows in enumerate(EPOCHS) for row in rows]
+    for crash in range(2 * len(truth) + 2):  # 0: there is none
+        topic = Paper(crash)
+        for number, rows in enumerate(EPOCHS):
+            try:
+                _call(code, number, rows, topic)
+            except CrashError:
+                try:
+                    _call(code, number, rows, topic)  # started again
+                except _WrongError as error:
+                    return str(error)
+            except _WrongError as error:
+                return str(error)
+        if topic.bills != truth:
+            when = f"after a crash at step {crash} " if crash else ""
+            return f"{when}the topic has {topic.bills}, and not {truth}"
+    return ""
+
+
+class _WrongError(Exception):
+    pass
+
+
+def _call(code: Code, epoch: int, rows: Sequence[str], topic: Paper) -> None:
+    try:
+        code(epoch, list(rows), topic)
+    except CrashError:
+        raise
+    except Exception as error:  # the learner's, and told
+        raise _WrongError(f"it raises {type(error).__name__}: {error}") from error
 
 
 # -- 6: SQL ----------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """The tea house: what its guests do, as records. The same each time, so that results compare.
 
-cards    key: the guest    value: +20 topped up, or -4 paid
-orders   key: the guest    value: {"guest": "Mei", "tea": "oolong", "cups": 2}
-prices   key: the tea      value: 4
+cards    key: the guest    value: 20 topped up, or -4 paid
+orders   key: the guest    value: the tea
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,23 +26,10 @@ def some_cards(number: int) -> list[tuple[str, int]]:
     return list(islice(cards(), number))
 
 
-def pairs(events: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
-    """As records."""
-    return [(guest, f"{amount:+}") for guest, amount in events]
-
-
 def orders(number: int) -> list[Pair]:
     """Who ordered which tea."""
     chance = Random(11)
     return [(chance.choice(GUESTS), chance.choice(list(PRICES))) for _ in range(number)]
-
-
-def balances(events: Iterable[tuple[str, int | str]]) -> dict[str, int]:
-    """The fold: every card, after these events."""
-    table: dict[str, int] = {}
-    for guest, amount in events:
-        table[guest] = table.get(guest, 0) + int(amount)
-    return dict(sorted(table.items()))
 
 
 def counts(events: Iterable[tuple[str, object]]) -> dict[str, int]:

@@ -3,34 +3,38 @@
 Each is asked before a cell is run; the outcome is taken from what the run did.
 """
 
-from typing import TYPE_CHECKING
-
-from streams.database import Replica
-from streams.duality import Back
-from streams.middle import Decoupled
-from streams.remote import FEW, Dependence
-from streams.replay import Killed
-from streams.stateless import Restarted
 from widgets import Predict
-
-if TYPE_CHECKING:
-    from streams.counting import Kinds
-    from streams.faults import Survived
-    from streams.joins import Joined
-    from streams.late import Alarmed
-    from streams.sql import Same
 
 GREET, COUNT, NEITHER = "The greetings", "The counts", "Neither"
 YES, NO = "Yes", "No"
-ALL, NONE = "All of it", "Nothing"
-GOES, WAITS, FAILS = "It goes on", "It waits", "It fails"
+GOES, WAITS = "It goes on", "It waits"
+END, NOTHING = "That the topic ends here", "Nothing"
+HALF, IDLE = "Half of the records", "Nothing, for now"
+DOUBLE, TENS = "About twice as long", "More than ten times as long"
 EVERY, KEYS, ONE = "Every change there ever was", "Little more than the table", "One record"
 FINDS, PART, EMPTY = "All orders", "The orders since it came", "None"
 EACH, GUESTS, BATCHES = "One for each card", "One for each guest", "One for each micro-batch"
 BUFFERS, FINE = "Orders whose payment has not come", "Nothing"
 SQL, CODE, EQUAL = "The SQL", "The program", "Neither: it is the same"
 COUNTED, DROPPED, STOPS = "It is counted", "It is dropped, and that is noted", "The query fails"
+PARTS, ONCE = "With each part", "Once, when all orders are there"
+OLD, NEW, BOTH = "To the garden", "To the bar", "To both"
 MISSING, TWICE, EXACT = "Some are missing", "Some are there twice", "Each is there once"
+
+
+def end() -> Predict:
+    return Predict(
+        "A consumer has read the newest record of a topic and calls poll() again. What is it told?",
+        {
+            END: "A file has an end. A topic has a newest record, and it is the newest for now.",
+            NOTHING: "poll() returns nothing: not yet. It may come in a second, or never.",
+        },
+        hint="Could a broker know that no record will follow?",
+    )
+
+
+def ended(told: bool) -> str:
+    return END if told else NOTHING
 
 
 def restarted() -> Predict:
@@ -46,25 +50,53 @@ def restarted() -> Predict:
     )
 
 
-def restarted_outcome(seen: Restarted) -> str:
-    if not seen.same("greet"):
-        return GREET
-    return NEITHER if seen.same("count") else COUNT
+def differs(greetings_same: bool, counts_same: bool) -> str:
+    return GREET if not greetings_same else NEITHER if counts_same else COUNT
+
+
+def instances() -> Predict:
+    return Predict(
+        "Two instances of a processor read a topic with one partition. What does the second do?",
+        {
+            HALF: "A partition is given to one member of a group only.",
+            IDLE: "There is no partition for it. It is a reserve, until the first one dies.",
+        },
+        hint="What is it that a group shares?",
+    )
+
+
+def the_second(done: int) -> str:
+    return HALF if done else IDLE
+
+
+def past() -> Predict:
+    return Predict(
+        "A hundred cards are in a topic. Can we still know how much Mei had after the fiftieth?",
+        {
+            YES: "Fold the stream up to that offset. All records before it are still there.",
+            NO: "A table would have overwritten it; the log of its changes has not.",
+        },
+        hint="What has been overwritten?",
+    )
+
+
+def remembered(known: bool) -> str:
+    return YES if known else NO
 
 
 def back() -> Predict:
     return Predict(
-        "A stream of cards makes a table of balances. Can the stream be had back from the table?",
+        "A stream of cards makes a table of balances. Can you get the stream back from the table?",
         {
             YES: "Its changes, if they were kept, make the table again; but it has only the last.",
-            NO: "Quite another stream makes the same table: one sum for each guest.",
+            NO: "Quite another stream makes the same table: one card for each guest.",
         },
         hint="Mei has 16. Was that +20 and -4, or +16?",
     )
 
 
-def back_outcome(seen: Back) -> str:
-    return NO if seen.first == seen.other else YES
+def recovered(distinct: bool) -> str:
+    return YES if distinct else NO
 
 
 def replica() -> Predict:
@@ -79,8 +111,24 @@ def replica() -> Predict:
     )
 
 
-def replica_outcome(seen: Replica) -> str:
-    return YES if seen.later == seen.unmoved else NO
+def replicated(equal: bool) -> str:
+    return YES if equal else NO
+
+
+def slower() -> Predict:
+    return Predict(
+        "A count is kept in a database one millisecond away. How many times as long does it take "
+        "as with the same database in this process?",
+        {
+            DOUBLE: "A round trip alone takes longer than all the work here.",
+            TENS: "Two round trips of a millisecond stand against some microseconds.",
+        },
+        hint="How many microseconds does a lookup in memory take, and how many are a millisecond?",
+    )
+
+
+def times(ratio: float) -> str:
+    return TENS if ratio > 10 else DOUBLE
 
 
 def dependence() -> Predict:
@@ -89,16 +137,13 @@ def dependence() -> Predict:
         {
             GOES: "It has to ask before it can count, and nobody answers.",
             WAITS: "With the first record: it can't count on without the count so far.",
-            FAILS: "So it would be with a time-out: later, and no better.",
         },
         hint="What does it need before it can write 17?",
     )
 
 
-def dependence_outcome(seen: Dependence) -> str:
-    if seen.still["far"] == FEW:
-        return GOES
-    return WAITS if seen.resumed["far"] == FEW else FAILS
+def stood_still(done: int) -> str:
+    return GOES if done == 200 else WAITS
 
 
 def killed() -> Predict:
@@ -113,9 +158,8 @@ def killed() -> Predict:
     )
 
 
-def killed_outcome(seen: Killed) -> str:
-    read = seen.replayed["compacted"]
-    return ONE if read == 1 else KEYS if read < seen.replayed["changelog"] / 2 else EVERY
+def needed(compacted: int, all_changes: int) -> str:
+    return ONE if compacted == 1 else KEYS if compacted < all_changes / 2 else EVERY
 
 
 def decoupled() -> Predict:
@@ -130,8 +174,23 @@ def decoupled() -> Predict:
     )
 
 
-def decoupled_outcome(seen: Decoupled) -> str:
-    return FINDS if seen.books == seen.sent else PART if seen.books else EMPTY
+def late_service(found: int, sent: int) -> str:
+    return FINDS if found == sent else PART if found else EMPTY
+
+
+def continuous() -> Predict:
+    return Predict(
+        "Orders come in three parts. When does a streaming query change its table of cups?",
+        {
+            PARTS: "Each micro-batch reads what is new and changes the table by that.",
+            ONCE: "So does a batch. A stream has no end that a query could wait for.",
+        },
+        hint="Section 1: what is a reader told at the end of a topic?",
+    )
+
+
+def went_on(changed: bool) -> str:
+    return PARTS if changed else ONCE
 
 
 def kinds() -> Predict:
@@ -146,8 +205,24 @@ def kinds() -> Predict:
     )
 
 
-def kinds_outcome(seen: "Kinds") -> str:
-    return EACH if seen.keys == seen.events else GUESTS if seen.keys == 5 else BATCHES
+def state_of(rows: int) -> str:
+    return EACH if rows == 300 else GUESTS if rows == 5 else BATCHES
+
+
+def moved() -> Predict:
+    return Predict(
+        "Tom sat in the garden and has moved to the bar. Where are his orders brought?",
+        {
+            OLD: "The topic may still have that record, but a later one has the same key.",
+            NEW: "The last record of a key counts: that makes a table of the topic.",
+            BOTH: "So it would be if the topic was joined as a stream, and not as a table.",
+        },
+        hint="How many rows has Tom in the table?",
+    )
+
+
+def brought(seats: set[str]) -> str:
+    return BOTH if len(seats) > 1 else NEW if seats == {"bar"} else OLD
 
 
 def joined() -> Predict:
@@ -156,14 +231,14 @@ def joined() -> Predict:
         "What does the one by hand lose?",
         {
             BUFFERS: "They waited in a dict for their other half, and the dict went.",
-            FINE: "Then its buffers would have to be kept somewhere, as Spark keeps its state.",
+            FINE: "Then its dict would have to be kept somewhere, as Spark keeps its state.",
         },
         hint="Where is an order while its payment is on the way?",
     )
 
 
-def joined_outcome(seen: "Joined") -> str:
-    return FINE if seen.hand == seen.expected else BUFFERS
+def lost(found: int, pairs: int) -> str:
+    return BUFFERS if found < pairs else FINE
 
 
 def late() -> Predict:
@@ -179,10 +254,8 @@ def late() -> Predict:
     )
 
 
-def late_outcome(seen: "Alarmed") -> str:
-    if seen.windows["12:00:00"] == seen.batch["12:00:00"]:
-        return COUNTED
-    return DROPPED if seen.dropped else STOPS
+def too_late(counted: bool, dropped: int) -> str:
+    return COUNTED if counted else DROPPED if dropped else STOPS
 
 
 def same() -> Predict:
@@ -197,22 +270,22 @@ def same() -> Predict:
     )
 
 
-def same_outcome(seen: "Same") -> str:
-    return EQUAL if seen.operators["SQL"] == seen.operators["program"] else CODE
+def equal(operators: bool) -> str:
+    return EQUAL if operators else CODE
 
 
 def survived() -> Predict:
     return Predict(
-        "A broker is killed under a query that writes a bill for each order, exactly once. "
-        "What about the bills?",
+        "A broker is killed, and then the query ends before it has noted its last epoch. What "
+        "about the bills, without exactlyOnce?",
         {
             MISSING: "What was not acknowledged is sent again, to whoever leads then.",
-            TWICE: "So it may be without exactlyOnce, where a task that is run again writes again.",
-            EXACT: "Each epoch's rows are staged, decided once, and published once.",
+            TWICE: "The epoch is run again, and for the producer its bills are new records.",
+            EXACT: "So it is with exactlyOnce: an epoch is staged, decided once, published once.",
         },
-        hint="What is known of a record when its broker dies before it answers?",
+        hint="What does a query know of an epoch that it has not noted?",
     )
 
 
-def survived_outcome(seen: "Survived") -> str:
-    return MISSING if seen.lost else TWICE if seen.doubled else EXACT
+def billed(missing: int, doubled: str) -> str:
+    return MISSING if missing else TWICE if doubled == "some" else EXACT

@@ -6,7 +6,7 @@
     Mei 17                  put         >  ok
 
 A line each way. DELAY: seconds that each answer takes more, as from another building. The table is
-SQLite's, in memory; `Table` can be used without a server as well.
+SQLite's, in memory; `ServedTable` can be used without a server as well.
 """
 
 import os
@@ -20,7 +20,7 @@ GET = "SELECT value FROM states WHERE key = ?"
 PUT = "INSERT OR REPLACE INTO states VALUES (?, ?)"
 
 
-class Table:
+class ServedTable:
     def __init__(self) -> None:
         self._base = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._base.execute("CREATE TABLE states (key TEXT PRIMARY KEY, value INTEGER)")
@@ -33,8 +33,8 @@ class Table:
         self._base.execute(PUT, (key, value))
 
 
-class Answers(socketserver.StreamRequestHandler):
-    server: "Server"
+class TableAnswers(socketserver.StreamRequestHandler):
+    server: "TableServer"
 
     def handle(self) -> None:
         """One client, until it hangs up."""
@@ -48,16 +48,16 @@ class Answers(socketserver.StreamRequestHandler):
             self.wfile.write(f"{answer}\n".encode())
 
 
-class Server(socketserver.ThreadingTCPServer):
+class TableServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
     def __init__(self, delay: float) -> None:
-        self.delay, self.table = delay, Table()
-        super().__init__(("127.0.0.1", 0), Answers)
+        self.delay, self.table = delay, ServedTable()
+        super().__init__(("127.0.0.1", 0), TableAnswers)
 
 
 if __name__ == "__main__":
-    with Server(float(sys.argv[2])) as server:
+    with TableServer(float(sys.argv[2])) as server:
         draft = Path(f"{sys.argv[1]}.new")
         draft.write_text(str(server.server_address[1]))
         os.replace(draft, sys.argv[1])  # nobody must read half of it

@@ -10,7 +10,7 @@ is set, and why, stands in engine/streams/session.py.
 from typing import TYPE_CHECKING
 
 from widgets.scene import Scene, text
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ LINES = 5
 _known: list["Starting"] = []
 
 
-class Starting(Stage):
+class Starting(SceneWidget):
     """What it does just now, line by line."""
 
     def __init__(self) -> None:
@@ -36,9 +36,11 @@ class Starting(Stage):
         return False
 
     def spark(self) -> "SparkSession":
-        """The session that runs, or a new one."""
+        """The session that runs, or a new one; a query that was left running is stopped."""
         if self._spark is None or self._spark.sparkContext._jsc.sc().isStopped():
             self._spark = self._start()
+        for query in self._spark.streams.active:
+            query.stop()
         return self._spark
 
     def _start(self) -> "SparkSession":

@@ -1,23 +1,20 @@
 """The lab's cluster, and small helpers: records go in, and come out up to where the topic ends.
 
     cluster = stand.cluster()                 started by the first section that is run
-    topic = stand.topic(cluster, "cards")     a new topic, and a name that was not used yet
-    stand.send(cluster, topic, [("Mei", "5")])
-    stand.read(cluster, topic)                all records there are by now
+    stand.send(cluster, "cards", [("Mei", 5)])
+    stand.read(cluster, "cards")              all records there are by now
 
 Groups may miss a member sooner here than Kafka allows by default, and the cleaner looks for work
 all the time, so that nobody waits long.
 """
 
 from collections.abc import Iterable
-from itertools import count
 from typing import Any, NamedTuple
 
-from lab import Keeper, dotted, until
+from lab import LabCluster, configure, until
 
 from engine import Cluster, Consumer, TopicPartition
 from engine.client.values import KafkaError, Message
-from engine.model import TopicPartition as Partition
 from widgets import Ledger
 
 CONFIG = {
@@ -33,13 +30,18 @@ COMPACTED: dict[str, Any] = {  # small segments, as the cleaner leaves the last 
 }
 WRITER = {"acks": "all", "linger.ms": "5", "batch.size": "2000"}  # a batch fits into a segment
 
+NOON = 1_700_049_600_000  # milliseconds since 1970: on 15 November 2023
+CLIENT_REQUESTS = (  # all that a consumer and a producer send
+    *("API_VERSIONS", "METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT"),
+    *("LEAVE_GROUP", "OFFSET_FETCH", "LIST_OFFSETS", "FETCH", "OFFSET_COMMIT", "PRODUCE"),
+    *("INIT_PRODUCER_ID", "OFFSET_FOR_LEADER_EPOCH"),
+)
+
 ledger = Ledger("04_streams")
-cluster = Keeper(CONFIG).cluster
-
-_numbers = count(1)
+cluster = LabCluster(CONFIG).cluster
 
 
-class Record(NamedTuple):
+class TextRecord(NamedTuple):
     """As a consumer was given it, as text."""
 
     partition: int
@@ -50,32 +52,8 @@ class Record(NamedTuple):
     at: int  # its time stamp, ms since 1970
 
 
-def fresh(name: str) -> str:
-    """A name that was not used yet: a cell that runs again begins with a new group or topic."""
-    return f"{name}-{next(_numbers)}"
-
-
-def topic(on: Cluster, name: str, partitions: int = 1, replicas: int = 1, **config: Any) -> str:
-    """A new topic, each partition led by somebody. Settings are Kafka's, with _ for a dot."""
-    name = fresh(name)
-    on.admin.create_topic(name, partitions, replicas, dotted(config))
-    places = [Partition(name, number) for number in range(partitions)]
-
-    def led() -> bool:
-        known = on.state().partitions
-        return all(it in known and known[it].leader > 0 for it in places)
-
-    until(f"leaders for {name}", led)
-    return name
-
-
-def compacted(on: Cluster, name: str) -> str:
-    """A topic that keeps the last record of each key."""
-    return topic(on, name, **COMPACTED)
-
-
-def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, str | None]]) -> int:
-    """Records of key and value, acknowledged by all; returns how many. No value: a tombstone."""
+def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, object]]) -> int:
+    """Records of key and value, acknowledged by all; returns how many. None: a tombstone."""
     sent = 0
     refused: list[str] = []
 
@@ -85,7 +63,8 @@ def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, str | None]]) -> in
 
     with on.producer(WRITER) as producer:
         for key, value in pairs:
-            producer.produce(topic, value, key, on_delivery=told)
+            text = None if value is None else str(value)
+            producer.produce(topic, text, key, on_delivery=told)
             sent += 1
         left = producer.flush()
     assert not left and not refused, f"{left} left, {len(refused)} refused: {refused[:1]}"
@@ -101,14 +80,14 @@ def ends(consumer: Consumer, topic: str) -> dict[int, int]:
     }
 
 
-def read(on: Cluster, topic: str, upto: int | None = None) -> list[Record]:
+def read(on: Cluster, topic: str, upto: int | None = None) -> list[TextRecord]:
     """All there is by now (or is before an offset), partition by partition; then it ends."""
     with on.consumer({"group.id": "reader", "enable.auto.commit": "false"}) as consumer:
         limits = ends(consumer, topic)
         if upto is not None:
             limits = {number: min(end, upto) for number, end in limits.items()}
         consumer.assign([TopicPartition(topic, number, 0) for number in limits])
-        found: list[Record] = []
+        found: list[TextRecord] = []
 
         def done() -> bool:
             found.extend(poll(consumer))
@@ -120,10 +99,23 @@ def read(on: Cluster, topic: str, upto: int | None = None) -> list[Record]:
     return sorted(it for it in found if it.offset < limits[it.partition])
 
 
-def poll(consumer: Consumer, most: int = 500, wait: float = 0.1) -> list[Record]:
+def rest(consumer: Consumer, topic: str) -> list[TextRecord]:
+    """What this consumer has not read of a topic of one partition that is there by now."""
+    place, end = TopicPartition(topic, 0), ends(consumer, topic)[0]
+    found: list[TextRecord] = []
+
+    def done() -> bool:
+        found.extend(poll(consumer))
+        return consumer.position([place])[0].offset >= end
+
+    until(f"the rest of {topic}", lambda: not end or done())
+    return found
+
+
+def poll(consumer: Consumer, most: int = 500, wait: float = 0.1) -> list[TextRecord]:
     """What has come, if it is no error."""
     return [
-        Record(
+        TextRecord(
             it.partition() or 0,
             it.offset() or 0,
             (it.key() or b"").decode(),
@@ -136,13 +128,74 @@ def poll(consumer: Consumer, most: int = 500, wait: float = 0.1) -> list[Record]
     ]
 
 
-def wait_for(on: Cluster, topic: str, number: int) -> None:
-    """Until a topic of one partition has so many records."""
+def outputs(on: Cluster, topic: str) -> dict[str, dict[int, list[str]]]:
+    """What processors (loop.py) have written: by step, and by the offset that it comes from."""
+    found: dict[str, dict[int, list[str]]] = {}
+    for it in read(on, topic):
+        by_offset = found.setdefault(it.headers["step"], {})
+        by_offset.setdefault(int(it.headers["from"]), []).append(it.value or "")
+    return found
+
+
+def size(on: Cluster, topic: str) -> int:
+    """Records of a topic of one partition, by now."""
     with on.consumer({"group.id": "reader"}) as consumer:
-        until(f"{number} records in {topic}", lambda: sum(ends(consumer, topic).values()) >= number)
+        return sum(ends(consumer, topic).values())
 
 
-def last(on: Cluster, topic: str) -> Record | None:
+def written(on: Cluster, topic: str, number: int) -> int:
+    """Wait until a topic of one partition has so many records; how many it has then."""
+    return until(
+        f"{number} records in {topic}", lambda: end if (end := size(on, topic)) >= number else 0
+    )
+
+
+def cleaned(on: Cluster, topic: str, most: int) -> list[TextRecord]:
+    """Compact a topic; what is in it, once that is not more than so many records."""
+    configure(on, topic, **COMPACTED)
+    return until("the cleaner", lambda: found if len(found := read(on, topic)) <= most else [])
+
+
+def spread(on: Cluster, topic: str, pairs: Iterable[tuple[str, object]]) -> int:
+    """Records to all partitions in turn, whatever their keys; returns how many."""
+    number = len(on.admin.list_topics(topic).topics[topic].partitions)
+    sent = 0
+    with on.producer(WRITER) as producer:
+        for key, value in pairs:
+            producer.produce(topic, str(value), key, partition=sent % number)
+            sent += 1
+    return sent
+
+
+def lag(on: Cluster, group: str, topic: str) -> int:
+    """Records of a topic that this group has not committed yet."""
+    with on.consumer({"group.id": group}) as consumer:
+        parts = ends(consumer, topic)
+        places = consumer.committed([TopicPartition(topic, number) for number in parts])
+    return sum(parts[it.partition] - max(it.offset, 0) for it in places)
+
+
+def shares(on: Cluster, group: str, *names: str) -> dict[str, list[int]]:
+    """Wait until these members, and no others, have shared the partitions: who has which."""
+
+    def shared() -> dict[str, list[int]]:
+        found = on.state().groups.get(group)
+        members = found.members.values() if found and found.state == "Stable" else ()
+        given = {it.client: sorted(int(part[-1]) for part in it.share or ()) for it in members}
+        whole = given.keys() == set(names) and any(given.values())
+        return dict(sorted(given.items())) if whole else {}
+
+    return until(f"shares for {' and '.join(names)}", shared)
+
+
+def report(on: Cluster, topic: str, seconds: Iterable[int]) -> None:
+    """Errors, each with the time at which it happened: so many seconds after twelve."""
+    with on.producer(WRITER) as producer:
+        for second in seconds:
+            producer.produce(topic, "error", timestamp=NOON + 1000 * second)
+
+
+def last(on: Cluster, topic: str) -> TextRecord | None:
     """The newest record of a topic of one partition."""
     with on.consumer({"group.id": "reader"}) as consumer:
         end = ends(consumer, topic)[0]
@@ -150,9 +203,3 @@ def last(on: Cluster, topic: str) -> Record | None:
             return None
         consumer.assign([TopicPartition(topic, 0, end - 1)])
         return until(f"the last of {topic}", lambda: poll(consumer))[-1]
-
-
-def last_event(on: Cluster) -> int:
-    """The number of what happened last."""
-    events = on.events()
-    return events[-1].number if events else 0

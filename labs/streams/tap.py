@@ -1,76 +1,32 @@
-"""A query that has something to do for a while, to be looked at.
-
-somebody who orders ──> orders ──> count by tea ──> a table          StreamView shows all of it
-"""
+"""Guests who order all the time, while a query is looked at."""
 
 import threading
-from dataclasses import dataclass
-
-from lab import until
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from table import Table
 
 from engine import Cluster
-from streams import house, pipes, stand
-from streams.flow import Counts
-from widgets import StreamView
+from streams import house, stand
 
 PAUSE = 0.1  # seconds between two orders
-BATCHES = 3  # that have run before anybody looks
+
+_there: list["Guests"] = []  # one party at most
 
 
-_open: list["Tap"] = []  # one at most
-
-
-def opened(cluster: Cluster, spark: SparkSession) -> "Tap":
-    """A new one; the one before is closed."""
-    while _open:
-        _open.pop().close()
-    _open.append(Tap(cluster, spark))
-    return _open[0]
-
-
-@dataclass
-class Emptied:
-    """What was ordered, and what the table came to."""
-
-    ordered: Counts
-    counted: Counts
-
-    def __repr__(self) -> str:
-        return repr(Table(("", "every order is counted"), [("cups", self.ordered == self.counted)]))
-
-
-class Tap:
-    def __init__(self, cluster: Cluster, spark: SparkSession) -> None:
-        self._spark, self._cluster = spark, cluster
-        self.topic = stand.topic(cluster, "orders", 2)
-        self._ordered: list[tuple[str, str]] = []
+class Guests:
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        """They order until they leave; those who were here before leave now."""
+        while _there:
+            _there.pop().leave()
+        _there.append(self)
+        self._cluster, self._topic = cluster, topic
+        self._ordered: list[house.Pair] = []
         self._ends = threading.Event()
-        self._guests = threading.Thread(target=self._order, daemon=True)
-        self._guests.start()
-        cups = pipes.stream(spark, cluster, self.topic).withWatermark("timestamp", "5 seconds")
-        counts = cups.groupBy(F.col("value").alias("tea")).count()
-        self.query = pipes.table(counts, stand.fresh("cups").replace("-", "_"))
+        self._thread = threading.Thread(target=self._order, daemon=True)
+        self._thread.start()
 
-    def table(self) -> DataFrame:
-        return self._spark.table(self.query.name).orderBy("tea")
-
-    def view(self) -> StreamView:
-        """A picture of it, once there is something to be seen."""
-        until("some batches", lambda: len(self.query.recentProgress) >= BATCHES)
-        return StreamView(self.query, self._cluster, self.table)
-
-    def close(self) -> Emptied:
-        """No more orders; those that were made are counted, and the query ends."""
+    def leave(self) -> list[house.Pair]:
+        """No more orders; those that were made are stored."""
         self._ends.set()
-        self._guests.join()
-        if self.query.isActive:
-            pipes.settle(self.query)
-        counted = pipes.rows(self.table())
-        self.query.stop()
-        return Emptied(house.counts((tea, guest) for guest, tea in self._ordered), counted)
+        self._thread.join()
+        return self._ordered
 
     def _order(self) -> None:
         with self._cluster.producer(stand.WRITER) as producer:
@@ -78,5 +34,5 @@ class Tap:
                 for guest, tea in house.orders(100):
                     if self._ends.wait(PAUSE):
                         break
-                    producer.produce(self.topic, tea, guest)
+                    producer.produce(self._topic, tea, guest)
                     self._ordered.append((guest, tea))

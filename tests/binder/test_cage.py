@@ -96,7 +96,7 @@ def test_the_memory_of_a_child_counts(
     assert seen.left == seen.killed == 0
 
 
-def test_a_process_that_is_left_behind_is_told_and_ended(
+def test_a_process_that_is_left_behind_is_reported_and_ended(
     monkeypatch: pytest.MonkeyPatch, run: Callable[..., Seen], cage: Cage
 ) -> None:
     monkeypatch.setattr(caging, "GRACE", 1)

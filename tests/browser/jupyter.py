@@ -29,6 +29,7 @@ class Lab(NamedTuple):
     token: str
     process: psutil.Process
     folder: Path  # what its file browser shows: a copy of labs/
+    root: Path  # where the paths of its notebooks begin
     settings: Path  # what a user has chosen, the theme for instance
 
     def page(self, path: str = "") -> str:
@@ -74,7 +75,7 @@ def running_lab(home: Path) -> Iterator[Lab]:
     family = [server]
     try:
         info = wait_until_it_answers(child, runtime / f"jpserver-{child.pid}.json", home)
-        yield Lab(info["url"], info["token"], server, folder, home / "config" / "lab")
+        yield Lab(info["url"], info["token"], server, folder, folder, home / "config" / "lab")
     finally:
         family += server.children(recursive=True)
         child.send_signal(signal.SIGTERM)

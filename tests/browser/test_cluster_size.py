@@ -94,8 +94,17 @@ def test_a_broker_is_added_and_links_are_slowed_cut_and_healed(view: View) -> No
     link.press("Enter")
     view.choose("slow down by 300 ms")
     expect(link).to_have_attribute("aria-label", re.compile("300 ms"))
-    link.press("Enter")  # there is one thing to do: heal
+    other = view.shape("link 2-3")
+    other.focus()
+    other.press("Enter")
+    view.choose("cut")
+    expect(other).to_have_attribute("aria-label", re.compile("cut"))
+    link.focus()
+    link.press("Enter")  # there is one thing to do: heal this link
     expect(link).to_have_attribute("aria-label", re.compile("whole"))
+    expect(other).to_have_attribute("aria-label", re.compile("cut"))
+    other.press("Enter")
+    expect(other).to_have_attribute("aria-label", re.compile("whole"))
 
     session = view.shape("session 2")
     session.focus()

@@ -49,7 +49,7 @@ def test_a_leader_is_killed_with_the_mouse_and_another_takes_over(
     expect(view.broker(victim)).to_have_attribute("aria-label", re.compile("killed"))
     expect(view.stage).to_contain_text("session waits")
     view.photograph("waiting")
-    cost = re.compile("is the session time-out. Lost: nothing.")
+    cost = re.compile("is the session time-out. Lost: nothing committed")
     expect(view.shape("cost")).to_have_attribute("aria-label", cost)
     successor = leader_of(view, "orders-0")
     assert successor != victim
@@ -156,10 +156,21 @@ def test_it_lives_in_a_notebook_scrolled_out_and_in_light_or_dark(view: View, pa
     view.notebook.run(tall)
     view.ask("cluster.kill(3)")
     expect(view.stage).not_to_be_in_viewport()
+    gone = "lambda: '3' not in cluster.children('/brokers/ids')"
+    view.ask(f"cluster.wait('the end of its session', {gone})")
+    view.ask("cluster.restart(3)")
+    view.ask("cluster.kill(2)")
 
     view.notebook.panel.locator(".jp-CodeCell").first.scroll_into_view_if_needed()
 
+    expect(view.broker(2)).to_have_attribute("aria-label", re.compile("killed"))
+    expect(view.broker(3)).to_have_attribute("aria-label", re.compile(": up"))
+    at = view.ask("[e.at for e in cluster.events() if e.kind == 'broker.killed'][-2]")
+    view.ask(f"view.goto({at})")
     expect(view.broker(3)).to_have_attribute("aria-label", re.compile("killed"))
+    expect(view.broker(2)).to_have_attribute("aria-label", re.compile(": up"))
+    assert 0 <= view.ask("view.head") - at < 2000  # not the next time that somebody looked
+    view.press("back to now")
 
     darken(page)
     paper = view.stage.evaluate("element => getComputedStyle(element).backgroundColor")

@@ -14,12 +14,11 @@ def lesson(page: Page) -> Lesson:
 
 @pytest.mark.timeout(480)
 def test_a_guess_then_all_cells_then_a_group_that_fits(lesson: Lesson) -> None:
-    lesson.run("from rebalance import questions, sharing, stand")
     guess = lesson.run("guess = questions.idle()").locator(".lab-stage")
     part(guess, "answer 2").click()
     expect(part(guess, "answer 2")).to_contain_text("● your prediction")
-    lesson.run("comings = sharing.comings(cluster)")
-    told = lesson.run("questions.idle_outcome(comings)")
+    lesson.run("Team(cluster, orders) as other")
+    told = lesson.run("questions.idle_outcome(read)")
     expect(told).to_contain_text("You predicted: All six read.")
     expect(guess).to_contain_text("✗ your prediction")
     lesson.photograph("told")
@@ -28,7 +27,7 @@ def test_a_guess_then_all_cells_then_a_group_that_fits(lesson: Lesson) -> None:
     expect(table).to_contain_text("53 claims of 03_rebalance")
     expect(table).not_to_contain_text("not run yet")
     lesson.photograph("table")
-    lesson.ended("gaps.figure()")
+    lesson.ended("pictures.reading(")
     lesson.photograph("gaps")
 
     check = lesson.ended("exercises.nobody_idle(cluster)").locator(".lab-stage")

@@ -43,7 +43,7 @@ class View:
         self.stage.get_by_role("button", name=label, exact=True).click()
 
     def run(self, code: str) -> str:
-        """In a cell below, and back to the picture: out of sight it would stand still."""
+        """In a cell below, and back to the picture: out of view_state it would stand still."""
         output = self.notebook.run(f"{code}; print('done')")
         expect(output).to_contain_text("done")
         said = output.inner_text()
@@ -89,7 +89,7 @@ def test_a_leader_dies_and_the_high_watermark_goes_on_in_the_next_epoch(view: Vi
     expect(view.label(second)).to_contain_text("leader")
     view.send(30)
     expect(view.label("HW")).to_contain_text("HW 70 · committed")
-    expect(view.stage).to_contain_text("Lost: nothing.")
+    expect(view.stage).to_contain_text("Lost: nothing committed")
     view.photograph("failed_over")
 
     view.run(f"cluster.restart({first})")

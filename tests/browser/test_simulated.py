@@ -34,7 +34,7 @@ recording = Recording.load(path)
 print("recorded")"""
 
 
-class Rehearsal(View):
+class SimulatedPage(View):
     """A ClusterView of a trace."""
 
     @property
@@ -60,22 +60,22 @@ class Rehearsal(View):
 
 
 @pytest.fixture
-def view(page: Page, notebook: Notebook) -> Iterator[Rehearsal]:
+def view(page: Page, notebook: Notebook) -> Iterator[SimulatedPage]:
     notebook.run(SETUP)
-    yield Rehearsal(page, notebook)
+    yield SimulatedPage(page, notebook)
     expect(notebook.run("view.close(); print('closed')")).to_contain_text("closed")
 
 
-def test_one_goes_through_a_run_message_by_message(view: Rehearsal) -> None:
+def test_one_goes_through_a_run_message_by_message(view: SimulatedPage) -> None:
     view.go_to_the_fault()
     expect(view.broker(1)).to_have_attribute("aria-label", re.compile("died"))
 
-    times, dots = [view.time], view.stage.locator('[data-key^="letter "]')
+    times, dots = [view.time], view.stage.locator('[data-key^="message "]')
     while dots.count() < 2:  # until something is under way
         times.append(view.step("a step forward"))
         assert len(times) < 60
     assert times == sorted(set(times))
-    rows = view.stage.locator('[data-key^="row letter "]')
+    rows = view.stage.locator('[data-key^="row message "]')
     expect(rows.first).to_be_visible()
     dots.first.hover()
     expect(view.stage.locator(".lab-tip")).to_contain_text("→")
@@ -95,7 +95,7 @@ def test_one_goes_through_a_run_message_by_message(view: Rehearsal) -> None:
     assert DIED < view.time < DIED + 2
 
 
-def test_another_future_and_the_run_before(view: Rehearsal) -> None:
+def test_another_future_and_the_run_before(view: SimulatedPage) -> None:
     view.go_to_the_fault()
     marks = view.stage.locator('[data-key^="mark "]')
     before = [each.get_attribute("data-key") for each in marks.all()]
@@ -125,7 +125,7 @@ def test_another_future_and_the_run_before(view: Rehearsal) -> None:
     view.photograph("dark")
 
 
-def test_a_broken_promise_is_seen(view: Rehearsal) -> None:
+def test_a_broken_promise_is_seen(view: SimulatedPage) -> None:
     defect = 'ClusterView(Trace.of(seed=1, defect="commit-unreplicated"))'
     view.notebook.run(f"other = {defect}\nother")
     other = view.page.locator(".lab-stage").nth(1)

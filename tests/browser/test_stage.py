@@ -1,16 +1,20 @@
-"""What a hand is on stays: the place of the focus in a picture, and the controls above it."""
+"""A picture on a page: the focus and the controls stay, and without a kernel it says so."""
 
+import re
+
+import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import Notebook
 
 SETUP = """from widgets.scene import Act, Scene, circle
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 def scene(*places):
     act = Act("close", None, "close")
     dots = [circle(f"dot {x}", x, 20, 9, label=f"dot {x}", acts=(act,)) for x in places]
     return Scene(400, 40, dots)
-stage = Stage()
+stage = SceneWidget()
 stage.show(scene(50, 150, 200, 390))
 stage"""
 
@@ -30,7 +34,7 @@ def test_the_focus_goes_to_the_nearest_shape_that_is_left(page: Page, notebook: 
 
 
 HANDLES = """from widgets import controls
-stage = Stage(name="Group", about="billing · lag 0")
+stage = SceneWidget(name="Group", about="billing · lag 0")
 stage.show(scene(50), [controls.choice("close", "by", ["range", "sticky"], "range")])
 stage"""
 
@@ -49,3 +53,25 @@ def test_controls_stay_when_the_words_beside_them_change(page: Page, notebook: N
     expect(stage.locator(".lab-top")).to_contain_text("Groupsbilling · lag 12,345")
     assert held.evaluate("it => it.isConnected")
     expect(stage.locator(".lab-part")).to_have_text(["billing", "lag 12,345"])
+
+
+@pytest.mark.parametrize("what", ["restart", "shutdown"])
+def test_when_its_kernel_has_ended_a_picture_is_grey_and_says_what_to_do(
+    page: Page, notebook: Notebook, what: str
+) -> None:
+    notebook.run(SETUP)
+    stage = page.locator(".lab-stage").first
+    expect(page.locator('[data-key="dot 50"]')).to_be_visible()
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.locator(f"[data-command='kernelmenu:{what}']").click()
+    if what == "restart":
+        page.get_by_role("button", name="Confirm Kernel Restart").click()
+    else:  # JupyterLab does not tell its widgets: only who clicks learns of it
+        expect(page.locator("#jp-main-statusbar")).to_contain_text("No Kernel")
+        page.locator('[data-key="dot 50"]').click()
+    expect(stage).to_contain_text("The kernel has ended. Run this cell again.")
+    expect(stage).to_have_class(re.compile("ended"))
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    stage.screenshot(path=SCREENSHOTS / f"stage_kernel_{what}.png")
+    if what == "restart":
+        expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")

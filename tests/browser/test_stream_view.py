@@ -33,7 +33,7 @@ query = writer.start()
 view = StreamView(query, cluster, lambda: spark.table("pizzas"))
 view"""
 END = """query.stop()
-view.look()
+view.poll()
 print(view.picture.says)"""
 AGAIN = """import json
 session.stop(spark)

@@ -72,7 +72,8 @@ def test_what_stays_behind_is_noticed(
         asyncio.run(lesson._gone(mei))
 
 
-def test_a_kernel_that_does_not_come_up_is_tried_again_and_then_its_log_is_told(
+@pytest.mark.long
+def test_a_kernel_that_does_not_come_up_is_tried_again_and_then_its_log_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "labs").mkdir()

@@ -1,4 +1,7 @@
-"""Three brokers for the tests of a module, a topic on all of them, and clients at work on it.
+"""Three brokers, a topic on all of them, and clients at work on it.
+
+Modules that want the same cluster share it, as it takes seconds to start: tests/conftest.py puts
+them one after the other. A module has topics of its own.
 
 After each test every fault is taken back, and no broker may have met a bug of ours meanwhile.
 """
@@ -7,33 +10,42 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from engine.chaos.reading import create
+from engine.chaos.cluster_reader import create
 from engine.chaos.run import CONFIG
 from engine.chaos.storm import heal
-from engine.chaos.workload import Workload
+from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
 from tests.cluster.probe import Probe
 from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
+from tests.interop.latest import Latest
 from tests.interop.watch import until
 
 PARTITIONS = 3
-Start = Callable[..., Workload]
+Start = Callable[..., ChaosWorkload]
 
 _numbers = count()
+_read: dict[Path, int] = {}  # how far each log was looked into
+
+
+@pytest.fixture(scope="session")
+def latest() -> Iterator[Latest]:
+    latest = Latest()
+    yield latest
+    latest.stop()
 
 
 @pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A module says in BROKERS and CONFIG what is different about its own."""
-    brokers = getattr(request.module, "BROKERS", 3)
-    with Cluster(brokers, config=CONFIG | getattr(request.module, "CONFIG", {})) as cluster:
-        yield cluster
+def cluster(request: pytest.FixtureRequest, latest: Latest) -> Cluster:
+    """A module says in BROKERS and CONFIG what is different about the one it wants."""
+    config = CONFIG | getattr(request.module, "CONFIG", {})
+    return latest.of(getattr(request.module, "BROKERS", 3), config)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +60,20 @@ def healed(request: pytest.FixtureRequest) -> Iterator[None]:
     if "cluster" in request.fixturenames:
         cluster: Cluster = request.getfixturevalue("cluster")
         heal(cluster)
-        for broker in cluster.brokers:
-            log = cluster.directory(broker) / "broker.log"
-            assert "Traceback" not in log.read_text(), f"broker {broker} met a bug: {log}"
+        found = {
+            number: bug(cluster.directory(number) / "broker.log") for number in cluster.brokers
+        }
+        for broker, told in found.items():
+            assert not told, f"broker {broker} met a bug:\n{told}"
+
+
+def bug(log: Path) -> str:
+    """What a log has from the first traceback on; "" if none has come since the last call."""
+    data = log.read_bytes()
+    before, _read[log] = _read.get(log, 0), len(data)
+    new = data[before if before <= len(data) else 0 :]  # a test may have removed the file
+    place = new.find(b"Traceback")
+    return "" if place < 0 else new[max(place - 500, 0) : place + 5000].decode(errors="replace")
 
 
 def new_topic(cluster: Cluster, truth: Truth, *, whole: bool = True, **config: str) -> str:
@@ -84,15 +107,15 @@ def start(cluster: Cluster, truth: Truth, topic: str, careless: None) -> Iterato
     """Clients go to work on the topic; who judges them waits until all replicas are in sync."""
     with ExitStack() as stack:
 
-        def started(**settings: Any) -> Workload:
+        def started(**settings: Any) -> ChaosWorkload:
             whole = partial(truth.await_whole, topic)
-            return stack.enter_context(Workload(cluster, topic, whole, **settings))
+            return stack.enter_context(ChaosWorkload(cluster, topic, whole, **settings))
 
         yield started
 
 
 @pytest.fixture
-def work(start: Start) -> Workload:
+def work(start: Start) -> ChaosWorkload:
     work = start()
     work.advance()
     return work

@@ -7,10 +7,10 @@ import kafka
 from kafka.errors import KafkaError
 
 from engine.chaos.history import Sent
-from engine.chaos.workload import TURN, Writer
+from engine.chaos.workload import TURN, ChaosWriter
 
 
-class PythonWriter(Writer):
+class PythonWriter(ChaosWriter):
     refusals = (KafkaError,)
 
     def _open(self, bootstrap: str, settings: Mapping[str, Any]) -> None:

@@ -5,10 +5,10 @@ from itertools import count
 
 import pytest
 
+from engine.client.address import Address
 from engine.client.admin.client import AdminClient
 from engine.client.admin.values import ConsumerGroupTopicPartitions, ElectionType, TopicCollection
-from engine.client.cluster import ClusterView
-from engine.client.connection import Address
+from engine.client.cluster import ClusterClient
 from engine.client.values import KafkaError, TopicPartition
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode
@@ -30,8 +30,8 @@ def name() -> str:
 
 
 @pytest.fixture
-def view(cluster: Cluster) -> Iterator[ClusterView]:
-    with ClusterView([Address.parse(each) for each in cluster.bootstrap.split(",")]) as view:
+def view(cluster: Cluster) -> Iterator[ClusterClient]:
+    with ClusterClient([Address.parse(each) for each in cluster.bootstrap.split(",")]) as view:
         yield view
 
 
@@ -41,7 +41,7 @@ def replicas(admin: AdminClient, name: str) -> list[list[int]]:
 
 
 def test_a_new_topic_is_known_to_every_broker(
-    cluster: Cluster, admin: AdminClient, view: ClusterView, name: str
+    cluster: Cluster, admin: AdminClient, view: ClusterClient, name: str
 ) -> None:
     """Without a wait, and so is that it is gone."""
     admin.create_topic(name, partitions=3, replication=3, config={"min.insync.replicas": 2})

@@ -5,12 +5,13 @@ import sys
 import pytest
 
 from engine.chaos import run as chaos
-from engine.chaos.history import Outcome, Sent
+from engine.chaos import storm
+from engine.chaos.history import SendOutcome, Sent
 from engine.cli.main import FAILED, USAGE, main
 
 
 def test_a_short_run(capsys):
-    assert main(["chaos", "--seconds", "5", "--seed", "3"]) == 0
+    assert main(["chaos", "--seconds", "4", "--seed", "3"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("nothing wrong: ")
     assert " 0 failed" in said.out
@@ -18,10 +19,27 @@ def test_a_short_run(capsys):
     assert len(said.err.splitlines()) > 2
 
 
+@pytest.mark.parametrize("seconds", ["12", pytest.param("60", marks=pytest.mark.long)])
+def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
+    seconds, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(storm, "FAULTS", (storm.rot,))
+    monkeypatch.setitem(chaos.CONFIG, "log.segment.bytes", "20000")
+    assert main(["chaos", "--seconds", seconds, "--seed", "3", "--data", str(tmp_path)]) == 0
+    assert "rot " in capsys.readouterr().err
+    told = "".join(path.read_text() for path in tmp_path.glob("broker-*/broker.log"))
+    assert "partition.offline {'topic': 'chaos', 'partition': 0" in told
+    assert "index.rebuilt {'topic': 'chaos', 'partition': 1" in told
+    assert "log.cut" not in told
+    assert list(tmp_path.glob("broken-*-chaos-0"))
+
+
 def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
     def blow(cluster, work, *_):
         work.advance()
-        lost = Sent("writer-9", 1, 0, at=0.0, outcome=Outcome.ACKNOWLEDGED, answered=0.1, offset=3)
+        lost = Sent(
+            "writer-9", 1, 0, at=0.0, outcome=SendOutcome.ACKNOWLEDGED, answered=0.1, offset=3
+        )
         work.history.add(lost)
         return []
 
@@ -46,7 +64,7 @@ def test_without_the_stock_client_it_says_what_to_install(capsys, monkeypatch):
     [
         (["--seconds", "0"], "chaos needs a broker or more, and some seconds"),
         (["--brokers", "0"], "chaos needs a broker or more, and some seconds"),
-        (["--data", "."], ". is not empty: an old cluster would be judged, too"),
+        (["--data", "."], ". is not empty: it may contain another cluster"),
     ],
 )
 def test_what_makes_no_sense_is_refused(capsys, words, said):

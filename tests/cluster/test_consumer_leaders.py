@@ -9,24 +9,22 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.reading import QUICK, create
+from engine.chaos.cluster_reader import QUICK, create
 from engine.client.consumer import Consumer
 from engine.client.values import KafkaError, Message, TopicPartition
 from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.cluster.test_stories_comeback import allow_unclean, append, placed
 from tests.interop.watch import until
 
-CONFIG = USUAL | {
-    "log.retention.check.interval.ms": "200",
-    "log.segment.delete.delay.ms": "100",
-}
+CONFIG = USUAL
 SOON = 30.0  # seconds
 Make = Callable[..., Consumer]
 
 
 @pytest.fixture
 def admin(cluster) -> AdminClient:
-    return AdminClient(QUICK | {"bootstrap.servers": cluster.bootstrap})
+    patient = {"socket.timeout.ms": 30_000}  # until there is a controller, too
+    return AdminClient(QUICK | patient | {"bootstrap.servers": cluster.bootstrap})
 
 
 @pytest.fixture

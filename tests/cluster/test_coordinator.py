@@ -5,9 +5,9 @@ from itertools import count
 
 import pytest
 
-from engine.controller.znodes import Replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.zookeeper.znodes import ReplicaAssignment
 from tests.interop.raw_member import Member
 from tests.interop.watch import until
 
@@ -67,7 +67,7 @@ def test_a_successor_knows_offsets_and_members(cluster, truth, group, topic):
 
 
 def test_who_coordinates_again_reads_again(cluster, truth, group, topic):
-    """What others wrote meanwhile counts, not what one remembers of one's first reign."""
+    """What others wrote meanwhile counts, not what one remembers of one's first time as leader."""
     at = {broker: address for address, broker in addresses(cluster).items()}
     one, two, three = cluster.brokers
     coordinator(cluster, group)
@@ -84,7 +84,7 @@ def test_who_coordinates_again_reads_again(cluster, truth, group, topic):
 
 
 def is_in_order(truth, order):
-    return truth.replicas(OFFSETS)[0] == Replicas(order)
+    return truth.replicas(OFFSETS)[0] == ReplicaAssignment(order)
 
 
 def is_coordinator(cluster, group, address):

@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.reading import QUICK
+from engine.chaos.cluster_reader import QUICK
 from engine.model import TopicPartition
 from tests.interop.watch import until
 
-MANY = 30
+MANY = 15
 CONFIG = {"log.segment.delete.delay.ms": "100"}
 DIRECTORY = re.compile(r"(.+)-\d+(\.\w+-delete)?")  # of a replica, or of what was one
 
@@ -36,7 +36,7 @@ def admin(cluster) -> AdminClient:
 
 def begin_to_create(admin: AdminClient, names: list[str]) -> dict[str, "Future[None]"]:
     wanted = [NewTopic(name, 2, 3) for name in names]
-    return admin.create_topics(wanted, operation_timeout=15, request_timeout=30)
+    return admin.create_topics(wanted, operation_timeout=15, request_timeout=60)
 
 
 @pytest.fixture
@@ -80,6 +80,7 @@ def was_done(answer: "Future[None]") -> bool:
     return True
 
 
+@pytest.mark.long
 def test_deletion(cluster, truth, work, many):
     for name in many:
         truth.delete(name)
@@ -104,6 +105,7 @@ def leftovers(cluster, names: list[str]) -> list[str]:
     ]
 
 
+@pytest.mark.long  # in the simulator's storms, partitions move and controllers die
 def test_reassignment(cluster, truth, work, many):
     """Each partition goes to two brokers in another order: one leaves, the leader changes."""
     moves = {}

@@ -8,9 +8,11 @@ from tests.cluster.probe import Probe
 from tests.interop.watch import until
 
 BOTH = pytest.param("both", marks=pytest.mark.long)
+TO_THE_LEADER = pytest.param("to the leader", marks=pytest.mark.long)
+LEADER_ONLY = pytest.param("leader only", marks=pytest.mark.long)
 
 
-@pytest.mark.parametrize("direction", [BOTH, "to the follower", "to the leader"])
+@pytest.mark.parametrize("direction", [BOTH, "to the follower", TO_THE_LEADER])
 def test_a_leader_cut_from_a_follower(cluster, truth, work, direction):
     """The follower leaves the ISR after `replica.lag.time.max.ms`, and comes back when it can."""
     state = truth.state(work.topic, 0)
@@ -52,7 +54,7 @@ def test_a_leader_cut_from_both_followers(cluster, truth, work):
     assert verdict.good, verdict
 
 
-@pytest.mark.parametrize("also", ["leader only", "leader and controller"])
+@pytest.mark.parametrize("also", [LEADER_ONLY, "leader and controller"])
 def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
     """It serves until it is superseded, and whatever it believes, it can acknowledge nothing."""
     probed = new_topic(cluster, truth)
@@ -86,6 +88,7 @@ def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
     assert verdict.good, verdict
 
 
+@pytest.mark.long  # the simulator's storms cut these links, too
 def test_a_controller_cut_from_a_broker(cluster, truth, work):
     """What it has to say reaches that broker late, but it does."""
     controller = truth.await_controller()
@@ -101,6 +104,7 @@ def test_a_controller_cut_from_a_broker(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long  # test_producer_delivery.py drops more of them
 def test_an_answer_that_is_lost(cluster, truth, work):
     """The producer sends again, and the leader knows the batch."""
     for _ in range(5):

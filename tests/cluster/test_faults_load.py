@@ -4,12 +4,13 @@ import pytest
 
 from tests.cluster.truth import Seen
 
+# In `make test` the simulator's storms slow links down.
+pytestmark = pytest.mark.long
 CONFIG = {"replica.lag.time.max.ms": "3000"}
 SLOW = 300  # milliseconds: late with everything, but never for long
 TOO_SLOW = 8000
 
 
-@pytest.mark.long
 def test_a_slow_follower_stays(cluster, truth, work):
     before = truth.states(work.topic)
     leader, follower = two(before[0])
@@ -21,7 +22,6 @@ def test_a_slow_follower_stays(cluster, truth, work):
     assert verdict.good, verdict
 
 
-@pytest.mark.long
 def test_a_follower_that_is_too_slow_leaves_once_and_returns_once(cluster, truth, work):
     before = truth.state(work.topic, 0)
     leader, follower = two(before)
@@ -39,7 +39,6 @@ def test_a_follower_that_is_too_slow_leaves_once_and_returns_once(cluster, truth
     assert verdict.good, verdict
 
 
-@pytest.mark.long
 def test_who_is_let_in_has_everything(cluster, truth, work):
     """It may have to lead in the very next moment."""
     first = truth.state(work.topic, 0).leader

@@ -1,10 +1,12 @@
 """SIGSTOP beyond the session, then SIGCONT: who wakes up finds that the world has gone on."""
 
+import pytest
+
 from tests.cluster.probe import Probe
+from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.interop.watch import until
 
-# So long that no leader shrinks an ISR before it is paused.
-CONFIG = {"replica.lag.time.max.ms": "20000"}
+CONFIG = USUAL  # no leader shrinks an ISR before it is paused
 
 
 def test_a_leader(cluster, truth, work):
@@ -51,6 +53,7 @@ def test_a_controller(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long  # so is one in test_stories_in_sync.py
 def test_a_follower(cluster, truth, work):
     state = truth.state(work.topic, 0)
     victim = next(broker for broker in state.isr if broker != state.leader)
@@ -62,6 +65,7 @@ def test_a_follower(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long  # every session ends in test_faults_zookeeper.py, too
 def test_all_at_once(cluster, truth, work):
     """Every session ends, and no one was there to notice."""
     for broker in cluster.brokers:

@@ -2,17 +2,18 @@
 
 import pytest
 
-from engine.chaos.judge import Kind
-from engine.chaos.workload import Writer
+from engine.chaos.judge import FindingKind
+from engine.chaos.workload import ChaosWriter
 from tests.cluster.python_writer import PythonWriter
 
 BROKERS = 1
 CONFIG = {"min.insync.replicas": "1"}
 
 
-CLIENTS = {"confluent": (Writer, Writer), "kafka-python": (PythonWriter,)}
+CLIENTS = {"confluent": (ChaosWriter, ChaosWriter), "kafka-python": (PythonWriter,)}
 
 
+@pytest.mark.long  # the same in tests/interop: test_crash.py, test_reconnecting.py
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_dies_three_times(cluster, start, client):
     work = start(writers=CLIENTS[client])
@@ -37,8 +38,8 @@ def test_the_end_of_a_log_is_cut_off(cluster, work):
 
     verdict = work.verdict(patience=1)
 
-    assert verdict.kinds == {Kind.LOST, Kind.UNSTABLE}, verdict
-    lost = [finding for finding in verdict.findings if finding.kind is Kind.LOST]
+    assert verdict.kinds == {FindingKind.LOST, FindingKind.UNSTABLE}, verdict
+    lost = [finding for finding in verdict.findings if finding.kind is FindingKind.LOST]
     newest = work.writers[0].sent()[2]
     assert [finding.partition for finding in lost] == [2] * len(lost)
     assert [finding.number for finding in lost] == [*range(newest - len(lost), newest)]

@@ -10,7 +10,7 @@ from engine.storage.batch import HEADER_SIZE
 CONFIG = {"zookeeper.session.timeout.ms": "120000"}
 
 
-@pytest.mark.parametrize("role", ["leader", "controller"])
+@pytest.mark.parametrize("role", [pytest.param("leader", marks=pytest.mark.long), "controller"])
 def test_leaders_move_first(cluster, truth, work, role):
     before = truth.states(work.topic)
     victim = truth.controller() if role == "controller" else before[0].leader
@@ -31,6 +31,7 @@ def test_leaders_move_first(cluster, truth, work, role):
     assert verdict.good, verdict
 
 
+@pytest.mark.long  # so is one in tests/interop/test_damage.py
 def test_its_logs_are_not_read_when_it_returns(cluster, truth, work):
     """What was closed in good order is taken as it is: a bit that flips meanwhile goes unseen."""
     victim = truth.state(work.topic, 0).leader
@@ -66,6 +67,7 @@ def test_one_after_another(cluster, truth, work):
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_all_of_them(cluster, truth, work):
     """The last one has nobody to hand over to, and goes all the same."""
     for broker in cluster.brokers:

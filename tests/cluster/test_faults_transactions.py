@@ -15,20 +15,16 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from engine.chaos.storm import Storm
+from engine.chaos.storm import FaultStorm
 from engine.cluster.child import Child, end_all
 from engine.cluster.cluster import Cluster
 from tests.cluster.conftest import PARTITIONS, heal, new_topic
+from tests.cluster.test_groups_faults import CONFIG as GROUPS
 from tests.cluster.truth import Truth
 from tests.interop.crew import ENDING, ROOT, Writer
 from tests.interop.watch import until
 
-CONFIG = {
-    "group.initial.rebalance.delay.ms": "0",
-    "group.min.session.timeout.ms": "1000",
-    "log.segment.bytes": "1073741824",
-    "transaction.state.log.num.partitions": "1",
-}
+CONFIG = GROUPS
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 PATIENCE = 60.0
 TURNS = 12
@@ -85,12 +81,6 @@ class Copying:
         end_all(self._children, ENDING)
 
 
-def by(client: str, more: str) -> pytest.MarkDecorator:
-    """Who copies; and who besides, if there is more time."""
-    others = pytest.param(more, marks=pytest.mark.long)
-    return pytest.mark.parametrize("copying", [client, others], indirect=True)
-
-
 @pytest.fixture
 def copying(
     request: pytest.FixtureRequest, cluster: Cluster, truth: Truth, topic: str, tmp_path: Path
@@ -142,7 +132,10 @@ def read(cluster: Cluster, topic: str, number: int) -> list[bytes]:
                 return values
 
 
-@by("confluent", more="ours")
+OURS_TOO = pytest.param("ours", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("copying", ["confluent", OURS_TOO], indirect=True)
 def test_the_processor_is_killed_in_the_middle_of_a_transaction(copying):
     for _ in range(3):
         copying.now.kill()
@@ -153,10 +146,10 @@ def test_the_processor_is_killed_in_the_middle_of_a_transaction(copying):
 @pytest.mark.parametrize(
     ("copying", "coordinated"),
     [
-        ("confluent", TRANSACTIONS),
-        ("ours", OFFSETS),
+        ("ours", TRANSACTIONS),
+        pytest.param("ours", OFFSETS, marks=pytest.mark.long),
         pytest.param("confluent", OFFSETS, marks=pytest.mark.long),
-        pytest.param("ours", TRANSACTIONS, marks=pytest.mark.long),
+        pytest.param("confluent", TRANSACTIONS, marks=pytest.mark.long),
     ],
     indirect=["copying"],
 )
@@ -182,7 +175,8 @@ def test_a_leader_stands_still_and_wakes_up(cluster, truth, copying):
     copying.goes_on()
 
 
-@by("confluent", more="ours")
+@pytest.mark.long
+@pytest.mark.parametrize("copying", ["confluent", "ours"], indirect=True)
 def test_everybody_dies_one_after_the_other(cluster, truth, copying):
     for broker in cluster.brokers:
         cluster.kill(broker)
@@ -198,7 +192,7 @@ def test_everybody_dies_one_after_the_other(cluster, truth, copying):
 @pytest.mark.parametrize("copying", ["confluent", "ours"], indirect=True)
 def test_whatever_happens(cluster, copying, seed):
     """Two faults at a time, then all is well for a moment; and now and then another processor."""
-    storm = Storm(cluster, seed)
+    storm = FaultStorm(cluster, seed)
     for turn in range(TURNS):
         storm.harm()
         storm.harm()

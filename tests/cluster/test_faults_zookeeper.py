@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.cluster.cluster import Cluster
-from engine.cluster.zookeeper import Zookeeper, free_port
+from engine.cluster.zookeeper import ZookeeperServer, free_port
 from tests.cluster.conftest import CONFIG as COMMON
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
@@ -16,20 +16,22 @@ SESSION = int(COMMON["zookeeper.session.timeout.ms"]) / 1000  # seconds
 
 
 @pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zookeeper]:
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
     """On a port of its own choice, which it keeps over a restart."""
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
         yield zookeeper
 
 
 @pytest.fixture(scope="module")
-def cluster(zookeeper: Zookeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    zookeeper: ZookeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     data = tmp_path_factory.mktemp("brokers")
     with Cluster(3, data=data, zookeeper=zookeeper.address, config=COMMON) as cluster:
         yield cluster
 
 
-def killed(zookeeper: Zookeeper) -> Callable[[], object]:
+def killed(zookeeper: ZookeeperServer) -> Callable[[], object]:
     """As a crash; every znode is on its disk."""
     zookeeper.child.kill()
 
@@ -40,7 +42,7 @@ def killed(zookeeper: Zookeeper) -> Callable[[], object]:
     return again
 
 
-def paused(zookeeper: Zookeeper) -> Callable[[], object]:
+def paused(zookeeper: ZookeeperServer) -> Callable[[], object]:
     """It answers nobody, and finds when it wakes up that every session is over."""
     zookeeper.child.pause()
     return zookeeper.child.resume
@@ -71,6 +73,7 @@ def test_it_is_gone(cluster, zookeeper, truth, work, take_away):
     assert verdict.good, verdict
 
 
+@pytest.mark.long
 def test_a_leader_dies_meanwhile(cluster, zookeeper, truth, work):
     """Nobody can take its place until ZooKeeper is back; then somebody does."""
     victim = truth.state(work.topic, 0).leader

@@ -15,6 +15,7 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "log.segment.bytes": "1073741824",
+    "transaction.state.log.num.partitions": "1",
 }
 OFFSETS = "__consumer_offsets"
 STRATEGIES = ["cooperative-sticky", pytest.param("range", marks=pytest.mark.long)]
@@ -60,7 +61,7 @@ def test_members_are_killed_and_others_read_on(group, strategy):
     for client in ("ours", "ours", "confluent"):
         group.join(client, strategy)
     group.settle()
-    for _ in range(3):
+    for _ in range(2):
         group.kill(group.members[0])
         group.join("ours", strategy)
         group.settle()
@@ -68,6 +69,7 @@ def test_members_are_killed_and_others_read_on(group, strategy):
     group.judge()
 
 
+@pytest.mark.long  # the same in tests/simulation/test_groups.py
 def test_a_member_that_was_thought_dead_spoils_nothing(group):
     """It is stopped in its tracks, and wakes up when others have its partitions: its commit is
     refused, and it starts over."""

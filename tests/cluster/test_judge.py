@@ -6,24 +6,28 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.chaos.history import History, Outcome, Read, Sent
-from engine.chaos.judge import Finding, Kind, Verdict, compare, ends, judge, unlike
+from engine.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
+from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, compare, ends, judge, unlike
 from engine.storage.records import Record, encode
 
 PARTITION = 1
-Change = Callable[[list[Read]], object]
+Change = Callable[[list[ReadRecord]], object]
 
 
 class Run:
     """Twenty messages of two writers in turn, one a second, each acknowledged after another."""
 
     def __init__(self) -> None:
-        self.history = History("orders", 2)
-        self.found: list[Read] = []
+        self.history = ClientHistory("orders", 2)
+        self.found: list[ReadRecord] = []
         for offset in range(20):
             sent = self.send(f"w{offset % 2}", offset // 2, offset)
-            sent.outcome, sent.offset, sent.answered = Outcome.ACKNOWLEDGED, offset, offset + 1.5
-            self.found.append(Read(PARTITION, offset, sent.value))
+            sent.outcome, sent.offset, sent.answered = (
+                SendOutcome.ACKNOWLEDGED,
+                offset,
+                offset + 1.5,
+            )
+            self.found.append(ReadRecord(PARTITION, offset, sent.value))
         self.history.seen["follower"] = list(self.found)
 
     def send(self, writer: str, number: int, at: float) -> Sent:
@@ -34,7 +38,7 @@ class Run:
     def message(self, offset: int) -> Sent:
         return self.history.sent[self.found[offset].value]
 
-    def judged(self) -> Verdict:
+    def judged(self) -> ChaosVerdict:
         return compare(self.history, self.found)
 
 
@@ -43,9 +47,9 @@ def run() -> Run:
     return Run()
 
 
-def shifted(found: list[Read]) -> list[Read]:
+def shifted(found: list[ReadRecord]) -> list[ReadRecord]:
     """The same values from offset 0 on, as if what is missing had never been."""
-    return [Read(PARTITION, offset, read.value) for offset, read in enumerate(found)]
+    return [ReadRecord(PARTITION, offset, read.value) for offset, read in enumerate(found)]
 
 
 def test_a_good_run_is_not_accused(run):
@@ -61,8 +65,8 @@ def test_what_nobody_answered_may_be_there_or_not(run):
     """Also behind the end of what was acknowledged, and between."""
     run.send("w2", 0, 5.5)
     there = run.send("w2", 1, 5.6)
-    run.found.append(Read(PARTITION, 20, there.value))
-    run.message(7).outcome = Outcome.UNKNOWN
+    run.found.append(ReadRecord(PARTITION, 20, there.value))
+    run.message(7).outcome = SendOutcome.UNKNOWN
     assert run.judged().good
 
 
@@ -87,11 +91,11 @@ def test_lost_at_the_end(run):
 
 def test_lost_in_the_middle_and_another_in_its_place(run):
     other = run.send("w2", 0, 8.5)
-    run.found[8] = Read(PARTITION, 8, other.value)
+    run.found[8] = ReadRecord(PARTITION, 8, other.value)
     run.history.seen.clear()
     (finding,) = run.judged().findings
-    assert finding == Finding(
-        Kind.LOST,
+    assert finding == ChaosFinding(
+        FindingKind.LOST,
         "w0 #4 in partition 1 was acknowledged at offset 8, where now is w2 #0 in partition 1",
         *(PARTITION, 8, "w0", 4),
     )
@@ -100,10 +104,10 @@ def test_lost_in_the_middle_and_another_in_its_place(run):
 def test_one_offset_acknowledged_twice(run):
     """As two leaders at the same time would do."""
     other = run.send("w2", 0, 8.5)
-    other.outcome, other.offset, other.answered = Outcome.ACKNOWLEDGED, 8, 9.5
+    other.outcome, other.offset, other.answered = SendOutcome.ACKNOWLEDGED, 8, 9.5
     (finding,) = run.judged().findings
     assert finding[2:6] == (PARTITION, 8, "w2", 0)
-    assert finding.kind is Kind.LOST
+    assert finding.kind is FindingKind.LOST
 
 
 def test_moved(run):
@@ -127,22 +131,22 @@ def test_all_moved_when_one_is_lost(run):
 
 
 def test_doubled(run):
-    run.found.append(Read(PARTITION, 20, run.found[19].value))
+    run.found.append(ReadRecord(PARTITION, 20, run.found[19].value))
     assert told(run.judged()) == ["doubled: w1 #9 in partition 1 is at offsets 19, 20"]
 
 
 @pytest.fixture
-def doubled(run, tmp_path, monkeypatch) -> Callable[[int], Verdict]:
+def doubled(run, tmp_path, monkeypatch) -> Callable[[int], ChaosVerdict]:
     """The last message is there again, in a batch of that producer epoch; the judge's word."""
     folder = tmp_path / f"topic-{PARTITION}"
     folder.mkdir()
     run.history.topic = "topic"
-    run.found.append(Read(PARTITION, 20, run.found[19].value))
+    run.found.append(ReadRecord(PARTITION, 20, run.found[19].value))
     cluster = SimpleNamespace(bootstrap="", directory=lambda broker: tmp_path)
     monkeypatch.setattr("engine.chaos.judge.placement", lambda *_: {PARTITION: [1]})
     monkeypatch.setattr("engine.chaos.judge.read_all", lambda *_: run.found)
 
-    def judged(epoch: int) -> Verdict:
+    def judged(epoch: int) -> ChaosVerdict:
         numbers = {"producer_id": 7, "leader_epoch": 0}
         first = [Record(offset, 0, None, b"") for offset in range(20)]
         log = encode(first, producer_epoch=0, base_sequence=0, **numbers)
@@ -167,12 +171,12 @@ def test_what_is_doubled_is_told_with_its_producers_numbers(doubled):
 def test_numbers_that_a_client_gave_anew_are_counted_and_no_fault(doubled):
     verdict = doubled(epoch=1)
     assert verdict.good
-    assert verdict.evidence.endswith(", 1 there again since their client gave them new numbers")
+    assert verdict.evidence.endswith(", 1 stored twice since their client renumbered them")
 
 
 def test_order_is_that_of_the_first_copies(run):
     """A second copy stands behind what came later, and that it is there is the whole fault."""
-    run.found.append(Read(PARTITION, 20, run.found[17].value))
+    run.found.append(ReadRecord(PARTITION, 20, run.found[17].value))
     assert told(run.judged()) == ["doubled: w1 #8 in partition 1 is at offsets 17, 20"]
 
 
@@ -182,14 +186,14 @@ def test_who_is_told_that_it_is_there_already_is_not_told_where(run):
         run.message(offset).offset = number - 1
     assert run.judged().good
     run.message(9).offset = 3
-    assert run.judged().kinds == {Kind.MOVED}
+    assert run.judged().kinds == {FindingKind.MOVED}
 
 
 @pytest.mark.parametrize("value", [b"never heard of", Sent("w0", 0, 3).value])
 def test_a_phantom(run, value):
     """Nobody's value, or one that was sent to the other partition."""
     run.history.add(Sent("w0", 0, 3))
-    run.found.append(Read(PARTITION, 20, value))
+    run.found.append(ReadRecord(PARTITION, 20, value))
     name = "w0 #3 in partition 0" if b"w0" in value else f"{value!r}"
     assert told(run.judged()) == [
         f"phantom: {name} at offset 20 of partition 1 was never sent there"
@@ -197,22 +201,25 @@ def test_a_phantom(run, value):
 
 
 def test_a_message_that_went_to_the_wrong_partition(run):
-    other = Sent("w2", 0, 0, 3, Outcome.ACKNOWLEDGED, 4, 20)
-    run.found.append(Read(PARTITION, 20, run.history.add(other)))
-    assert [finding.kind for finding in run.judged().findings] == [Kind.LOST, Kind.PHANTOM]
+    other = Sent("w2", 0, 0, 3, SendOutcome.ACKNOWLEDGED, 4, 20)
+    run.found.append(ReadRecord(PARTITION, 20, run.history.add(other)))
+    assert [finding.kind for finding in run.judged().findings] == [
+        FindingKind.LOST,
+        FindingKind.PHANTOM,
+    ]
 
 
 def test_an_unanswered_message_that_turns_up_in_the_wrong_place(run):
     """Behind the next one of the same writer."""
     first, second = run.send("w2", 0, 30), run.send("w2", 1, 31)
-    run.found += [Read(PARTITION, 20, second.value), Read(PARTITION, 21, first.value)]
+    run.found += [ReadRecord(PARTITION, 20, second.value), ReadRecord(PARTITION, 21, first.value)]
     assert told(run.judged()) == ["reordered: w2 #1 in partition 1 at offset 20 stands before #0"]
 
 
 def test_a_message_before_one_that_was_acknowledged_earlier(run):
     """Different writers have no order among themselves, but time has."""
     late = run.send("w2", 0, 6.6)
-    run.found = shifted([*run.found[:5], Read(PARTITION, 5, late.value), *run.found[5:]])
+    run.found = shifted([*run.found[:5], ReadRecord(PARTITION, 5, late.value), *run.found[5:]])
     for read in run.found[6:]:
         run.history.sent[read.value].offset = read.offset
     run.history.seen.clear()
@@ -237,38 +244,38 @@ def test_a_hole_at_the_beginning(run):
     run.history.sent.pop(run.found[0].value)
     del run.found[0]
     run.history.seen.clear()
-    assert kinds(run) == {Kind.HOLE}
+    assert kinds(run) == {FindingKind.HOLE}
 
 
 def test_a_reader_that_saw_what_is_no_more(run):
     gone = run.send("w2", 0, 18)
-    run.history.seen["follower"].append(Read(PARTITION, 20, gone.value))
+    run.history.seen["follower"].append(ReadRecord(PARTITION, 20, gone.value))
     assert told(run.judged()) == [
         "unstable: follower saw w2 #0 in partition 1 at offset 20 of partition 1, now it is nothing"
     ]
 
 
 def test_a_reader_that_saw_another_value(run):
-    run.history.seen["follower"][4] = Read(PARTITION, 4, run.found[5].value)
+    run.history.seen["follower"][4] = ReadRecord(PARTITION, 4, run.found[5].value)
     (finding,) = run.judged().findings
-    assert finding.kind is Kind.UNSTABLE
+    assert finding.kind is FindingKind.UNSTABLE
     assert finding[2:6] == (PARTITION, 4, "w1", 2)
 
 
 def test_a_reader_that_saw_an_offset_twice(run):
     run.history.seen["follower"].insert(4, run.found[3])
-    assert kinds(run) == {Kind.UNSTABLE}
+    assert kinds(run) == {FindingKind.UNSTABLE}
 
 
 def test_a_reader_that_was_not_given_everything(run):
     del run.history.seen["follower"][4]
-    assert kinds(run) == {Kind.HOLE}
+    assert kinds(run) == {FindingKind.HOLE}
 
 
 def test_what_applications_heard(run):
     run.history.errors.append("follower: offset out of range")
     failed = run.send("w2", 0, 3)
-    failed.outcome, failed.error = Outcome.FAILED, "message timed out"
+    failed.outcome, failed.error = SendOutcome.FAILED, "message timed out"
     assert told(run.judged()) == [
         "error: follower: offset out of range",
         "error: w2 #0 in partition 1 failed: message timed out",
@@ -277,15 +284,15 @@ def test_what_applications_heard(run):
 
 def test_without_evidence_there_is_no_verdict(run):
     for sent in run.history.sent.values():
-        sent.outcome = Outcome.UNKNOWN
-    assert kinds(run) == {Kind.BLIND}
+        sent.outcome = SendOutcome.UNKNOWN
+    assert kinds(run) == {FindingKind.BLIND}
 
 
-def told(verdict: Verdict) -> list[str]:
+def told(verdict: ChaosVerdict) -> list[str]:
     return [str(finding) for finding in verdict.findings]
 
 
-def kinds(run: Run) -> set[Kind]:
+def kinds(run: Run) -> set[FindingKind]:
     return run.judged().kinds
 
 
@@ -314,7 +321,9 @@ SIZE = len(encode(two(0)))
 
 def found(files: dict[int, Path], below: int = 20) -> list[str]:
     findings = unlike(1, files, below)
-    assert all(finding.kind is Kind.UNLIKE and finding.partition == 1 for finding in findings)
+    assert all(
+        finding.kind is FindingKind.UNLIKE and finding.partition == 1 for finding in findings
+    )
     return [finding.text for finding in findings]
 
 
@@ -381,5 +390,5 @@ def test_another_leaders_batch(files):
 
 
 def test_the_end_of_each_partition():
-    reads = [Read(0, 0, b""), Read(0, 1, b""), Read(2, 5, b"")]
+    reads = [ReadRecord(0, 0, b""), ReadRecord(0, 1, b""), ReadRecord(2, 5, b"")]
     assert ends(reads, 3) == {0: 2, 1: 0, 2: 6}

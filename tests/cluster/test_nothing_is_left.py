@@ -58,12 +58,9 @@ def test_a_process_that_is_left_is_seen() -> None:
         process.kill()
 
 
-# That nothing is left of a run that ends in order, every other run of these tests shows.
-IN_ORDER = {"well", "badly"}
-PARAMS = [pytest.param(it, marks=[pytest.mark.long] if it in IN_ORDER else []) for it in ENDS]
-
-
-@pytest.mark.parametrize("end", PARAMS)
+# tests/interop/test_cluster_faults.py kills, and interrupts, a process that has a cluster.
+@pytest.mark.long
+@pytest.mark.parametrize("end", ENDS)
 def test_a_run_of_tests_leaves_nothing(end: str, tmp_path: Path) -> None:
     last, code = ENDS[end]
     mark, scratch = f"BROKERLAB_RUN={uuid4().hex}", tmp_path / "scratch"

@@ -3,7 +3,9 @@
 It hears of that late, or not at all: see test_stories_comeback.py for how both end today.
 """
 
-from engine.chaos.judge import Kind
+import pytest
+
+from engine.chaos.judge import FindingKind
 from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.cluster.test_stories_comeback import (
     cuts,
@@ -13,6 +15,9 @@ from tests.cluster.test_stories_comeback import (
     returns_with_what_was_lost,
 )
 
+# In `make test` the simulator cuts to the high watermark: "cut-to-high-watermark" in
+# tests/simulation/test_defects.py.
+pytestmark = pytest.mark.long
 CONFIG = USUAL | {"inter.broker.protocol.version": "0.10.2"}
 
 
@@ -35,4 +40,4 @@ def test_two_logs_that_differ_for_ever(cluster, truth):
     assert told == {first: [b"a", b"b", b"d"], second: [b"a", b"c", b"d"]}
     assert first not in [broker for broker, *_ in cuts(cluster, "forgotten", before)]
     (found,) = differences(cluster, "forgotten")
-    assert (found.kind, found.offset) == (Kind.UNLIKE, 1)
+    assert (found.kind, found.offset) == (FindingKind.UNLIKE, 1)

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from engine.chaos.judge import Finding, batches, unlike
-from engine.chaos.reading import QUICK, create
+from engine.chaos.cluster_reader import QUICK, create
+from engine.chaos.judge import ChaosFinding, batches, unlike
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -25,13 +25,16 @@ from tests.interop.watch import until
 CONFIG = {
     "replica.lag.time.max.ms": "60000",  # who leaves the ISR here is dead
     "replica.high.watermark.checkpoint.interval.ms": "3600000",
+    "log.retention.check.interval.ms": "200",
+    "log.segment.delete.delay.ms": "100",
 }
 FAR = 1000  # an offset beyond any here
 
 
 @pytest.fixture
 def admin(cluster: Cluster) -> AdminClient:
-    return AdminClient(QUICK | {"bootstrap.servers": cluster.bootstrap})
+    patient = {"socket.timeout.ms": 30_000}  # until there is a controller, too
+    return AdminClient(QUICK | patient | {"bootstrap.servers": cluster.bootstrap})
 
 
 def placed(cluster: Cluster, truth: Truth, name: str, *replicas: int, **config: str) -> None:
@@ -58,7 +61,7 @@ def everywhere(cluster: Cluster, topic: str, count: int) -> dict[int, list[bytes
     return told
 
 
-def differences(cluster: Cluster, topic: str) -> list[Finding]:
+def differences(cluster: Cluster, topic: str) -> list[ChaosFinding]:
     replicas = cluster.state().partitions[TopicPartition(topic, 0)].replicas
     directories = {number: cluster.directory(number) / f"{topic}-0" for number in replicas}
     ends = {each.log_end for each in replicas.values()}
@@ -130,6 +133,7 @@ def test_a_tail_that_nobody_else_has_is_cut_off_where_the_epoch_ended(cluster, t
     assert differences(cluster, topic) == []
 
 
+@pytest.mark.long  # labs/02_replication.ipynb shows it
 def test_who_returns_with_what_was_lost_gives_it_up(cluster, truth):
     before = cluster.events()[-1].number
     first, second = returns_with_what_was_lost(cluster, truth, "forgotten")

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import ElectionType
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.reading import QUICK, consumer, create
-from engine.chaos.workload import Workload
+from engine.chaos.cluster_reader import QUICK, consumer, create
+from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import ClusterState, PartitionState
 from engine.config.broker import RACK_AWARE
@@ -64,7 +64,8 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def admin(cluster: Cluster) -> AdminClient:
-    return AdminClient(QUICK | {"bootstrap.servers": cluster.bootstrap})
+    patient = {"socket.timeout.ms": 30_000}  # until there is a controller, too
+    return AdminClient(QUICK | patient | {"bootstrap.servers": cluster.bootstrap})
 
 
 @pytest.fixture
@@ -292,7 +293,7 @@ def test_partitions_move_while_clients_are_at_work(cluster, truth, admin):
     truth.await_whole(name)
     moves = {0: (3, 2), 1: (1, 3), 2: (2, 1)}
     left = [cluster.directory(number + 1) / f"{name}-{number}" for number in moves]
-    with Workload(cluster, name, partial(truth.await_whole, name)) as work:
+    with ChaosWorkload(cluster, name, partial(truth.await_whole, name)) as work:
         work.advance()
         assert all(each.is_dir() for each in left)
         truth.reassign({TopicPartition(name, n): replicas for n, replicas in moves.items()})

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from engine.chaos.reading import QUICK
-from engine.streams import columns, reading
-from engine.streams.options import ReadOptions
-from engine.streams.reading import read
+from engine.chaos.cluster_reader import QUICK
+from engine.streams import columns, range_reader
+from engine.streams.range_reader import read
+from engine.streams.source_options import ReadOptions
 from engine.streams.splits import Split
 from tests.cluster.conftest import PARTITIONS
 
@@ -46,7 +46,7 @@ def test_each_partition_from_its_leader(cluster, truth, orders) -> None:
 def test_the_leader_dies_in_the_middle(cluster, truth, orders, monkeypatch) -> None:
     """Nothing is lost and nothing comes twice, though a fetch was on its way to the dead one."""
     for name in ("FIRST_BYTES", "LEAST_BYTES", "MOST_BYTES"):
-        monkeypatch.setattr(reading, name, 5000)
+        monkeypatch.setattr(range_reader, name, 5000)
     monkeypatch.setattr(columns, "ENOUGH", 1000)
     victim = truth.state(orders, 1).leader
     tables = read(Split(orders, 1, 0, RECORDS), options(cluster, orders))

@@ -5,28 +5,26 @@ from collections.abc import Callable, Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from engine.cluster import znodes, zookeeper
-from engine.cluster.mirror import Change, Kind
+from engine.cluster import znode_watcher, zookeeper
 from engine.cluster.recording import Recording
-from engine.cluster.znodes import Znodes
-from engine.cluster.zookeeper import Zookeeper, free_port
-from engine.controller.znodes import Controller, broker_path
+from engine.cluster.znode_changes import ChangeKind, ZnodeChange
+from engine.cluster.znode_watcher import ZnodeWatcher
+from engine.cluster.zookeeper import ZookeeperServer, free_port
 from engine.errors import KafkaError
+from engine.zookeeper.znodes import ControllerInfo, broker_path
 from tests.cluster.conftest import new_topic
 from tests.interop.watch import until
-from widgets.znodes.history import History, recorded
-
-CONFIG = {"zookeeper.session.timeout.ms": "2000"}
+from widgets.znodes.history import ZnodeHistory, recorded
 
 
 @pytest.fixture
-def server(tmp_path) -> Iterator[Zookeeper]:
-    with Zookeeper(tmp_path / "zookeeper") as server:
+def server(tmp_path) -> Iterator[ZookeeperServer]:
+    with ZookeeperServer(tmp_path / "zookeeper") as server:
         yield server
 
 
 @pytest.fixture
-def kazoo(server: Zookeeper) -> Iterator[KazooClient]:
+def kazoo(server: ZookeeperServer) -> Iterator[KazooClient]:
     """Somebody who writes."""
     forever = {"max_tries": -1, "max_delay": 0.2}
     client = KazooClient(server.address, connection_retry=forever, command_retry=forever)
@@ -37,14 +35,14 @@ def kazoo(server: Zookeeper) -> Iterator[KazooClient]:
 
 
 @pytest.fixture
-def seen(server: Zookeeper) -> Iterator[Znodes]:
-    look = Znodes(server.address)
+def seen(server: ZookeeperServer) -> Iterator[ZnodeWatcher]:
+    look = ZnodeWatcher(server.address)
     until(lambda: look.changes() and not look.reading)
     yield look
     look.close()
 
 
-def after(look: Znodes, number: int, holds: Callable[[Change], bool]) -> Change:
+def after(look: ZnodeWatcher, number: int, holds: Callable[[ZnodeChange], bool]) -> ZnodeChange:
     """The first change after a number of which this holds."""
     return until(lambda: next(filter(holds, look.changes(number)), None))
 
@@ -59,9 +57,9 @@ def everything(client: KazooClient, path: str = "/") -> dict[str, tuple[str, int
     return found
 
 
-def mirrored(look: Znodes) -> dict[str, tuple[str, int, int]]:
+def mirrored(look: ZnodeWatcher) -> dict[str, tuple[str, int, int]]:
     """The same from all changes, one after another."""
-    nodes = History(look.changes()).now.nodes
+    nodes = ZnodeHistory(look.changes()).now.nodes
     return {path: (it.data, it.mzxid, it.owner) for path, it in nodes.items()}
 
 
@@ -74,7 +72,7 @@ def test_a_broker_dies_and_zookeeper_tells_who_was_told(cluster, truth):
     session = state.brokers[victim].session
     path = broker_path(victim)
     watching = state.brokers[controller].session
-    after(look, 0, lambda it: it.kind is Kind.WATCHED and it.path == path)
+    after(look, 0, lambda it: it.kind is ChangeKind.WATCHED and it.path == path)
     owners = {it.path: it.znode.owner for it in look.changes() if it.znode}
     assert {owners[broker_path(n)]: n for n in cluster.brokers} == {
         it.session: n for n, it in state.brokers.items()
@@ -83,42 +81,48 @@ def test_a_broker_dies_and_zookeeper_tells_who_was_told(cluster, truth):
 
     cluster.kill(victim)
 
-    gone = after(look, number, lambda it: it.kind is Kind.DELETED and it.path == path)
-    assert gone.told == (watching,)
-    ended = next(it for it in look.changes(number) if it.kind is Kind.ENDED)
+    gone = after(look, number, lambda it: it.kind is ChangeKind.DELETED and it.path == path)
+    assert gone.notified == (watching,)
+    ended = next(it for it in look.changes(number) if it.kind is ChangeKind.ENDED)
     assert ended.session == session == gone.znode.owner
     assert ended.number < gone.number
     state_path = f"/brokers/topics/{topic}/partitions/{victim - 1}/state"
-    after(look, number, lambda it: it.kind is Kind.CHANGED and it.path == state_path)
-    assert look.trouble == look.deaf == ""
+    after(look, number, lambda it: it.kind is ChangeKind.CHANGED and it.path == state_path)
+    assert look.trouble == look.no_watches == ""
 
     cluster.restart(victim)
-    back = after(look, gone.number, lambda it: it.kind is Kind.CREATED and it.path == path)
+    back = after(look, gone.number, lambda it: it.kind is ChangeKind.CREATED and it.path == path)
     assert back.znode.czxid == cluster.state().brokers[victim].epoch > gone.znode.czxid
 
 
-def test_the_controller_dies_and_all_others_are_told(cluster, truth):
+def test_the_controller_dies_and_all_others_are_reported(cluster, truth):
     look = cluster.znodes()
     controller = truth.await_controller()
     others = {it.session for n, it in cluster.state().brokers.items() if n != controller}
     after(look, 0, lambda it: not look.reading)
-    until(lambda: others <= History(look.changes()).now.watchers.get("/controller", set()))
+    until(lambda: others <= ZnodeHistory(look.changes()).now.watchers.get("/controller", set()))
     number = len(look.changes())
 
     cluster.kill(controller)
 
-    gone = after(look, number, lambda it: it.kind is Kind.DELETED and it.path == "/controller")
-    assert set(gone.told) == others
-    new = after(look, gone.number, lambda it: it.kind is Kind.CREATED and it.path == "/controller")
-    assert Controller.decode(new.znode.data.encode()).broker_id != controller
+    gone = after(
+        look, number, lambda it: it.kind is ChangeKind.DELETED and it.path == "/controller"
+    )
+    assert set(gone.notified) == others
+    new = after(
+        look, gone.number, lambda it: it.kind is ChangeKind.CREATED and it.path == "/controller"
+    )
+    assert ControllerInfo.decode(new.znode.data.encode()).broker_id != controller
     cluster.restart(controller)
 
 
 def test_nobody_sees_our_own_session(cluster):
     look = cluster.znodes()
-    after(look, 0, lambda it: it.kind is Kind.WATCHED)
+    after(look, 0, lambda it: it.kind is ChangeKind.WATCHED)
     assert look.session not in {it.session for it in look.changes()}
-    assert look.session in znodes.watches(zookeeper.ask(int(look.hosts.split(":")[1]), "wchc"))
+    assert look.session in znode_watcher.watches(
+        zookeeper.ask(int(look.hosts.split(":")[1]), "wchc")
+    )
 
 
 def test_a_recording_has_it_all(cluster, truth, tmp_path):
@@ -128,7 +132,7 @@ def test_a_recording_has_it_all(cluster, truth, tmp_path):
         until(lambda: not cluster.znodes().reading)
     known = recorded(Recording.load(tmp_path / "run.jsonl"))
     assert known == cluster.znodes().changes()[: len(known)]
-    assert f"/brokers/topics/{topic}" in History(known).now.nodes
+    assert f"/brokers/topics/{topic}" in ZnodeHistory(known).now.nodes
 
 
 def test_a_tree_is_as_it_was_read_and_as_it_was_told(server, kazoo, seen):
@@ -141,20 +145,20 @@ def test_a_tree_is_as_it_was_read_and_as_it_was_told(server, kazoo, seen):
     kazoo.create("/a/b", b"again")
     wanted = everything(kazoo)
     until(lambda: mirrored(seen) == wanted)
-    assert not any(it.kind is Kind.ENDED for it in seen.changes())
+    assert not any(it.kind is ChangeKind.ENDED for it in seen.changes())
 
-    late = Znodes(server.address)  # somebody who comes when all has happened
+    late = ZnodeWatcher(server.address)  # somebody who comes when all has happened
     until(lambda: mirrored(late) == wanted)
-    assert {it.kind for it in late.changes()} <= {Kind.THERE, Kind.WATCHED}
+    assert {it.kind for it in late.changes()} <= {ChangeKind.THERE, ChangeKind.WATCHED}
     late.close()
 
 
 def test_a_large_tree_is_read_in_portions_and_no_change_is_missed(server, kazoo, monkeypatch):
-    monkeypatch.setattr(znodes, "AT_ONCE", 10)
-    monkeypatch.setattr(znodes, "PORTION", 0.0001)
+    monkeypatch.setattr(znode_watcher, "AT_ONCE", 10)
+    monkeypatch.setattr(znode_watcher, "PORTION", 0.0001)
     for number in range(200):
         kazoo.create(f"/a/{number}", makepath=True)
-    look = Znodes(server.address)
+    look = ZnodeWatcher(server.address)
     until(lambda: "/a" in mirrored(look))
     assert look.reading
     kazoo.set("/a/7", b"new")
@@ -164,8 +168,8 @@ def test_a_large_tree_is_read_in_portions_and_no_change_is_missed(server, kazoo,
     wanted = everything(kazoo)
     until(lambda: mirrored(look) == wanted and not look.reading)
     kinds = {it.path: it.kind for it in look.changes()}
-    assert kinds["/a/7"] is kinds["/a/8"] is Kind.THERE
-    assert kinds["/a/50"] is Kind.CREATED
+    assert kinds["/a/7"] is kinds["/a/8"] is ChangeKind.THERE
+    assert kinds["/a/50"] is ChangeKind.CREATED
     look.close()
 
 
@@ -173,15 +177,15 @@ def test_a_watch_fires_once(kazoo, seen):
     kazoo.create("/a", b"1")
     fired = []
     kazoo.get("/a", watch=fired.append)
-    watched = after(seen, 0, lambda it: it.kind is Kind.WATCHED and it.path == "/a")
+    watched = after(seen, 0, lambda it: it.kind is ChangeKind.WATCHED and it.path == "/a")
     assert watched.session == kazoo.client_id[0]
     kazoo.set("/a", b"2")
-    told = after(seen, watched.number, lambda it: it.kind is Kind.CHANGED)
+    told = after(seen, watched.number, lambda it: it.kind is ChangeKind.CHANGED)
     until(lambda: fired)
-    assert told.told == (kazoo.client_id[0],)
+    assert told.notified == (kazoo.client_id[0],)
     kazoo.set("/a", b"3")
-    again = after(seen, told.number, lambda it: it.kind is Kind.CHANGED)
-    assert (again.znode.data, again.told) == ("3", ())
+    again = after(seen, told.number, lambda it: it.kind is ChangeKind.CHANGED)
+    assert (again.znode.data, again.notified) == ("3", ())
 
 
 def test_an_owner_who_removes_its_node_goes_on_living(kazoo, seen):
@@ -189,22 +193,22 @@ def test_an_owner_who_removes_its_node_goes_on_living(kazoo, seen):
     kazoo.create("/also", ephemeral=True)
     after(seen, 0, lambda it: it.path == "/also")
     kazoo.delete("/mine")
-    gone = after(seen, 0, lambda it: it.kind is Kind.DELETED)
-    assert not any(it.kind is Kind.ENDED for it in seen.changes())
+    gone = after(seen, 0, lambda it: it.kind is ChangeKind.DELETED)
+    assert not any(it.kind is ChangeKind.ENDED for it in seen.changes())
     kazoo.stop()
-    ended = after(seen, gone.number, lambda it: it.kind is Kind.ENDED)
-    last = after(seen, ended.number, lambda it: it.kind is Kind.DELETED)
+    ended = after(seen, gone.number, lambda it: it.kind is ChangeKind.ENDED)
+    last = after(seen, ended.number, lambda it: it.kind is ChangeKind.DELETED)
     assert (last.path, last.znode.owner) == ("/also", ended.session)
     kazoo.start()
 
 
 def test_what_happened_while_we_were_away_is_found(tmp_path):
-    with Zookeeper(tmp_path / "zookeeper", free_port()) as server:
+    with ZookeeperServer(tmp_path / "zookeeper", free_port()) as server:
         client = KazooClient(server.address)
         client.start()
         client.create("/stays", b"1")
         client.create("/goes/too", makepath=True)
-        look = Znodes(server.address)
+        look = ZnodeWatcher(server.address)
         until(lambda: "/goes/too" in mirrored(look))
         client.stop()
         server.stop()
@@ -225,18 +229,22 @@ def test_a_server_that_refuses_the_words_is_still_looked_at(tmp_path, monkeypatc
     plain = zookeeper.CONFIG.replace(",wchc,dump", "")
     assert plain != zookeeper.CONFIG
     monkeypatch.setattr(zookeeper, "CONFIG", plain)
-    with Zookeeper(tmp_path / "zookeeper") as server:
-        look = Znodes(server.address)
+    with ZookeeperServer(tmp_path / "zookeeper") as server:
+        look = ZnodeWatcher(server.address)
         until(lambda: "/" in mirrored(look))
-        assert "refuses the word 'wchc' (4lw.commands.whitelist" in look.deaf
+        assert "refuses the word 'wchc' (4lw.commands.whitelist" in look.no_watches
         client = KazooClient(server.address)
         client.start()
         client.create("/a", b"1", ephemeral=True)
         after(look, 0, lambda it: it.path == "/a")
         client.stop()
         client.close()
-        after(look, 0, lambda it: it.kind is Kind.DELETED)
-        assert {it.kind for it in look.changes()} == {Kind.THERE, Kind.CREATED, Kind.DELETED}
+        after(look, 0, lambda it: it.kind is ChangeKind.DELETED)
+        assert {it.kind for it in look.changes()} == {
+            ChangeKind.THERE,
+            ChangeKind.CREATED,
+            ChangeKind.DELETED,
+        }
         assert look.trouble == ""
         look.close()
 
@@ -244,20 +252,22 @@ def test_a_server_that_refuses_the_words_is_still_looked_at(tmp_path, monkeypatc
 def test_below_a_root_of_its_own(server, kazoo):
     kazoo.create("/lab/a", b"1", makepath=True)
     kazoo.create("/other")
-    look = Znodes(f"{server.address}/lab")
+    look = ZnodeWatcher(f"{server.address}/lab")
     until(lambda: "/a" in mirrored(look))
     kazoo.get("/lab/a", watch=print)
     kazoo.get("/other", watch=print)
-    watched = after(look, 0, lambda it: it.kind is Kind.WATCHED)
+    watched = after(look, 0, lambda it: it.kind is ChangeKind.WATCHED)
     assert watched.path == "/a"
     kazoo.create("/also-other")
     kazoo.set("/lab/a", b"2")
-    assert after(look, 0, lambda it: it.kind is Kind.CHANGED).told == (kazoo.client_id[0],)
+    assert after(look, 0, lambda it: it.kind is ChangeKind.CHANGED).notified == (
+        kazoo.client_id[0],
+    )
     assert {it.path for it in look.changes()} == {"/", "/a"}
     look.close()
 
 
 def test_where_nobody_answers_the_error_says_so(monkeypatch):
-    monkeypatch.setattr(znodes, "PATIENCE", 0.2)
+    monkeypatch.setattr(znode_watcher, "PATIENCE", 0.2)
     with pytest.raises(KafkaError, match=r"no answer from ZooKeeper .* is it running"):
-        Znodes(f"127.0.0.1:{free_port()}")
+        ZnodeWatcher(f"127.0.0.1:{free_port()}")

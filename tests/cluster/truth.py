@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from engine.controller import znodes
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
 from tests.interop.watch import until
 
 
@@ -54,12 +54,12 @@ class Truth:
 
     def registered_at(self, broker: int) -> int:
         """By the broker's own clock."""
-        return znodes.Broker.decode(self._get(znodes.broker_path(broker))[0]).timestamp
+        return znodes.BrokerInfo.decode(self._get(znodes.broker_path(broker))[0]).timestamp
 
     def controller(self) -> int:
         """-1 while there is none."""
         try:
-            return znodes.Controller.decode(self._get(znodes.CONTROLLER)[0]).broker_id
+            return znodes.ControllerInfo.decode(self._get(znodes.CONTROLLER)[0]).broker_id
         except NoNodeError:
             return -1
 
@@ -71,7 +71,7 @@ class Truth:
     def topics(self) -> set[str]:
         return set(self._children(znodes.TOPICS))
 
-    def replicas(self, topic: str) -> dict[int, znodes.Replicas]:
+    def replicas(self, topic: str) -> dict[int, znodes.ReplicaAssignment]:
         return dict(znodes.Topic.decode(self._get(znodes.topic_path(topic))[0]).partitions)
 
     def state(self, topic: str, partition: int) -> Seen:
@@ -157,5 +157,5 @@ class Truth:
 
 
 def _seen(data: bytes, stat: Any) -> Seen:
-    state = znodes.PartitionState.decode(data)
+    state = znodes.LeaderAndIsr.decode(data)
     return Seen(state.leader, state.leader_epoch, state.isr, stat.version, stat.mzxid)

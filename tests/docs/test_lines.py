@@ -43,7 +43,7 @@ def test_numbers_follow_the_code(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_gone_is_told(tmp_path: Path) -> None:
+def test_what_is_gone_is_reported(tmp_path: Path) -> None:
     (tmp_path / "log.py").write_text("class Log:\n    pass\n")
     page = tmp_path / "page.md"
     page.write_text("[`Log.append`](log.py#L1)\n")

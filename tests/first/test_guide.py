@@ -3,6 +3,7 @@
 import builtins
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,7 @@ def reader(folder: Path) -> Reader:
     return Reader(folder)
 
 
-def test_who_makes_a_name_that_is_missing_is_told(reader: Reader) -> None:
+def test_who_makes_a_name_that_is_missing_is_reported(reader: Reader) -> None:
     assert reader.fail(BOOK[4]) == (
         "`guess` and `pot` are not there yet. They are made by the cell with\n"
         "    pot = brew(cluster, Cluster)    (in “Tea”)\n"
@@ -78,13 +79,21 @@ def test_a_cell_is_known_by_its_code_and_not_by_its_imports(reader: Reader) -> N
     assert "    cluster = Cluster()    (in “Tea”)" in reader.fail(BOOK[3])
 
 
+def test_a_name_that_only_a_function_s_body_needs_is_reported(reader: Reader) -> None:
+    reader.run(BOOK[2])  # by which the notebook is known
+    source = "def drink():\n    return pot\n\n\ndrink()"
+    error = NameError("name 'pot' is not defined", name="pot")
+    assert "`pot` is not there yet" in reader.fail(source, error)
+    assert reader.fail(source, NameError("name 'pto' is not defined", name="pto")) == ""
+
+
 def test_what_the_learner_mistyped_is_left_to_python(reader: Reader) -> None:
     assert "`Cluster` and `cluster` are not there" in reader.fail(BOOK[3])
     assert reader.fail("print(clutser)") == ""
     assert "`cluster` is not there" in reader.fail("print(cluster.brokers)")
 
 
-def test_a_name_of_another_section_is_told_below_the_result(reader: Reader) -> None:
+def test_a_name_of_another_section_is_reported_below_the_result(reader: Reader) -> None:
     for cell in BOOK[2:4]:
         assert reader.run(cell) == ""
     said = reader.run(BOOK[8])
@@ -189,6 +198,17 @@ def test_a_refusal_from_below_speaks_for_itself(
     assert "%tb" in told
 
 
+def test_what_a_future_raises_speaks_for_itself(reader: Reader) -> None:
+    """The admin client's answers come from another thread, so none of our frames is below."""
+    future: Future[None] = Future()
+    future.set_exception(KafkaError(ErrorCode.invalid_partitions, "there are 12 already"))
+    told = reader.fail(BOOK[2], raised(future.result))
+    assert told.startswith("KafkaError: there are 12 already\n")
+    other: Future[None] = Future()
+    other.set_exception(ValueError("the learner's own"))
+    assert reader.fail(BOOK[2], raised(other.result)) == ""
+
+
 def test_a_bare_assert_of_ours_keeps_its_traceback(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +238,7 @@ def test_whoever_reads_from_top_to_bottom_never_hears_of_it(lab: Path, times: in
 
 
 def test_a_section_stands_alone_once_the_lab_is_set_up(lab: Path) -> None:
-    """But for the first lab, which is one story of five minutes."""
+    """But for the first lab, which is one story of ten minutes."""
     learner, reader = Learner(lab), Reader(LABS)
     first = learner.cells[0].source
     reader.run(first)
@@ -229,3 +249,12 @@ def test_a_section_stands_alone_once_the_lab_is_set_up(lab: Path) -> None:
             assert code.needs <= made, f"{cell.id} needs {code.needs - made}"
             assert reader.run(cell.source) == "", cell.id
             made |= code.makes
+
+
+def test_names_that_a_block_makes_for_itself_are_not_missing() -> None:
+    code = Code(
+        "try:\n    for it in range(3):\n        n = it\n        m = n\nexcept OSError as e:\n    e"
+    )
+    assert code.needs == {"range", "OSError"}
+    assert "e" not in code.makes
+    assert {"n", "m"} <= code.makes

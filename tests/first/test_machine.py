@@ -13,7 +13,7 @@ import pytest
 from engine import Cluster
 from engine.cluster.ports import taken
 from engine.cluster.scratch import Scratch
-from engine.cluster.zookeeper import Zookeeper
+from engine.cluster.zookeeper import ZookeeperServer
 from engine.errors import KafkaError
 from tests.interop.watch import until
 from widgets import ClusterView
@@ -33,7 +33,7 @@ def busy_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_who_has_a_port_is_told(busy_port: int) -> None:
+def test_who_has_a_port_is_reported(busy_port: int) -> None:
     """Linux tells; elsewhere it is another program."""
     known = Path("/proc/self/comm")
     name = known.read_text().strip() if known.exists() else ""
@@ -61,7 +61,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (home / "bin/java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
-    with Zookeeper(tmp_path / "zookeeper") as server:
+    with ZookeeperServer(tmp_path / "zookeeper") as server:
         assert server.address  # a newer one runs it: that of the wheel, or the machine's
 
 

@@ -27,11 +27,11 @@ from typing import Any
 
 import pytest
 
-from engine.controller.asks import Children
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.sim.client import Delivery, Row, rows_of
 from engine.sim.world import Happened, World
+from engine.zookeeper.requests import Children, Delete
 
 PAGES = sorted((Path(__file__).parent / "cluster").glob("*.txt"))
 TOLD = {
@@ -217,7 +217,7 @@ class Story:
             log = node.log(partition)
             if log is None:
                 continue
-            role = node.life.replicas.partitions.get(partition) if node.life else None
+            role = node.broker.replicas.partitions.get(partition) if node.broker else None
             what = role.role.value if role else "" if node.is_up else "down"
             high = f"HW {role.high_watermark}" if role else "    "
             records = _records([row for each in log.batches for row in rows_of(each.data)])
@@ -231,7 +231,7 @@ class Story:
         return [data.decode() or ", ".join(names) or "empty"]
 
     def remove(self, plain: list[str], options: Options) -> None:
-        self.world.remove(plain[0])
+        assert self.world.ask(Delete(plain[0])) is True
 
 
 def _event(happened: Happened) -> str:

@@ -13,15 +13,15 @@ anew. Producers go by names; a producer is who it was told that it is, whatever 
     log                              the records as they are, byte for byte
 """
 
-import os
 from pathlib import Path
 
 import pytest
 
-from engine.coordinator.effects import Append, Mark, Writer
-from engine.coordinator.transactions.image import NOBODY
+from engine.coordinator.effects import Append, TransactionalProducer, TxnMarkers
+from engine.coordinator.transactions.metadata import NO_PRODUCER
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from tests.golden.coordinator_story import Steps, check_page
 from tests.unit.coordinator.transactions.shell import EPOCH, PARTITION, START, Shell
 
 PAGES = sorted((Path(__file__).parent / "transactions").glob("*.txt"))
@@ -29,16 +29,7 @@ PAGES = sorted((Path(__file__).parent / "transactions").glob("*.txt"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_story(page):
-    told, written, story = page.read_text(), [], Story()
-    for line in told.splitlines():
-        if line.startswith("> "):
-            written += [line, *(f"  {each}" for each in story.step(line[2:]))]
-        elif not line or line.startswith("#"):
-            written.append(line)
-    text = "\n".join(written) + "\n"
-    if os.environ.get("GOLDEN") == "write":
-        page.write_text(text)
-    assert text == told
+    check_page(page, Story())
 
 
 class Desk(Shell):
@@ -58,11 +49,11 @@ class Desk(Shell):
                     self.waiting.append(each)
                     if not self.held:
                         self.finish()
-                case Mark() as mark:
+                case TxnMarkers() as mark:
                     self.marks.append(mark)
                     what = "commit" if mark.committed else "abort"
                     partitions = ", ".join(map(str, mark.partitions))
-                    self.note(f"tell {partitions}: {what} {_name(mark.writer)}")
+                    self.note(f"tell {partitions}: {what} {_name(mark.producer)}")
                 case _:
                     self.story.hear(each.to, each.response)
         self.look()
@@ -70,7 +61,7 @@ class Desk(Shell):
     def look(self):
         for each in self.told():
             row = f"{each['was']} -> {each['state']}"
-            row += f"  {_name(Writer(each['producer'], each['epoch']))}"
+            row += f"  {_name(TransactionalProducer(each['producer'], each['epoch']))}"
             self.note(f"* {row}  {' '.join(each['partitions'])}".rstrip())
         self.events.clear()
 
@@ -78,29 +69,18 @@ class Desk(Shell):
         self.story.lines.append(line)
 
 
-class Story:
+class Story(Steps):
     def __init__(self):
         self.lines, self.now, self.epoch = [], START, EPOCH
         self.writers, self.asked = {}, {}  # by name; by number of the request
         Desk(self)  # takes its place as self.desk
 
-    def step(self, line):
-        name, *words = line.split()
-        self.lines = []
-        self.desk.now += 1
-        action = getattr(self, name.replace("-", "_"), None)
-        if action is not None:
-            action(*words)
-        else:
-            self.ask(name, *words)
-        return self.lines
-
     def ask(self, name, what, *words):
-        desk, writer = self.desk, self.writers.get(name, NOBODY)
+        desk, writer = self.desk, self.writers.get(name, NO_PRODUCER)
         self.asked[desk.asked + 1] = name, what, "unheard" in words
         match what:
             case "init":
-                desk.init(writer if "again" in words else NOBODY)
+                desk.init(writer if "again" in words else NO_PRODUCER)
             case "add":
                 desk.add(writer, *map(_partition, words))
             case "offsets":
@@ -123,7 +103,7 @@ class Story:
             code = answer.error_code
         said = "done" if code == ErrorCode.none else code.name.upper()
         if what == "init" and code == ErrorCode.none:
-            self.writers[name] = Writer(answer.producer_id, answer.producer_epoch)
+            self.writers[name] = TransactionalProducer(answer.producer_id, answer.producer_epoch)
             said = f"you are {_name(self.writers[name])}"
         self.lines.append(f"{name} hears: {said}")
 
@@ -131,20 +111,6 @@ class Story:
 
     def mark(self, *partitions):
         self.desk.mark(self.desk.marks[-1], *map(_partition, partitions))
-
-    def hold(self):
-        self.desk.held = True
-
-    def write(self):
-        self.desk.held = False
-        while self.desk.waiting:
-            self.desk.finish()
-
-    def fail(self, error):
-        self.desk.finish(ErrorCode[error.lower()])
-
-    def wait(self, milliseconds):
-        self.desk.advance(int(milliseconds))
 
     def fail_over(self):
         old = self.desk

@@ -1,7 +1,8 @@
 """One real broker for the tests of a module, and a client on a raw socket.
 
-A module that says in CONFIG what is different about its broker, or does it harm, has one of its
-own. The others share one: it takes three seconds to start, and they know nothing of each other.
+A module that says in CONFIG what is different about its broker shares it with those that say the
+same; one that does it harm says so with an empty CONFIG, and has one of its own. The others share
+one: it takes three seconds to start, and they know nothing of each other.
 """
 
 import shutil
@@ -11,6 +12,7 @@ from itertools import count
 import pytest
 
 from engine.cluster.cluster import Cluster
+from tests.interop.latest import Latest
 from tests.interop.raw import Raw
 
 # Some tests write records of years ago, which retention would take, at its first look: five minutes
@@ -29,13 +31,23 @@ def shared() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def latest() -> Iterator[Latest]:
+    latest = Latest()
+    yield latest
+    latest.stop()
+
+
 @pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, latest: Latest) -> Iterator[Cluster]:
     """For harm alone, CONFIG is empty."""
     if not hasattr(request.module, "CONFIG"):
         yield request.getfixturevalue("shared")
         return
-    with Cluster(config=request.module.CONFIG) as cluster:
+    if request.module.CONFIG:
+        yield latest.of(1, request.module.CONFIG)
+        return
+    with Cluster() as cluster:
         yield cluster
 
 

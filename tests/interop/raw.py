@@ -15,6 +15,7 @@ from struct import pack
 from types import SimpleNamespace as Message
 from typing import Any
 
+from engine.cluster.single_requests import fetch_request
 from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, Header, check, scan, seal
 from engine.storage.records import Record
@@ -219,27 +220,9 @@ def fetch(
     max_wait: int = 0,
     session: tuple[int, int] = (0, -1),  # id and epoch: without a session
 ) -> Message:
-    wanted = Message(
-        partition=partition,
-        current_leader_epoch=-1,
-        fetch_offset=offset,
-        last_fetched_epoch=-1,
-        log_start_offset=-1,
-        partition_max_bytes=max_bytes,
-    )
-    return Message(
-        cluster_id=None,
-        replica_id=-1,
-        max_wait=timedelta(milliseconds=max_wait),
-        min_bytes=1,
-        max_bytes=max_bytes,
-        isolation_level=0,
-        session_id=session[0],
-        session_epoch=session[1],
-        topics=(Message(topic=topic, partitions=(wanted,)),),
-        forgotten_topics_data=(),
-        rack_id="",
-    )
+    request = fetch_request(topic, partition, offset=offset, wait_ms=max_wait, max_bytes=max_bytes)
+    request.session_id, request.session_epoch = session
+    return request
 
 
 def metadata(*names: str, create: bool = False) -> Message:

@@ -4,7 +4,7 @@ from datetime import timedelta
 from types import SimpleNamespace as Message
 from typing import Any
 
-from engine.client.assignors.protocol import Subscription, encode_subscription
+from engine.assignors.protocol import Subscription, encode_subscription
 from engine.errors import ErrorCode
 from engine.wire import codec
 from engine.wire.apis import Api

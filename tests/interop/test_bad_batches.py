@@ -242,7 +242,10 @@ def test_an_older_epoch_is_fenced(cluster, numbered, topic):
 # -- bombs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD], ids=lambda codec: codec.name)
+BOMBS = [Codec.ZSTD, *(pytest.param(it, marks=pytest.mark.long) for it in (Codec.GZIP, Codec.LZ4))]
+
+
+@pytest.mark.parametrize("codec", BOMBS, ids=lambda codec: codec.name)
 def test_a_decompression_bomb_takes_bounded_memory(cluster, client, topic, codec):
     roomy = f"roomy-{topic}"
     assert client.create(roomy, 2, max_message_bytes=4 << 20) == 0

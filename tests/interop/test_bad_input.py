@@ -96,7 +96,8 @@ def test_what_was_asked_before_is_answered_first(cluster, client, topic):
 def test_a_request_that_breaks_off_is_forgotten(cluster):
     broker = cluster.child(1)
     before = descriptors(broker.pid)
-    with bounded(broker.pid, LITTLE), told(broker, "went away in the middle of a request"):
+    cut_off = "closed the connection in the middle of a request"
+    with bounded(broker.pid, LITTLE), told(broker, cut_off):
         for cut in range(1, 60):
             with Raw(cluster.bootstrap) as torn:
                 torn.send(framed(bytes(900_000))[:cut])
@@ -222,7 +223,7 @@ def test_what_zookeeper_would_not_take_is_refused(cluster, client, topic):
     name = "follower.replication.throttled.replicas"
     rambling.topics[0].configs = (Message(name=name, value=",".join(["1:1"] * 260_000)),)
     for request in (wide, rambling):
-        with told(cluster.child(1), "more than ZooKeeper keeps in a node"):
+        with told(cluster.child(1), "more than a ZooKeeper node can hold"):
             assert client.ask(Api.CREATE_TOPICS, request).topics[0].error_code == 44
     assert client.create(f"next-{topic}") == 0
 

@@ -77,7 +77,11 @@ def test_if_exists_and_if_not_exists_make_no_fuss(shell: Shell, topic: str) -> N
     [
         ("topics --list --create", 2, "argument --create: not allowed with argument --list"),
         ("topics --create", 2, "--create needs --topic"),
-        ("topics --alter --topic TOPIC", 2, "--alter needs --partitions: how many there are to be"),
+        (
+            "topics --alter --topic TOPIC",
+            2,
+            "--alter needs --partitions: the new number of partitions",
+        ),
         ("topics --create --topic a --partitions 0", 2, "'0' is not a number from 1 on"),
         ("topics --create --topic TOPIC", 1, "Topic 'TOPIC' already exists; with --if-not-exists"),
         ("topics --create --topic a/b", 1, "Topic name 'a/b' is illegal"),
@@ -205,3 +209,12 @@ def test_commands_import_no_more_than_a_client_needs(shell: Shell) -> None:
     loaded = set(done.stdout.split())
     assert "engine.client.cluster" in loaded
     assert not loaded & {"kazoo", "pyspark", "engine.broker", "engine.cluster", "cramjam"}
+
+
+def test_no_command_loads_hypothesis(shell: Shell) -> None:
+    """kio does, where it is installed: that would make every broker start a third later."""
+    listing = ["topics", "--list", "--bootstrap-server", shell.bootstrap]
+    command = [sys.executable, "-X", "importtime", "-m", "engine", *listing]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "kio.schema" in done.stderr
+    assert "hypothesis.internal" not in done.stderr

@@ -252,6 +252,7 @@ def test_perf_gives_up_when_there_is_nothing_more(shell: Shell, topic: str) -> N
 # -- last, because this cluster's own broker does not come back ------------------------------
 
 
+@pytest.mark.long
 def test_a_killed_broker_that_comes_back_is_found_again(cluster: Running, shell: Shell) -> None:
     """Both ends go on where they were: nobody has to restart them."""
     topic = "survivor"

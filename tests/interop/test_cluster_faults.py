@@ -15,7 +15,7 @@ import kafka
 import pytest
 from confluent_kafka import Producer
 
-from engine.cluster import node
+from engine.cluster import broker_process
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import LinkState, Status
 from engine.errors import KafkaError
@@ -35,7 +35,7 @@ def test_the_next_answer_to_a_client_is_dropped_and_all_is_done(cluster, client,
     with Raw(cluster.bootstrap) as other:
         cluster.drop_next_answer(1, Api.PRODUCE)
         assert other.is_served()  # not this one
-        with told(cluster.child(1), "the answer is to be dropped"):
+        with told(cluster.child(1), "a lab asked to drop this answer"):
             client.post(Api.PRODUCE, produce(topic, batch("lost")))
             assert client.hung_up()
         assert other.end_offset(topic) == 1
@@ -58,7 +58,7 @@ def test_confluent_sends_again_and_the_record_is_there_once(cluster, client, top
     cluster.drop_next_answer(1, Api.PRODUCE)
     errors = []
     producer.produce(topic, b"second", partition=0, on_delivery=lambda e, m: errors.append(e))
-    with told(cluster.child(1), "the answer is to be dropped"):
+    with told(cluster.child(1), "a lab asked to drop this answer"):
         assert producer.flush(PATIENCE) == 0
     assert errors == [None]
     assert [record.value for record in client.read(topic)] == [b"first", b"second"]
@@ -93,7 +93,7 @@ def test_nobody_else_gets_the_port_of_a_broker_that_is_down(cluster):
     cluster.kill(1)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-    held = cluster._node(1)._held
+    held = cluster._node(1)._reserved
     assert held is not None
     assert held.getsockname()[1] == port
     cluster.restart(1)
@@ -163,6 +163,7 @@ def test_a_paused_broker_gets_its_faults_when_it_goes_on(cluster):
     until(lambda: cluster.state().brokers[1].session is not None)
 
 
+@pytest.mark.long
 def test_a_broker_that_is_down_gets_its_faults_when_it_starts(cluster):
     """From its first word on: it never reaches ZooKeeper."""
     cluster.kill(1)
@@ -223,7 +224,7 @@ def gone(pid: int) -> bool:
     return found.stdout.strip()[:1] in ("", "Z")
 
 
-@pytest.mark.parametrize("how", ["running", "paused"])
+@pytest.mark.parametrize("how", [pytest.param("running", marks=pytest.mark.long), "paused"])
 def test_nothing_outlives_a_kernel_that_is_killed(how):
     with parent(how) as (process, data, pids):
         assert data.is_dir() and not any(map(gone, pids))
@@ -245,7 +246,9 @@ def test_nothing_outlives_a_kernel_that_is_interrupted():
 
 
 def test_nothing_is_left_of_a_start_that_failed(monkeypatch):
-    monkeypatch.setattr(node, "port_taken", lambda port: False)  # it was not when we looked
+    monkeypatch.setattr(
+        broker_process, "port_taken", lambda port: False
+    )  # it was not when we looked
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -276,7 +279,7 @@ def test_the_command_ends_in_order_and_tells_of_brokers_that_die(tmp_path):
         victim = int((tmp_path / "data/broker-2/broker.pid").read_text())
         os.kill(victim, signal.SIGKILL)
         said = iter(process.stderr.readline, "")
-        assert next(each for each in said if each.startswith("broker 2 is gone: SIGKILL"))
+        assert next(each for each in said if each.startswith("broker 2 has ended: SIGKILL"))
         assert "engine broker --id 2 --port" in next(said)
         process.terminate()
         assert process.wait(PATIENCE) == 0

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from engine.client.consumer import Consumer
-from engine.client.listening import Ack, Listening
-from engine.client.values import OFFSET_END, KafkaError, Message, TopicPartition
+from engine.client.values import OFFSET_END, KafkaError, TopicPartition
 from engine.cluster.cluster import Cluster
 from tests.interop import readers
 from tests.interop.readers import SOON, Make, Produce, code_of, take, text
@@ -143,20 +142,3 @@ def test_a_callback_that_raises_raises_from_poll_and_the_consumer_goes_on(make, 
     with pytest.raises(LookupError, match="of the application"):
         consumer.poll(SOON)
     assert consumer.poll(SOON).value() == b"a"
-
-
-def test_a_listener_commits_in_its_ack_mode(make, produce, topic):
-    produce(topic, *map(text, range(10)))
-    place, group = TopicPartition(topic, 0), f"group-{topic}"
-    consumer = make(group_id=group, enable_auto_commit=False)
-    consumer.subscribe([topic])
-    commits: list[int] = []
-
-    def listener(message: Message, acknowledgment: Any) -> None:
-        if message.offset() % 2:
-            acknowledgment.acknowledge()
-            commits.append(consumer.committed([place], timeout=SOON)[0].offset)
-
-    with Listening(consumer, listener, Ack.MANUAL_IMMEDIATE) as listening:
-        until(lambda: listening.poll(0.1) or len(commits) == 5)
-    assert commits == [2, 4, 6, 8, 10]

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from engine.client.assignors.protocol import Assignment, encode_assignment
+from engine.assignors.protocol import Assignment, encode_assignment
 from engine.coordinator.records import OffsetKey, decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.model import TopicPartition

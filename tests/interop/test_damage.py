@@ -8,13 +8,15 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from engine.cluster.cluster import Cluster
 from engine.errors import KafkaError as Refused
-from engine.storage.batch import HEADER_SIZE
+from engine.storage.batch import HEADER_SIZE, Header
 from tests.interop.raw import Raw, batch
 from tests.interop.watch import until
+from tests.unit.storage.older import message
 
 CONFIG = {"log.segment.bytes": "4000", "log.index.interval.bytes": "500"}
 RECORDS = 40
 CORRUPT_MESSAGE = 2
+STORAGE_ERROR = 56
 
 
 @pytest.fixture
@@ -53,8 +55,13 @@ def after(cluster: Cluster, stop: Callable[[], object], damage: Callable[[], obj
     return Raw(cluster.bootstrap)
 
 
-@pytest.mark.parametrize("orderly", [True, False], ids=["stopped", "killed"])
-@pytest.mark.parametrize("damage", ["missing", "torn", "garbage"])
+# tests/properties/test_recovery.py does far more to indexes, without a broker.
+MORE = [("missing", False), ("torn", True), ("torn", False), ("garbage", True)]
+DAMAGES = [("missing", True), ("garbage", False)]
+DAMAGES += [pytest.param(*each, marks=pytest.mark.long) for each in MORE]
+
+
+@pytest.mark.parametrize(("damage", "orderly"), DAMAGES)
 def test_an_index_is_rebuilt(cluster, filled, orderly, damage):
     """That of offsets in one partition, that of times in the other."""
     damaged = {0: ".index", 1: ".timeindex"}
@@ -82,8 +89,9 @@ def test_an_index_is_rebuilt(cluster, filled, orderly, damage):
 
 
 def test_a_flipped_bit_is_found_after_a_crash(cluster, filled):
-    """The log is cut there: what follows was never known to be on the disk."""
-    path = segments(cluster, filled)[1]
+    """The log is cut there: what follows was never known to be on the disk. It is kept beside."""
+    path = segments(cluster, filled)[-1]
+    whole = path.read_bytes()
     first = int(path.stem)
 
     with after(cluster, lambda: cluster.kill(1), lambda: flip(path, HEADER_SIZE + 100)) as client:
@@ -93,6 +101,8 @@ def test_a_flipped_bit_is_found_after_a_crash(cluster, filled):
         (cut,) = [line for line in output.splitlines() if "log.cut" in line and path.name in line]
         assert "CRC does not match" in cut
         assert "'position': 0" in cut
+        kept = path.with_name(f"{path.name}.cut").read_bytes()
+        assert (len(kept), kept[:HEADER_SIZE]) == (len(whole), whole[:HEADER_SIZE])
         assert client.produce(filled, batch("after")).base_offset == first
 
 
@@ -116,17 +126,36 @@ def test_a_flipped_bit_under_a_flushed_log_is_found_by_who_reads_it(cluster, fil
             assert failure.code() == KafkaError._BAD_MSG
 
 
+def test_a_partition_of_an_older_format_is_offline_and_the_other_one_serves(cluster, filled):
+    """As Kafka 0.10 has written it: refused with what to do, and not a byte of it changes."""
+    path = segments(cluster, filled, partition=1)[-1]
+    older = b"".join(message(1, offset) for offset in range(int(path.stem), int(path.stem) + 25))
+    stop = cluster.child(1).terminate
+    with after(cluster, stop, lambda: path.write_bytes(older)) as client:
+        assert numbers(client, filled, 0) == list(range(RECORDS))
+        assert client.fetch(filled, 0, partition=1).error_code == STORAGE_ERROR
+        assert client.produce(filled, batch("more"), partition=1).error_code == STORAGE_ERROR
+        output = cluster.child(1).output()
+        (told,) = [line for line in output.splitlines() if "partition.offline" in line]
+        for words in (path.name, "'position': 0", f"'bytes': {len(older)}", "magic 1", "copy the"):
+            assert words in told
+        cluster.child(1).terminate()
+        assert path.read_bytes() == older
+        cluster.restart(1)
+
+
 def test_a_header_that_makes_no_sense_is_told_and_not_passed_over(cluster, filled):
     """A length leads nowhere: nobody may take what comes behind for what was asked."""
     path = segments(cluster, filled)[1]
+    second = Header.parse(path.read_bytes()).size  # where the second batch begins
     first = int(path.stem)
 
-    with after(cluster, cluster.child(1).terminate, lambda: flip(path, 8)) as client:
-        assert client.fetch(filled, first - 1).error_code == 0
-        answer = client.fetch(filled, first)
+    with after(cluster, cluster.child(1).terminate, lambda: flip(path, second + 8)) as client:
+        assert client.fetch(filled, first).error_code == 0
+        answer = client.fetch(filled, first + 1)
         assert answer.error_code == CORRUPT_MESSAGE
         assert not answer.records
-        until(lambda: f"{path} is damaged at byte 0" in cluster.child(1).output())
+        until(lambda: f"{path} is damaged at byte {second}" in cluster.child(1).output())
         assert numbers(client, filled, 1) == list(range(RECORDS))
 
 

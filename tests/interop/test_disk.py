@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.cluster.child import Child
-from engine.cluster.zookeeper import Zookeeper
+from engine.cluster.zookeeper import ZookeeperServer
 from engine.wire.apis import Api
 from tests.interop.raw import Message, Raw, batch
 from tests.interop.watch import told, until
@@ -32,15 +32,15 @@ class Started(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zookeeper]:
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper")) as zookeeper:
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as zookeeper:
         yield zookeeper
 
 
 class Disks:
     """Two log directories, and a broker on them."""
 
-    def __init__(self, zookeeper: Zookeeper, path: Path) -> None:
+    def __init__(self, zookeeper: ZookeeperServer, path: Path) -> None:
         self.path, self.zookeeper = path, zookeeper
         self.both = path / "one", path / "two"
 
@@ -64,7 +64,7 @@ class Disks:
 
 
 @pytest.fixture
-def disks(zookeeper: Zookeeper, tmp_path: Path) -> Disks:
+def disks(zookeeper: ZookeeperServer, tmp_path: Path) -> Disks:
     return Disks(zookeeper, tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.cluster import Cluster
-from engine.cluster.zookeeper import Zookeeper, ask, free_port
+from engine.cluster.zookeeper import ZookeeperServer, ask, free_port
 from engine.wire import codec
 from engine.wire.apis import Api
 from tests.interop.raw import Raw, batch, create
@@ -19,14 +19,16 @@ CONNECTED, SUSPENDED, EXPIRED = (
 
 
 @pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zookeeper]:
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
     """On a port of its own choice, which it keeps over a restart."""
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
         yield zookeeper
 
 
 @pytest.fixture(scope="module")
-def cluster(zookeeper: Zookeeper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    zookeeper: ZookeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     settings = {"zookeeper.session.timeout.ms": str(SESSION_MS)}
     data = tmp_path_factory.mktemp("brokers")
     with Cluster(data=data, zookeeper=zookeeper.address, config=settings) as cluster:
@@ -140,7 +142,7 @@ def broker_node(cluster: Cluster) -> str:
     return Path(cluster.directory(1), "zookeeper.session").read_text()
 
 
-def sessions(zookeeper: Zookeeper) -> int:
+def sessions(zookeeper: ZookeeperServer) -> int:
     """How many clients are connected, this question left out."""
     line = next(line for line in ask(zookeeper.port, "srvr").splitlines() if "Connections" in line)
     return int(line.split()[1]) - 1

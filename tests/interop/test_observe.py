@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from engine.cluster.cluster import Cluster
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, PartitionState, Status
-from engine.cluster.stream import Happened
 from engine.model import TopicPartition
 from tests.interop.raw import Raw, batch
 from tests.interop.watch import until
@@ -187,6 +187,7 @@ def test_a_hanging_broker_holds_nobody_up_for_long(cluster, client, orders):
     until(lambda: in_sync(cluster.state(), orders))
 
 
+@pytest.mark.long  # so is a broker in test_znodes.py and in all of tests/cluster
 def test_killed_and_back(cluster, client, orders):
     victim, epoch = now(cluster, orders).leader, cluster.state().brokers
     with leader_of(cluster, orders) as leader:
@@ -204,6 +205,7 @@ def test_killed_and_back(cluster, client, orders):
     until(lambda: alike(now(cluster, orders), 1) and in_sync(cluster.state(), orders))
 
 
+@pytest.mark.long  # so is one in tests/cluster/test_stories_comeback.py
 def test_a_partition_that_nobody_leads(cluster, client):
     name = "alone"
     assert client.create(name) == 0
@@ -247,7 +249,7 @@ def test_events_are_told_once_and_go_on_after_a_restart(cluster, client, orders)
 
 def test_what_happened_before_a_kill_is_not_lost_with_the_broker(cluster, client, orders):
     before, victim = last(cluster), 2
-    cluster._observer.tell(victim, {"ask": "trace", "on": True})
+    cluster._observer.request(victim, {"ask": "trace", "on": True})
     with Raw(f"127.0.0.1:{port(cluster, victim)}") as raw:
         assert raw.is_served()
     cluster.kill(victim)
@@ -283,7 +285,7 @@ def test_requests_are_told_while_they_are_traced(cluster, client, orders):
     assert [each for each in cluster.events(quiet) if each.kind == "request"] == []
 
 
-def fetches(told: list[Happened], partition: TopicPartition, replica: int):
+def fetches(told: list[ClusterEvent], partition: TopicPartition, replica: int):
     for each in told:
         if each.data["api"] == "FETCH" and each.data.get("replica_id") == replica:
             for row in each.data["partitions"]:
@@ -291,11 +293,11 @@ def fetches(told: list[Happened], partition: TopicPartition, replica: int):
                     yield row
 
 
-# -- the door itself -------------------------------------------------------------------------
+# -- the debug server --------------------------------------------------------------------------
 
 
-def door(cluster: Cluster, broker: int, *lines: bytes) -> list[bytes]:
-    """Say these lines at a broker's control door; its answers, until it hangs up or is silent."""
+def send_lines(cluster: Cluster, broker: int, *lines: bytes) -> list[bytes]:
+    """Send lines to a debug server; its answers, until it closes the connection or is silent."""
     port = (cluster.directory(broker) / "broker.control").read_text().split()[0]
     with socket.create_connection(("127.0.0.1", int(port)), timeout=20) as talk:
         talk.sendall(b"".join(line + b"\n" for line in lines))
@@ -304,16 +306,16 @@ def door(cluster: Cluster, broker: int, *lines: bytes) -> list[bytes]:
             return answers.readlines()
 
 
-def test_the_door_is_shut_to_strangers(cluster):
+def test_the_debug_server_refuses_strangers(cluster):
     file = cluster.directory(1) / "broker.control"
     assert file.stat().st_mode & 0o777 == 0o600
     token = file.read_text().split()[1].encode()
     try:
-        assert door(cluster, 1, b"let me in", b'{"ask": "state"}') == []
+        assert send_lines(cluster, 1, b"let me in", b'{"ask": "state"}') == []
     except ConnectionResetError:
         assert cluster.state().brokers[1].answers
     for nonsense in (b"\x00" * 100, b"{", b'{"ask": 1}', b"x" * 10_000):
-        first, second = door(cluster, 1, token, nonsense, b'{"ask": "events", "after": 0}')
+        first, second = send_lines(cluster, 1, token, nonsense, b'{"ask": "events", "after": 0}')
         assert "error" in json.loads(first)
         assert "events" in json.loads(second)
     assert "Traceback" not in cluster.child(1).output()
@@ -347,6 +349,7 @@ def test_a_run_is_recorded_and_seen_again(cluster, client, orders, tmp_path):
     assert file.stat().st_size / minutes < 1e6
 
 
+@pytest.mark.long  # so does one in tests/cluster/test_faults_stop.py
 def test_stopped_in_order_it_hands_over_first(cluster, client, orders):
     leader = now(cluster, orders).leader
     before = now(cluster, orders).leader_epoch

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from engine.client import changes
-from engine.client.cluster import ClusterView
-from engine.client.connection import Address
+from engine.client.address import Address
+from engine.client.admin import requests
+from engine.client.cluster import ClusterClient
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import Codec
 from engine.storage.records import Record, encode
-from engine.streams import columns, reading
-from engine.streams.options import ReadOptions
-from engine.streams.reading import read
+from engine.streams import columns, range_reader
+from engine.streams.range_reader import read
+from engine.streams.source_options import ReadOptions
 from engine.streams.splits import Split
 from tests.interop.raw import batch
 from tests.interop.watch import until
@@ -45,7 +45,7 @@ def orders(client: Any, topic: str) -> tuple[str, list[bytes]]:
 @pytest.fixture
 def small_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FIRST_BYTES", "LEAST_BYTES", "MOST_BYTES"):
-        monkeypatch.setattr(reading, name, 200)
+        monkeypatch.setattr(range_reader, name, 200)
     monkeypatch.setattr(columns, "ENOUGH", 300)
 
 
@@ -134,9 +134,9 @@ def test_a_compacted_topic(cluster, client, topic) -> None:
 
 def test_records_that_were_deleted_before_they_were_read(cluster, orders, caplog) -> None:
     topic, values = orders
-    with ClusterView([Address.parse(cluster.bootstrap)]) as view:
+    with ClusterClient([Address.parse(cluster.bootstrap)]) as view:
         view.topic(topic)
-        assert changes.delete_records(view, TopicPartition(topic, 0), 60) == 60
+        assert requests.delete_records(view, TopicPartition(topic, 0), 60) == 60
     with pytest.raises(KafkaError, match=f"{topic}-0: offsets 10 to 59 are gone") as gone:
         found(cluster, topic, 10, 90)
     assert gone.value.code == ErrorCode.offset_out_of_range and not caplog.records
@@ -150,9 +150,9 @@ def test_retention_in_the_middle_of_reading(cluster, orders, small_fetches) -> N
     topic, values = orders
     tables = read(Split(topic, 0, 0, 100), options(cluster, topic, failOnDataLoss="false"))
     first = rows(iter([next(tables)]))
-    with ClusterView([Address.parse(cluster.bootstrap)]) as view:
+    with ClusterClient([Address.parse(cluster.bootstrap)]) as view:
         view.topic(topic)
-        assert changes.delete_records(view, TopicPartition(topic, 0), 99) == 99
+        assert requests.delete_records(view, TopicPartition(topic, 0), 99) == 99
     rest = first + rows(tables)
     assert rest[0] == (0, values[0]) and rest[-1] == (99, values[99]) and len(rest) < 100
     assert rest == [(offset, values[offset]) for offset, _ in rest]

@@ -8,10 +8,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 
-from engine.cluster.zookeeper import Zookeeper
-from engine.controller.asks import Changed, Create, Delete, Exists, Get, Set
+from engine.cluster.zookeeper import ZookeeperServer
 from engine.links import Links
-from engine.zookeeper.client import State, ZookeeperClient
+from engine.zookeeper.client import SessionState, ZookeeperClient
+from engine.zookeeper.requests import Changed, Create, Delete, Exists, Get, Set
 
 SESSION = 1.0  # seconds
 CUTS = {
@@ -23,7 +23,7 @@ CUTS = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
 
 
@@ -65,7 +65,7 @@ def on_stage(server, story, session=SESSION):
         ):
             await observer.connect(20)
             await client.connect(20)
-            assert (await events.get()).state is State.CONNECTED
+            assert (await events.get()).state is SessionState.CONNECTED
             await asyncio.wait_for(story(Stage(client, observer, links, events)), 60)
 
     asyncio.run(told())
@@ -74,9 +74,9 @@ def on_stage(server, story, session=SESSION):
 async def gone(stage, path):
     """Wait until the observer hears that a node is deleted."""
     changed = asyncio.Event()
-    if await stage.observer.answer([Exists(path, watch=True)], lambda _: changed.set()) != [None]:
+    if await stage.observer.ask([Exists(path, watch=True)], lambda _: changed.set()) != [None]:
         await asyncio.wait_for(changed.wait(), 20)
-    assert await stage.observer.answer([Exists(path)]) == [None]
+    assert await stage.observer.ask([Exists(path)]) == [None]
 
 
 @pytest.mark.parametrize("way", CUTS)
@@ -84,19 +84,19 @@ def test_a_session_does_not_outlive_a_long_cut(server, way):
     async def story(stage):
         first = stage.client.session_id
         heard = []
-        await stage.client.answer([Create("/mine", ephemeral=True)])
-        await stage.client.answer([Get("/mine", watch=True)], heard.append)
+        await stage.client.ask([Create("/mine", ephemeral=True)])
+        await stage.client.ask([Get("/mine", watch=True)], heard.append)
         stage.fault(**CUTS[way])
-        assert (await stage.told()).state is State.SUSPENDED
+        assert (await stage.told()).state is SessionState.SUSPENDED
         await gone(stage, "/mine")
         assert heard == [Changed("/mine")]
         assert stage.events.empty()  # whether the session lives on, only the server knows
         stage.heal()
-        assert (await stage.told()).state is State.EXPIRED
+        assert (await stage.told()).state is SessionState.EXPIRED
         again = await stage.told()
-        assert again.state is State.CONNECTED
+        assert again.state is SessionState.CONNECTED
         assert again.session_id == stage.client.session_id != first
-        assert await stage.client.answer([Create("/mine", ephemeral=True)])
+        assert await stage.client.ask([Create("/mine", ephemeral=True)])
 
     on_stage(server, story)
 
@@ -105,9 +105,9 @@ def test_a_session_does_not_outlive_a_long_cut(server, way):
 def test_a_short_cut_only_makes_late(server, way):
     async def story(stage):
         session = stage.client.session_id
-        await stage.client.answer([Create("/mine", ephemeral=True)])
+        await stage.client.ask([Create("/mine", ephemeral=True)])
         stage.fault(**CUTS[way])
-        asked = asyncio.ensure_future(stage.client.answer([Set("/mine", b"late"), Get("/mine")]))
+        asked = asyncio.ensure_future(stage.client.ask([Set("/mine", b"late"), Get("/mine")]))
         await asyncio.sleep(0.2)
         assert not asked.done()
         stage.heal()
@@ -122,11 +122,11 @@ def test_a_short_cut_only_makes_late(server, way):
 def test_what_leaves_is_done_though_no_answer_comes(server):
     async def story(stage):
         done = asyncio.Event()
-        await stage.observer.answer([Exists("/a", watch=True)], lambda _: done.set())
+        await stage.observer.ask([Exists("/a", watch=True)], lambda _: done.set())
         stage.fault(in_cut=True)
-        asked = asyncio.ensure_future(stage.client.answer([Create("/a", b"1")]))
+        asked = asyncio.ensure_future(stage.client.ask([Create("/a", b"1")]))
         await asyncio.wait_for(done.wait(), 10)
-        assert (await stage.observer.answer([Get("/a")]))[0].data == b"1"
+        assert (await stage.observer.ask([Get("/a")]))[0].data == b"1"
         assert not asked.done()
         stage.heal()
         ((path, _),) = await asked
@@ -138,15 +138,15 @@ def test_what_leaves_is_done_though_no_answer_comes(server):
 def test_what_can_not_leave_is_not_done_though_news_come(server):
     async def story(stage):
         heard = asyncio.Queue()
-        await stage.client.answer([Exists("/a", watch=True)], heard.put_nowait)
+        await stage.client.ask([Exists("/a", watch=True)], heard.put_nowait)
         stage.fault(out_cut=True)
-        asked = asyncio.ensure_future(stage.client.answer([Create("/b")]))
-        await stage.observer.answer([Create("/a")])
+        asked = asyncio.ensure_future(stage.client.ask([Create("/b")]))
+        await stage.observer.ask([Create("/a")])
         assert await asyncio.wait_for(heard.get(), 10) == Changed("/a")
-        assert await stage.observer.answer([Exists("/b")]) == [None]
+        assert await stage.observer.ask([Exists("/b")]) == [None]
         stage.heal()
         await asked
-        assert await stage.observer.answer([Exists("/b")]) != [None]
+        assert await stage.observer.ask([Exists("/b")]) != [None]
 
     on_stage(server, story, session=10.0)
 
@@ -155,25 +155,25 @@ def test_what_was_asked_on_a_cut_link_is_lost_with_the_connection_or_the_patienc
     async def story(stage):
         stage.fault(out_cut=True, in_cut=True)
         with pytest.raises(ConnectionLoss):
-            await stage.client.answer([Create("/a")])
-        assert (await stage.told()).state is State.SUSPENDED
+            await stage.client.ask([Create("/a")])
+        assert (await stage.told()).state is SessionState.SUSPENDED
         began = time.monotonic()
         with pytest.raises(ConnectionLoss):
-            await stage.client.answer([Create("/a")])
+            await stage.client.ask([Create("/a")])
         assert time.monotonic() - began > SESSION / 2
         with pytest.raises(ConnectionLoss):  # and from now on at once
-            await asyncio.wait_for(stage.client.answer([Create("/a")]), 0.1)
+            await asyncio.wait_for(stage.client.ask([Create("/a")]), 0.1)
 
     on_stage(server, story)
 
 
 def test_a_slow_link_makes_late_and_not_slow(server):
     async def story(stage):
-        await stage.client.answer([Create("/a")])
+        await stage.client.ask([Create("/a")])
         stage.fault(delay=0.1)
         for questions in (1, 100):
             began = time.monotonic()
-            versions = await stage.client.answer([Set("/a", b"")] * questions)
+            versions = await stage.client.ask([Set("/a", b"")] * questions)
             took = time.monotonic() - began
             assert len(versions) == questions
             assert 0.2 <= took < 2  # there and back; a hundred by themselves would take 20
@@ -185,11 +185,9 @@ def test_a_slow_link_makes_late_and_not_slow(server):
 
 def test_the_loop_goes_on_however_much_is_asked_on_a_cut_link(server):
     async def story(stage):
-        await stage.client.answer([Create("/a")])
+        await stage.client.ask([Create("/a")])
         stage.fault(out_cut=True)
-        asks = [
-            asyncio.ensure_future(stage.client.answer([Set("/a", b"")] * 1000)) for _ in range(4)
-        ]
+        asks = [asyncio.ensure_future(stage.client.ask([Set("/a", b"")] * 1000)) for _ in range(4)]
         await asyncio.sleep(0.1)
         assert not any(asked.done() for asked in asks)
         stage.heal()
@@ -201,11 +199,11 @@ def test_the_loop_goes_on_however_much_is_asked_on_a_cut_link(server):
 
 def test_closing_does_not_wait_for_the_link_to_heal(server):
     async def story(stage):
-        await stage.client.answer([Create("/mine", ephemeral=True)])
+        await stage.client.ask([Create("/mine", ephemeral=True)])
         stage.fault(out_cut=True, in_cut=True)
         await asyncio.wait_for(stage.client.close(), 5)
-        assert await stage.observer.answer([Exists("/mine")]) != [None]  # nobody said goodbye
-        await stage.observer.answer([Delete("/mine")])
+        assert await stage.observer.ask([Exists("/mine")]) != [None]  # nobody said goodbye
+        await stage.observer.ask([Delete("/mine")])
 
     on_stage(server, story, session=30.0)
 
@@ -234,7 +232,7 @@ def test_a_server_that_forgets_a_connection_is_called_again(server):
             port = porter.sockets[0].getsockname()[1]
             async with ZookeeperClient(f"127.0.0.1:{port}", 60.0) as client:
                 await client.connect(20)
-                assert await client.answer([Create("/a")])
+                assert await client.ask([Create("/a")])
         assert calls[0] < 10
         assert calls[1] > 0.9  # twice as patient as the first time
 

@@ -9,13 +9,17 @@ import asyncio
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kazoo.client import KazooClient
 
-from engine.cluster.zookeeper import Zookeeper
-from engine.controller.asks import (
-    Check,
+from engine.cluster.zookeeper import ZookeeperServer
+from engine.sim.clock import Clock
+from engine.sim.zookeeper import Zookeeper as Model
+from engine.zookeeper.client import SessionState, ZookeeperClient
+from engine.zookeeper.requests import (
+    NEVER,
+    CheckVersion,
     Children,
     Create,
     Created,
@@ -23,13 +27,11 @@ from engine.controller.asks import (
     Exists,
     Get,
     Multi,
-    Node,
     Set,
     Stat,
+    ZnodeData,
 )
-from engine.sim.clock import Clock
-from engine.sim.zookeeper import Zookeeper as Model
-from engine.zookeeper.client import State, ZookeeperClient
+from tests.search import examples
 
 SESSIONS = 3
 CLOSE, EXPIRE = "close", "expire"
@@ -38,7 +40,7 @@ CLOSE, EXPIRE = "close", "expire"
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory):
     """Addresses on the real one, each with a tree of its own."""
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         client = KazooClient(server.address)
         client.start()
 
@@ -78,9 +80,9 @@ class Heard:
 
 def named(answer, owners):
     match answer:
-        case Stat(owner=owner) if owner:
-            return answer._replace(owner=owners[owner])
-        case Node(stat=stat):
+        case Stat(owner=owner):
+            return answer._replace(owner=owners[owner] if owner else owner, ctime=NEVER)
+        case ZnodeData(stat=stat):
             return answer._replace(stat=named(stat, owners))
     return answer
 
@@ -100,7 +102,7 @@ async def real(script, address):
             await clients[who].close()
             return await begin(who)
         await asyncio.to_thread(end_copy, address, clients[who])
-        while (event := await events[who].get()).state is not State.CONNECTED:
+        while (event := await events[who].get()).state is not SessionState.CONNECTED:
             pass
         heard[who].begins(event.session_id)
 
@@ -112,9 +114,9 @@ async def real(script, address):
             if isinstance(what, str):
                 await end(who, what)
             else:
-                heard[who].answers(await clients[who].answer(what, heard[who].changed))
+                heard[who].answers(await clients[who].ask(what, heard[who].changed))
             for client in clients:
-                await client.answer([Exists("/")])  # all that was to be heard before is heard now
+                await client.ask([Exists("/")])  # all that was to be heard before is heard now
             transcript.append([each.take(isinstance(what, str)) for each in heard])
     finally:
         await asyncio.gather(*(client.close() for client in clients))
@@ -159,7 +161,7 @@ def ranked(transcript):
         match thing:
             case Stat() | Created():
                 return thing._replace(czxid=new(thing.czxid))
-            case Node():
+            case ZnodeData():
                 return thing._replace(stat=replaced(thing.stat, new))
             case list():
                 return [replaced(each, new) for each in thing]
@@ -186,7 +188,16 @@ SCRIPTS = {
     ],
     "a version must be the one that is there": [
         (0, [Create("/a"), Set("/a", b"", 0), Set("/a", b"", 0), Set("/a", b"", 1)]),
-        (0, [Check("/a", 2), Check("/a", 1), Check("/a", -1), Check("/b", -1), Check("/b", 0)]),
+        (
+            0,
+            [
+                CheckVersion("/a", 2),
+                CheckVersion("/a", 1),
+                CheckVersion("/a", -1),
+                CheckVersion("/b", -1),
+                CheckVersion("/b", 0),
+            ],
+        ),
         (1, [Delete("/a", 1), Delete("/a", 2), Delete("/a", 2), Set("/a", b"", -1)]),
         (1, [Create("/a"), Get("/a"), Set("/a", b"x", 0)]),
     ],
@@ -205,15 +216,15 @@ SCRIPTS = {
         (0, [Create("/a/n_", sequence=True, ephemeral=True), Create("/a/other")]),
         (0, [Create("/a/other"), Create("/a/n_", sequence=True), Children("/a")]),
         (0, CLOSE),
-        (1, [Multi((Create("/a/n_", sequence=True), Check("/a", 9)))]),
+        (1, [Multi((Create("/a/n_", sequence=True), CheckVersion("/a", 9)))]),
         (1, [Multi((Create("/a/n_", sequence=True), Create("/a/n_", sequence=True)))]),
         (1, [Create("/a/n_", sequence=True), Children("/a"), Create("/n_", sequence=True)]),
     ],
     "a transaction is done, or not done at all": [
         (1, [Create("/a"), Create("/b"), Get("/a", watch=True), Children("/", watch=True)]),
-        (0, [Multi((Create("/c"), Set("/a", b"1", 0), Delete("/b"), Check("/a", 0)))]),
+        (0, [Multi((Create("/c"), Set("/a", b"1", 0), Delete("/b"), CheckVersion("/a", 0)))]),
         (0, [Children("/"), Get("/a"), Multi((Create("/b"), Create("/c"))), Multi(())]),
-        (0, [Multi((Create("/c", b"c"), Set("/a", b"1", 0), Check("/a", 1), Delete("/b")))]),
+        (0, [Multi((Create("/c", b"c"), Set("/a", b"1", 0), CheckVersion("/a", 1), Delete("/b")))]),
         (0, [Multi((Delete("/c"), Create("/c", b"d"), Create("/c/d"), Delete("/c/d")))]),
         (0, [Multi((Create("/x"), Delete("/c"), Delete("/none"), Create("/y")))]),
         (2, [Children("/"), Get("/c"), Multi((Create("/c/e"), Delete("/c")))]),
@@ -296,7 +307,7 @@ WRITES = st.one_of(
     CREATES,
     st.builds(Set, PATHS, DATA, VERSIONS),
     st.builds(Delete, PATHS, VERSIONS),
-    st.builds(Check, PATHS, VERSIONS),
+    st.builds(CheckVersion, PATHS, VERSIONS),
 )
 READS = st.one_of(
     st.builds(Get, PATHS, st.booleans()),
@@ -315,7 +326,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(STEPS, min_size=4, max_size=20))
 def test_any_script_goes_as_on_the_real_one(roots, script):
     compare(script, roots)

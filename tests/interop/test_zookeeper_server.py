@@ -11,15 +11,15 @@ import pytest
 from kazoo.client import KazooClient
 
 from engine.cluster import zookeeper
-from engine.cluster.zookeeper import PortTaken, StartError, Zookeeper
+from engine.cluster.zookeeper import PortTaken, StartError, ZookeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
 
 PARENT = """
 import sys
 from pathlib import Path
-from engine.cluster.zookeeper import Zookeeper
-with Zookeeper(Path(sys.argv[1])) as server:
+from engine.cluster.zookeeper import ZookeeperServer
+with ZookeeperServer(Path(sys.argv[1])) as server:
     print(server.child.pid, server.port, flush=True)
     sys.stdin.read()
 """
@@ -27,7 +27,7 @@ with Zookeeper(Path(sys.argv[1])) as server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with Zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
 
 
@@ -63,14 +63,14 @@ def outside_address():
             return "127.0.0.2"
 
 
-@pytest.mark.parametrize("end", ["stopped", "killed"])
+@pytest.mark.parametrize("end", [pytest.param("stopped", marks=pytest.mark.long), "killed"])
 def test_znodes_survive_a_restart(tmp_path, end):
     directory = tmp_path / "a directory called žížala"
-    with Zookeeper(directory) as server:
+    with ZookeeperServer(directory) as server:
         with_client(server, lambda client: client.create("/kept/deep", b"value", makepath=True))
         if end == "killed":
             server.child.kill()
-    with Zookeeper(directory) as server:
+    with ZookeeperServer(directory) as server:
         assert with_client(server, lambda client: client.get("/kept/deep"))[0] == b"value"
 
 
@@ -80,7 +80,7 @@ def test_it_moves_on_when_a_free_port_is_taken_under_its_nose(tmp_path, monkeypa
         other.listen()
         ports = iter([other.getsockname()[1], zookeeper.free_port()])
         monkeypatch.setattr(zookeeper, "free_port", lambda: next(ports))
-        with Zookeeper(tmp_path) as server:
+        with ZookeeperServer(tmp_path) as server:
             assert server.port != other.getsockname()[1]
             assert next(ports, None) is None
 
@@ -89,16 +89,16 @@ def test_a_fixed_port_taken_under_its_nose_is_told(tmp_path, monkeypatch, server
     """The other program being a ZooKeeper too: its answers are not taken for ours."""
     monkeypatch.setattr(zookeeper, "port_taken", lambda port: False)
     with pytest.raises(PortTaken, match=f"port {server.port} .* is taken"):
-        Zookeeper(tmp_path, server.port).start()
+        ZookeeperServer(tmp_path, server.port).start()
 
 
 def test_two_servers_never_share_a_directory(server, monkeypatch):
     monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT", 0)
     with pytest.raises(StartError, match="another ZooKeeper runs in"):
-        Zookeeper(server.data_dir).start()
+        ZookeeperServer(server.data_dir).start()
 
 
-@pytest.mark.parametrize("state", ["running", "paused"])
+@pytest.mark.parametrize("state", [pytest.param("running", marks=pytest.mark.long), "paused"])
 def test_the_jvm_goes_when_its_parent_is_killed_and_frees_the_directory(tmp_path, state):
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)],

@@ -21,3 +21,11 @@ def reader(request: pytest.FixtureRequest) -> Iterator[Reader]:
     reader = Reader(request.module.LAB)
     yield reader
     reader.close()
+
+
+@pytest.fixture(scope="module")
+def shared(request: pytest.FixtureRequest, labs_can_be_imported: None) -> Iterator[Reader]:
+    """One for a whole module: what it runs shares the lab's cluster, once a cell has started it."""
+    reader = Reader(request.module.LAB)
+    yield reader
+    reader.close()

@@ -27,8 +27,11 @@ def bare(said: list[Said]) -> str:
 
 
 def test_twice(lab: Path) -> None:
+    """An experiment that was run twice decides its claims as before."""
     with Learner(lab) as learner:
-        assert not bare([learner.run(cell) for cell in twice(learner.cells)])
+        said = [learner.run(cell) for cell in twice(learner.cells)]
+        assert not bare(said)
+        assert not [each.told for each in said if each.error == "Contradiction"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -21,7 +21,7 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
 STYLE = "<style>svg { display: block }</style>"
 
@@ -49,8 +49,8 @@ def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
 
 def shown(value: Any, browser: Browser) -> dict[str, Any]:
     """What a cell that ends in this value leaves behind, by kind."""
-    if isinstance(value, Stage):
-        value.look()  # nobody watches, so it hasn't looked by itself
+    if isinstance(value, SceneWidget):
+        value.poll()  # nobody watches, so it hasn't looked by itself
         return still(value, photograph(STYLE + value.svg(), "svg", browser))
     if isinstance(value, Figure):
         page = value.to_html(include_plotlyjs=True, config={"staticPlot": True})

@@ -1,6 +1,7 @@
 """A lab read by nobody: its cells run one after the other, as a kernel would run them."""
 
 import ast
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import nbformat
 
 from engine import Cluster
+from widgets.stage import SceneWidget
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
 
@@ -43,6 +45,16 @@ class Reader:
     def through(self, *names: str) -> Any:
         """These cells; the value that the last of them shows."""
         return [self.run(self.cell(name))[1] for name in names][-1]
+
+    def check_sections(self, sections: Mapping[str, Sequence[str]]) -> None:
+        """In any order and twice, each from its first cell: they show what the notebook has."""
+        for section in (*reversed(sections), *sections):
+            self.names.clear()  # as after a restart, or for who begins here
+            for name in sections[section]:
+                printed, value = self.run(self.cell(name))
+                if value is not None and not isinstance(value, SceneWidget):
+                    assert repr(value) == self.cell(name).outputs[0].data["text/plain"], name
+                assert printed == ""
 
     def close(self) -> None:
         for cluster in self.clusters:

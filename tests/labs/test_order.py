@@ -22,6 +22,7 @@ def gone(pid: str) -> bool:
     return found.stdout.strip()[:1] in ("", "Z")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_each_cell_twice() -> None:
     with Learner(LAB) as learner:
@@ -73,6 +74,7 @@ def test_interrupted_and_begun_anew_and_the_old_cluster_is_gone() -> None:
             assert not learner.run(learner.cell(name)).error
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_name_that_is_given_another_cluster_lets_the_old_one_end() -> None:
     with Learner(LAB) as learner:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine import TopicPartition
-from engine.client.assignors import ASSIGNORS
+from engine.assignors import ASSIGNORS
 from engine.model import TopicPartition as Partition
 from tests.interop.watch import until
 
@@ -34,7 +34,7 @@ def cluster(lab: SimpleNamespace) -> Iterator[Any]:
 def test_a_group_in_which_nobody_is_idle(lab: SimpleNamespace, cluster: Any) -> None:
     exercise = lab.exercises.nobody_idle(cluster)
     assert exercise.missing == "kitchen has no members"
-    with lab.team.Team(cluster, "menu", "kitchen") as team:
+    with lab.team.Team(cluster, "menu", group="kitchen") as team:
         team.add("a", "b")
         team.settle()
         assert not exercise.check() and exercise.missing == "a member has 2 partitions"
@@ -63,7 +63,7 @@ def test_a_restart_that_nobody_notices(lab: SimpleNamespace, cluster: Any) -> No
     exercise = lab.exercises.unnoticed(cluster)
     assert exercise.missing == "nobody has joined shop yet"
     for first, second in (({}, {}), ({"group_instance_id": "a"}, {"group_instance_id": "b"})):
-        with lab.team.Team(cluster, "goods", "shop") as team:
+        with lab.team.Team(cluster, "goods", group="shop") as team:
             team.add("a", session_timeout_ms="1000", **first)
             team.settle()
             team.leave("a")
@@ -73,14 +73,14 @@ def test_a_restart_that_nobody_notices(lab: SimpleNamespace, cluster: Any) -> No
         assert not exercise.check()
         until(lambda: not cluster.state().groups["shop"].members)
     assert "no static member came back without one" in exercise.missing
-    lab.answers.answer_4(cluster)
+    lab.answers.answer_6(cluster)
     assert exercise.check()
 
 
 def test_the_answer_serves_a_group_and_a_wrong_one_is_kept_from_it(
     lab: SimpleNamespace, cluster: Any
 ) -> None:
-    served = lab.exercises.serve(cluster, lab.answers.answer_6)
+    served = lab.exercises.serve(cluster, lab.answers.answer_5)
     assert served.protocols == ["mine"]
     assert sorted(it for share in dict(served.steps)["a goes"].values() for it in share) == [
         *range(6)
@@ -133,8 +133,8 @@ def dealt(members: list[str], partitions: int) -> dict[str, list[int]]:
 
 CODE = {
     "home_of": ("answer_3", without_sign, of_letters),
-    "by_range": ("answer_5", last_have_more, dealt),
-    "few_moves": ("answer_6", ASSIGNORS["roundrobin"].assign, keeps_all),
+    "by_range": ("answer_4", last_have_more, dealt),
+    "few_moves": ("answer_5", ASSIGNORS["roundrobin"].assign, keeps_all),
 }
 
 

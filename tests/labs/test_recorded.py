@@ -83,7 +83,7 @@ def test_a_view_goes_through_a_run(recorded, name, kind):
     assert len(set(seen)) == 4
     assert seen[0] == seen[-1], "back at the beginning all is as it was"
     if kind not in ("SegmentView", "HexView"):  # they follow their files
-        assert not view.look(), "a run that is over brings nothing new"
+        assert not view.poll(), "a run that is over brings nothing new"
     view.close()
 
 
@@ -96,7 +96,7 @@ def test_what_plays_moves_by_itself(recorded, name):
         view.advance(100.0)
         began = view.scene
         view.advance(107.0)
-        assert view.head == pytest.approx(view.reel.start + 7100, abs=200)
+        assert view.head == pytest.approx(view.run_source.start + 7100, abs=200)
         assert view.scene != began
         view.close()
 
@@ -149,7 +149,7 @@ def test_in_a_failover_zookeeper_names_the_next(recorded):
     state = "/brokers/topics/orders/partitions/0/state"
 
     def leader() -> int:
-        return json.loads(view.sight().tree.nodes[state].data)["leader"]
+        return json.loads(view.view_state().tree.nodes[state].data)["leader"]
 
     recorded.turn(view, 0.25)
     assert leader() == first
@@ -195,7 +195,7 @@ def test_in_a_storm_the_group_never_rests(recorded):
     seen, heights = {}, set()
     for share in (0, 0.3, 1):
         recorded.turn(view, share)
-        seen[share] = view.scenery()
+        seen[share] = view.view_state()
         heights.add(view.picture.height)
     assert len(heights) == 1, "what stands below it on a page does not jump"
     assert [len(it.history.rounds) for it in seen.values()] == sorted(
@@ -213,7 +213,7 @@ def test_in_a_storm_the_group_never_rests(recorded):
 
 def test_who_was_frozen_is_shown_so(recorded):
     view = recorded.view("storm", "GroupView")
-    (frozen,) = [it.at for it in view.scenery().marks if it.deed == "freeze"]
+    (frozen,) = [it.at for it in view.view_state().marks if it.deed == "freeze"]
     view.do("goto", frozen + 500)
     assert "consumer c2: frozen" in labels(view)
     assert "unread orders" in " ".join(view.picture.by_key)
@@ -265,16 +265,17 @@ def test_time_goes_on_and_not_for_long(recorded, name):
 
 
 def test_the_picture_is_what_the_recording_makes(recorded):
-    pictures = importlib.import_module("recorded.picture").drawn()
+    pictures = importlib.import_module("docs.site.failover_picture.draw").drawn()
     assert {path.name for path in pictures} == {"failover-light.svg", "failover-dark.svg"}
     for path, drawn in pictures.items():
         assert path.read_bytes() == drawn.encode(), (
-            f"{path.name} is of another recording: cd labs && python -m recorded.picture"
+            f"{path.name} is of another recording: "
+            "PYTHONPATH=labs python -m docs.site.failover_picture.draw"
         )
 
 
 def test_the_picture_needs_nothing_else(recorded):
-    for path in importlib.import_module("recorded.picture").drawn():
+    for path in importlib.import_module("docs.site.failover_picture.draw").drawn():
         picture = path.read_text(encoding="utf-8")
         assert len(picture) < MOST[1]
         tree = ET.fromstring(picture)

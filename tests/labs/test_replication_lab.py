@@ -1,4 +1,4 @@
-"""02_replication: section by section in any order, and its exercises."""
+"""02_replication: its sections in any order, its exercises, and what would change its verdicts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,45 +6,44 @@ from importlib import import_module as lab
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
+from kazoo.client import KazooClient
 
 from engine import Cluster
+from engine.controller import partition_state_machine
+from engine.replication.follower_partition import FollowerPartition
+from engine.replication.partition import Partition
 from tests.interop.watch import until
+from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
-from widgets.stage import Stage
 
 LAB = LABS / "02_replication.ipynb"
 SIMULATED = {  # sections that need no cluster: from their first cell to their last
     "sync": ("sync-predict", "waiting", "sync-outcome", "pace", "sync-verdict"),
     "cut": ("cut-predict", "cut", "cut-outcome", "split", "cut-verdict"),
-    "five": ("five-predict", "five", "five-outcome", "five-verdict"),
-    "race": ("race", "duties", "race-verdict", "takeover", "news", "duties-verdict"),
+    "five": ("five-predict", "pair", "five", "five-outcome", "five-verdict"),
+    "marks": (
+        *("marks-predict", "one", "talk", "marks-outcome", "moments", "one-verdict"),
+        *("held", "unseen", "held-verdict"),
+    ),
 }
 
 
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
-    for section in (*reversed(SIMULATED), *SIMULATED):
-        reader.names.clear()  # as after a restart, or for who begins here
-        for name in SIMULATED[section]:
-            printed, value = reader.run(reader.cell(name))
-            saved = reader.cell(name).outputs[0].data["text/plain"]
-            if not isinstance(value, Stage):
-                assert repr(value) == saved, name
-            assert printed == ""
+    reader.check_sections(SIMULATED)
 
 
 def test_a_guess_is_answered(reader: Reader) -> None:
     reader.run(reader.cell("five-predict"))
     reader.names["guess"].choose("1 Yes, always")
-    reader.run(reader.cell("five"))
-    assert reader.run(reader.cell("five-outcome"))[1].right is False
+    assert reader.through("pair", "five", "five-outcome").right is False
 
 
 def test_a_wrong_verdict_in_the_ledger_fails_its_cell(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("five-predict", "five"):
-        reader.run(reader.cell(name))
+    reader.through("five-predict", "pair", "five")
     ledger = reader.names["ledger"]
     planted = replace(ledger.claims["C070"], verdict="holds")
     monkeypatch.setitem(ledger.claims, "C070", planted)
@@ -57,8 +56,307 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
     ledger = reader.names["ledger"]
     monkeypatch.setattr(ledger, "findings", {})
     told = repr(reader.run(reader.cell("verdicts"))[1])
-    assert "2 to come, with several ZooKeeper servers" in told
     assert "Run the cells of C042, C043" in told
+
+
+# -- what would change a verdict: engines with a defect, and a producer of old --------------------
+
+
+def a_leader_that_commits_at_once(patch: pytest.MonkeyPatch) -> None:
+    def advance(role: Partition, now: int) -> bool:
+        before, role.high_watermark = role.high_watermark, role.end
+        return role.end > before
+
+    patch.setattr(Partition, "advance", advance)
+
+
+def a_leader_that_never_drops_a_follower(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Partition, "lagging", lambda role, now: ())
+
+
+def a_follower_that_commits_by_itself(patch: pytest.MonkeyPatch) -> None:
+    def copied(self: FollowerPartition, data: Any, now: int) -> int:
+        size = copy(self, data, now)
+        self.role.high_watermark = self.log.end_offset
+        return size
+
+    copy = FollowerPartition.copy
+    patch.setattr(FollowerPartition, "copy", copied)
+
+
+def a_controller_that_goes_by_the_isr(patch: pytest.MonkeyPatch) -> None:
+    def first_of_isr(replicas: Any, isr: Any, live: Any, **how: Any) -> Any:
+        return elect(isr, isr, live, **how)
+
+    elect = partition_state_machine.elect
+    patch.setattr(partition_state_machine, "elect", first_of_isr)
+
+
+def a_controller_that_takes_anybody(patch: pytest.MonkeyPatch) -> None:
+    def anybody(replicas: Any, isr: Any, live: Any, **how: Any) -> Any:
+        return elect(replicas, isr, live, **(how | {"unclean": True}))
+
+    elect = partition_state_machine.elect
+    patch.setattr(partition_state_machine, "elect", anybody)
+
+
+class ZookeeperProducer:
+    """As the article has it: it finds the leader of each partition in its state node."""
+
+    def __init__(self, zookeeper: str) -> None:
+        self.client = KazooClient(zookeeper)
+        self.connected = self.client.start_async()
+        self.left = 0
+
+    def produce(self, topic: str, value: str, partition: int) -> None:
+        if self.connected.wait(0.3):
+            self.client.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
+        else:
+            self.left += 1  # whoever leads
+
+    def flush(self, timeout: float) -> int:
+        self.client.stop()
+        self.client.close()
+        return self.left
+
+
+# -- what would change a verdict: mutants ---------------------------------------------------------
+
+PRODUCER = "cluster.producer({"
+DOOR = "door-predict door door-verdict metadata-verdict"
+MARKS = "marks-predict one talk moments one-verdict"
+SEEN = "marks-predict held unseen held-verdict"
+ISR = "isr-predict departures lag isr-verdict"
+PAUSED = {"isr": {"while it is paused": [1, 2], "afterwards": [1, 2, 3]}}  # as in the real cluster
+SHORTER = [("range(0, 2000, 125)", "(0, 1000)")]
+LOSS = "crash-predict least disasters survivors cost survivors-verdict opinion"
+DISASTER = {
+    "leads": {"false": -1, "true": 3},
+    "kept": {"false": 1010, "true": 10},
+    "removed": {"true": 1000},
+}
+MUTANTS = [
+    Mutant(
+        "a broker of another cluster",
+        "C287",
+        "machines machines-verdict",
+        [
+            (
+                "mark = {",
+                'file = cluster.directory(2) / "meta.properties"\n'
+                "its_own = file.read_text()\n"
+                'file.write_text(its_own.replace(cluster_id, "another"))\n'
+                "mark = {",
+            ),
+            ("Table(", "file.write_text(its_own)\nTable("),
+        ],
+    ),
+    Mutant(
+        "both partitions have the same replicas, and the dead broker is back too soon",
+        "C042 C047 C094",
+        "machines copies-predict copies copies-verdict",
+        [
+            ("[1, 2], [3, 2]", "[1, 2], [1, 2]"),
+            ("(2, 3))\nafter", "(2, 3))\ncluster.mend()\nafter"),
+        ],
+    ),
+    Mutant(
+        "a producer that asks ZooKeeper",
+        "C053 C071 C099",
+        DOOR,
+        [(PRODUCER, "old(cluster.zookeeper)  # {")],
+        given={"old": ZookeeperProducer},
+    ),
+    Mutant(
+        "followers that pass records on, and are asked as before Kafka 2.3",
+        "C043 C044 C052",
+        "roles-predict roles stale roles-verdict stale-verdict",
+        [
+            ("by_hand.produce(cluster, b, orders", "by_hand.produce(cluster, 1, orders"),
+            ("version=11) for b", "version=10) for b"),
+        ],
+    ),
+    Mutant(
+        "no follower is paused",
+        "C045 C046",
+        "pull-predict pull sizes pull-verdict",
+        [("cluster.pause(asleep)", "pass")],
+    ),
+    Mutant(
+        "a producer that writes to a follower first",
+        "C054",
+        MARKS,
+        [
+            (
+                'sim.send("orders", "two teas", acks="all")',
+                '[sim.send("orders", "two teas", acks="all", to=b, producer=str(b))'
+                " for b in (2, 1)][-1]",
+            ),
+        ],
+    ),
+    Mutant(
+        "acks=1",
+        "C056",
+        MARKS,
+        [('sim.send("orders", "two teas", acks="all")', 'sim.send("orders", "", acks=1)')],
+    ),
+    Mutant(
+        "a leader that commits at once: an answer",
+        "C055 C056",
+        MARKS,
+        defect=a_leader_that_commits_at_once,
+    ),
+    Mutant(
+        "a leader that commits at once: what is shown",
+        "C058 C059",
+        SEEN,
+        defect=a_leader_that_commits_at_once,
+    ),
+    Mutant(
+        "a follower that commits by itself", "C060", SEEN, defect=a_follower_that_commits_by_itself
+    ),
+    Mutant(
+        "two records, and nothing is cut",
+        "C057 C059",
+        SEEN,
+        [
+            ('("b", 0.4), ("c", 4)', '("b", 4)'),
+            ("for n in (1, 2, 3)]", "for n in (1, 2)]"),
+            ("sim.cut(1, [2, 3], both=False)", "pass"),
+        ],
+    ),
+    Mutant(
+        "followers without a link to their leader",
+        "C062",
+        SEEN,
+        [
+            ("sim.slow(1, 3, ms=250)", "pass"),
+            ("sim.run(ms=1100)", "sim.cut(1, [2, 3])\nsim.run(2)"),
+        ],
+    ),
+    Mutant(
+        "a leader that never drops a follower",
+        "C049",
+        ISR,
+        SHORTER,
+        a_leader_that_never_drops_a_follower,
+        given=PAUSED,
+    ),
+    Mutant(
+        "a follower near its leader",
+        "C051",
+        ISR,
+        [*SHORTER, ("sim.slow(1, 3, ms=250)", "pass")],
+        given=PAUSED,
+    ),
+    Mutant(
+        "a link is cut for longer than the limit, and nobody leaves before the leader dies",
+        "C048 C050",
+        "isr-predict heir heir-run heir-verdict",
+        [("short.run(2)", "short.run(7)"), ("sim, _ = cut_off(3, 2)", "sim, _ = cut_off(4, 2)")],
+    ),
+    Mutant(
+        "no link is cut, and none is slow",
+        "C064 C065",
+        "sync-predict waiting pace sync-verdict",
+        [("sim.cut(1, 3)\nrows", "rows"), ("sim.slow(1, 3, ms=200)", "sim.slow(1, 3, ms=2)")],
+    ),
+    Mutant(
+        "the topic wants one in sync, and all are sent with acks=1",
+        "C068 C069",
+        LOSS,
+        [
+            (
+                "replicas=[1, 2, 3], min_insync_replicas=least)\n    sim.store",
+                "replicas=[1, 2, 3])\n    sim.store",
+            ),
+            ("for n in range(20)], acks=acks", "for n in range(20)], acks=1"),
+            ("Random(n)) for n in range(10)", "Random(n)) for n in (0, 1)"),
+        ],
+    ),
+    Mutant(
+        "the follower is not cut off before the crash",
+        "C066",
+        "crash-predict crash crash-after crash-verdict",
+        [("cluster.cut(leader, follower)", "pass")],
+        long=True,
+    ),
+    Mutant(
+        "the controller dies, too, and followers are equally far",
+        "C087 C089 C097",
+        "order-predict order lengths lengths-run order-verdict",
+        [
+            ("sim.kill(2)", "sim.kill(1)\nsim.kill(2)"),
+            ("random.choice((1, 20, 60))", "1"),
+        ],
+    ),
+    Mutant(
+        "a controller that goes by the ISR",
+        "C087 C088",
+        "order-predict order order-verdict",
+        defect=a_controller_that_goes_by_the_isr,
+        given={"first": 0},
+    ),
+    Mutant(
+        "the setting has its real name",
+        "C090",
+        "order-predict allowed",
+        [("leader_selection", "leader_election")],
+    ),
+    Mutant(
+        "the controller dies with the leader",
+        "C086",
+        "order-predict three-run three-verdict",
+        [("sim.kill(1)", "pass"), ("sim.kill(2)", "sim.kill(1)\nsim.kill(2)")],
+        given={"former": "a", "latter": "b"},
+    ),
+    Mutant(
+        "a controller that takes anybody",
+        "C091",
+        "unclean-predict hour unclean-verdict",
+        defect=a_controller_that_takes_anybody,
+        given=DISASTER,
+    ),
+    Mutant(
+        "nothing comes while a replica is away",
+        "C091 C092",
+        "unclean-predict unclean unclean-after hour unclean-verdict",
+        [("for n in range(1000)", "for n in range(0)")],
+        long=True,
+    ),
+    Mutant(
+        "an unclean election is not allowed",
+        "C061",
+        "unclean-predict read-back read-back-verdict",
+        [("Random(0), unclean=True", "Random(0)")],
+    ),
+    Mutant(
+        "followers of old cut by leader epoch, too",
+        "C063",
+        "cut-predict cut split cut-verdict",
+        [('"0.10.2"', '"2.8"')],
+    ),
+    Mutant(
+        "three die",
+        "C070",
+        "five-predict pair five five-verdict",
+        [("combinations((1, 2, 3, 4, 5), 2)", "[(1, 2, 3)]")],
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", parameters(MUTANTS))
+def test_another_experiment_comes_to_another_verdict(
+    shared: Reader, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(shared, mutant, monkeypatch)
+
+
+def test_a_stock_client_needs_no_zookeeper_either(
+    shared: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = Mutant("", "", DOOR, [(PRODUCER, "Producer({")], given={"Producer": Producer})
+    check(shared, stock, monkeypatch)
 
 
 # -- the exercises: code ---------------------------------------------------------------------
@@ -123,23 +421,21 @@ def running() -> Iterator[Cluster]:
     cluster.stop()
 
 
-def stop_it(cluster: Cluster, topic: Any) -> None:
-    cluster.stop_broker(cluster.state().partitions[topic].leader)
+def stop_it(cluster: Cluster, topic: str) -> None:
+    cluster.stop_broker(cluster.leader(topic))
 
 
-def bounce_a_follower(cluster: Cluster, topic: Any) -> None:
-    follower = cluster.state().partitions[topic].assignment[-1]
-    cluster.stop_broker(follower)
-    cluster.restart(follower)
+def bounce_a_follower(cluster: Cluster, topic: str) -> None:
+    cluster.stop_broker(3)
+    cluster.restart(3)
 
 
-def cut_for_good(cluster: Cluster, topic: Any) -> None:
-    leader, follower, _ = cluster.state().partitions[topic].assignment
-    cluster.cut(leader, follower)
-    lab("replication.real").write(cluster, topic, ["x"])  # stored once the follower is out
+def cut_for_good(cluster: Cluster, topic: str) -> None:
+    cluster.cut(1, 2)
+    cluster.write(topic, ["x"])  # stored once the follower is out
 
 
-HARM: dict[str, dict[Callable[[Cluster, Any], None], str]] = {
+HARM: dict[str, dict[Callable[[Cluster, str], None], str]] = {
     "another_leader": {
         stop_it: "in sync is only",
         bounce_a_follower: "is led by broker 1",
@@ -159,25 +455,25 @@ def told(check: Any, why: str) -> None:
         raise AssertionError(f"it says only: {check.missing}") from error
 
 
-@pytest.mark.parametrize("name", HARM)
+QUIET_LEAVER = pytest.param("quiet_leaver", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("name", ["another_leader", QUIET_LEAVER])
 def test_an_exercise_in_the_cluster_takes_the_answer_and_no_other(
     running: Cluster, name: str
 ) -> None:
-    real, exercise = (
-        lab("replication.real"),
-        getattr(lab("replication.exercises"), name),
-    )
-    real.mend(running)  # who has only just come back is not in sync with a new topic at once
+    exercise = getattr(lab("replication.exercises"), name)
+    running.mend()  # a broker that has only just come back is not in sync with a new topic at once
     for wrong, why in HARM[name].items():
-        topic = real.topic(running, name="wrong")
+        topic = running.topic("wrong", replicas=[1, 2, 3])
         check = exercise(running, topic)
         assert not check.passed
         wrong(running, topic)
         told(check, why)
         assert not check.passed, wrong.__name__
-        real.mend(running)
+        running.mend()
 
-    topic = real.topic(running, name="right")
+    topic = running.topic("right", replicas=[1, 2, 3])
     check = exercise(running, topic)
     getattr(lab("answers.replication"), name)(running, topic)
     until(check.check)

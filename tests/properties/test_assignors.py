@@ -18,18 +18,19 @@ import kafka.coordinator.assignors.roundrobin as python_roundrobin
 import kafka.coordinator.assignors.sticky.sticky_assignor as python_sticky
 import pytest
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from engine.client.assignors import ASSIGNORS, Assignor, Member, protocol
-from engine.client.assignors.protocol import Claim
+from engine.assignors import ASSIGNORS, Assignor, Subscriber, protocol
+from engine.assignors.protocol import MemberData
 from engine.errors import KafkaError
 from engine.model import TopicPartition
+from tests.search import examples
 
 Counts = dict[str, int]
-Group = tuple[list[Member], Counts]
+Group = tuple[list[Subscriber], Counts]
 Shares = Mapping[str, Sequence[TopicPartition]]
 
 GENERATION = 3
@@ -51,11 +52,13 @@ def groups(draw: st.DrawFn, members: int = 6, most: int = 6, *, equal: bool | No
             owner = draw(st.sampled_from([None, *wanting]))
             if owner is not None:
                 owned[owner].append(TopicPartition(topic, number))
-    joined = [Member(id, wanted[id], tuple(owned[id]), None, GENERATION) for id in ids]
+    joined = [Subscriber(id, wanted[id], tuple(owned[id]), None, GENERATION) for id in ids]
     return draw(st.permutations(joined)), counts
 
 
-def checked(members: Sequence[Member], counts: Counts, shares: Shares) -> dict[TopicPartition, str]:
+def checked(
+    members: Sequence[Subscriber], counts: Counts, shares: Shares
+) -> dict[TopicPartition, str]:
     """Who has each partition, once it is known that all of it makes sense."""
     assert list(shares) == [member.id for member in members]
     owner = {partition: id for id, share in shares.items() for partition in share}
@@ -68,12 +71,12 @@ def checked(members: Sequence[Member], counts: Counts, shares: Shares) -> dict[T
     return owner
 
 
-def wanted_partitions(members: Sequence[Member], counts: Counts) -> list[TopicPartition]:
+def wanted_partitions(members: Sequence[Subscriber], counts: Counts) -> list[TopicPartition]:
     topics = sorted({topic for member in members for topic in member.topics})
     return [TopicPartition(topic, n) for topic in topics for n in range(counts.get(topic, 0))]
 
 
-def price(members: Sequence[Member], owner: Mapping[TopicPartition, str]) -> tuple[int, int]:
+def price(members: Sequence[Subscriber], owner: Mapping[TopicPartition, str]) -> tuple[int, int]:
     """How uneven it is, and how many partitions have left the one that had them."""
     load = Counter(owner.values())
     moved = sum(
@@ -89,7 +92,7 @@ def price(members: Sequence[Member], owner: Mapping[TopicPartition, str]) -> tup
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS.values(), ids=ASSIGNORS)
-@settings(max_examples=60)
+@examples(60)
 @given(group=groups())
 def test_every_partition_once_and_only_to_who_wants_it(assignor: Assignor, group: Group) -> None:
     members, counts = group
@@ -102,7 +105,7 @@ def test_every_partition_once_and_only_to_who_wants_it(assignor: Assignor, group
 
 
 @pytest.mark.parametrize("name", ["roundrobin", "sticky"])
-@settings(max_examples=60)
+@examples(60)
 @given(group=groups(equal=True))
 def test_equal_subscriptions_differ_by_one_at_most(name: str, group: Group) -> None:
     members, counts = group
@@ -135,7 +138,7 @@ def test_consistent_hash_moves_only_what_must_move(group: Group, data: st.DataOb
 # -- sticky --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(groups(members=4, most=3))
 def test_sticky_is_the_best_of_all_assignments(group: Group) -> None:
     members, counts = group
@@ -182,8 +185,8 @@ def test_sticky_believes_the_newest(
     telling = [
         member._replace(
             owned=(),
-            user_data=protocol.encode_claim(
-                Claim(tuple(TopicPartition(*it) for it in claims[member.id]), since[member.id])
+            user_data=protocol.encode_member_data(
+                MemberData(tuple(TopicPartition(*it) for it in claims[member.id]), since[member.id])
             ),
         )
         for member in members
@@ -356,8 +359,8 @@ def test_what_is_written_is_read(
     assert protocol.decode_subscription(protocol.encode_subscription(sent)) == sent
     assignment = protocol.Assignment(sent.owned, user_data)
     assert protocol.decode_assignment(protocol.encode_assignment(assignment)) == assignment
-    claim = Claim(sent.owned, generation)
-    assert protocol.decode_claim(protocol.encode_claim(claim)) == claim
+    claim = MemberData(sent.owned, generation)
+    assert protocol.decode_member_data(protocol.encode_member_data(claim)) == claim
 
 
 @given(st.binary() | st.binary(max_size=6).map(lambda it: b"\0\1\0\0\0\1\0\1a\0\0\0\1" + it))
@@ -365,7 +368,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for decode in (
         protocol.decode_subscription,
         protocol.decode_assignment,
-        protocol.decode_claim,
+        protocol.decode_member_data,
         protocol.decode_generation,
     ):
         with suppress(KafkaError):

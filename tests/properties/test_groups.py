@@ -14,14 +14,15 @@ And when it has stopped happening, all who are there are in one stable generatio
 import random
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 
 from engine.coordinator.effects import Append
+from engine.coordinator.group import ClassicGroupState as State
 from engine.coordinator.records import GroupKey, decode_key
-from engine.coordinator.states import State
 from engine.errors import ErrorCode
+from tests.search import examples
 from tests.unit.coordinator.shell import GROUP, NONE, PARTITION, SUBSCRIPTION, T0, T1, Shell
 
 FENCED, ELSEWHERE = ErrorCode.fenced_instance_id, ErrorCode.not_coordinator
@@ -56,7 +57,7 @@ class Broker(Shell):
     def __init__(self, log, ids):
         self.log = log
         super().__init__(held=True, partitions=(), ids=ids, **SETTINGS)
-        self.coordinator.load(PARTITION)
+        self.coordinator.load(PARTITION, 0)
         self.coordinator.replay(PARTITION, replicated(log), self.now)
         self.do(self.coordinator.loaded(PARTITION, self.now))
 
@@ -177,7 +178,10 @@ class World:
         }
         shares = {name: f"{self.counter} {name}".encode() for name in by_name}
         group = self.group
-        if group and (group.state, group.generation) == (State.COMPLETING, leader.generation):
+        if group and (group.state, group.generation) == (
+            State.COMPLETING_REBALANCE,
+            leader.generation,
+        ):
             self.shares.setdefault(leader.generation, shares)
         return {id: shares[name] for name, id in by_name.items()}
 
@@ -245,7 +249,7 @@ class World:
             member is not None
             and member.instance_id == client.instance
             and group.generation == client.generation
-            and group.state is not State.COMPLETING
+            and group.state is not State.COMPLETING_REBALANCE
         )
         number = broker.commit(
             {partition: self.counter}, client.id, client.generation, instance=client.instance
@@ -316,9 +320,9 @@ def picture(group):
     return group and (
         group.state,
         group.generation,
-        group.protocol_type,
-        group.protocol,
-        group.leader,
+        group.members.protocol_type,
+        group.members.protocol,
+        group.members.leader,
         group.topics,
         group.since if group.state is State.EMPTY else None,
         {
@@ -328,7 +332,7 @@ def picture(group):
                 each.host,
                 each.session_timeout,
                 each.rebalance_timeout,
-                each.metadata(group.protocol),
+                each.metadata(group.members.protocol),
                 each.assignment,
             )
             for each in group.members.values()
@@ -336,7 +340,7 @@ def picture(group):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32))
 def test_whatever_happens(seed):
     world = World(seed)

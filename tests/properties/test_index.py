@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.storage import records
@@ -14,6 +14,7 @@ from engine.storage.batch import NO_TIMESTAMP
 from engine.storage.index import OffsetIndex, TimeIndex, read_offset_entries, read_time_entries
 from engine.storage.log import Log
 from engine.storage.records import Record
+from tests.search import examples
 from tests.unit.storage.disk import NOW, stored, temporary_disk
 
 BASE = 1 << 40  # far beyond what the four bytes of an entry could hold
@@ -105,7 +106,7 @@ def fill(log: Log, chance: random.Random, count: int, follower: bool) -> None:
 
 @pytest.mark.parametrize("interval", [0, 1, 100, 300, 4096])
 @pytest.mark.parametrize("follower", [False, True])
-@settings(max_examples=15)
+@examples(15)
 @given(chance=st.randoms(use_true_random=False))
 def test_a_log_finds_by_offset_and_time_what_a_scan_finds(
     interval: int, follower: bool, chance: random.Random

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import KafkaError
@@ -15,6 +15,7 @@ from engine.storage.batch import Header, scan
 from engine.storage.log import Log
 from engine.storage.producers import Producers
 from engine.storage.segment import Segment
+from tests.search import examples
 from tests.unit.storage.disk import (
     NOW,
     Disk,
@@ -71,7 +72,7 @@ def copied(chance: random.Random, start: int, epoch: int, count: int) -> bytes:
     return data
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(CHANCE)
 def test_reading_gives_what_a_list_gives(chance: random.Random) -> None:
     with temporary_disk(**CONFIG) as disk:
@@ -113,7 +114,7 @@ def reads_as_a_list(
             )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(CHANCE, st.integers(1, 400))
 def test_a_follower_becomes_its_leader(chance: random.Random, most: int) -> None:
     """In whatever pieces it fetches, torn batches at their ends, its batches are the same."""
@@ -135,7 +136,7 @@ def test_a_follower_becomes_its_leader(chance: random.Random, most: int) -> None
         assert follower.producers.known == leader.producers.known
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_truncate_at_every_offset(seed: int) -> None:
     chance = random.Random(seed)
     with temporary_disk(**CONFIG) as disk:
@@ -266,7 +267,7 @@ def replay(batches: list[Stored]) -> dict[int, Any]:
     return producers.known
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(CHANCE)
 def test_a_life_of_a_log(chance: random.Random) -> None:
     with temporary_disk() as disk:

@@ -4,7 +4,7 @@ import random
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ErrorCode, KafkaError
@@ -12,6 +12,7 @@ from engine.storage import batch as batches
 from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
 from engine.storage.compression import compress
 from engine.storage.records import Builder, Headers, Record, decode, encode, retain
+from tests.search import examples
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TIMES = st.one_of(st.integers(0, 2**41), st.integers(0, 9000), INT64)
@@ -148,7 +149,7 @@ def hostile(draw: st.DrawFn) -> Hostile:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-@settings(max_examples=300)
+@examples(300)
 @given(hostile())
 def test_a_malformed_payload_is_a_kafka_error(codec: Codec, drawn: Hostile) -> None:
     """What comes out can be kept."""
@@ -162,7 +163,7 @@ def test_a_malformed_payload_is_a_kafka_error(codec: Codec, drawn: Hostile) -> N
         assert decode(retain(Header.parse(batch), decoded)) == decoded
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(batches_of_records(), CODECS)
 def test_truncated_anywhere(drawn: tuple[int, int, list[Record]], codec: Codec) -> None:
     """Cut in the payload, with length and CRC made right again."""

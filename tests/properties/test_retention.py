@@ -3,11 +3,12 @@
 import random
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.storage import retention
 from engine.storage.log import Log
+from tests.search import examples
 from tests.unit.storage.disk import NOW, bases, batch, stored, temporary_disk
 
 CHANCE = st.integers(0, 2**32).map(random.Random)
@@ -45,7 +46,7 @@ def survivors(log: Log, now: int, up_to: int) -> list[Part]:
     return left
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     chance=CHANCE,
     keep_ms=st.sampled_from([-1, 0, 5, 50]),

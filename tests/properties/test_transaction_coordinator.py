@@ -18,14 +18,14 @@ And when it has stopped happening, a new producer can write, and commit.
 import random
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.coordinator.effects import Append, Mark, Writer
-from engine.coordinator.transactions.image import NOBODY
+from engine.coordinator.effects import Append, TransactionalProducer, TxnMarkers
+from engine.coordinator.transactions.metadata import AT_REST, BEFORE, NO_PRODUCER, TxnState
 from engine.coordinator.transactions.records import decode_value
-from engine.coordinator.transactions.states import AT_REST, BEFORE, State
 from engine.errors import ErrorCode
+from tests.search import examples
 from tests.unit.coordinator.transactions.shell import (
     FENCED,
     MAPPING,
@@ -58,7 +58,7 @@ class Write:
 
 
 class Errand:
-    """One Mark, and who does not have it yet: each partition is reported once."""
+    """One TxnMarkers, and who does not have it yet: each partition is reported once."""
 
     def __init__(self, mark, key):
         self.mark, self.key = mark, key
@@ -81,7 +81,7 @@ class Broker(Shell):
                 case Append():
                     assert (each.partition, len(each.records)) == (PARTITION, 1)
                     self.world.log.append(Write(each))
-                case Mark():
+                case TxnMarkers():
                     self.world.must_be_the_only_end(each)
                     self.marks.append(Errand(each, self.world.key))
                 case _:
@@ -103,7 +103,7 @@ class Client:
     """A producer, by what it believes of itself."""
 
     def __init__(self):
-        self.writer = NOBODY
+        self.writer = NO_PRODUCER
         self.waits = False
 
 
@@ -115,7 +115,7 @@ class World:
         self.clients = [Client()]
         self.epochs = {}  # by producer id, the highest that was seen
         self.heard_of = set()  # producer ids that a client was told
-        self.current = NOBODY  # the last writer that a client was told that it is
+        self.current = NO_PRODUCER  # the last writer that a client was told that it is
         self.former = set()  # and those before it
         self.outcomes = {}  # by producer id and time of its first partition
         self.promised = {}  # the same, as it was acknowledged
@@ -126,14 +126,14 @@ class World:
         Broker(self, self.epoch)  # takes its place as self.broker
 
     @property
-    def image(self):
+    def metadata(self):
         transaction = self.broker.transaction
-        return transaction and transaction.image
+        return transaction and transaction.metadata
 
     @property
     def key(self):
         """Of the transaction: time never stands still, so no two of a producer begin at once."""
-        return self.image.writer.producer_id, self.image.started
+        return self.metadata.producer.producer_id, self.metadata.started
 
     # -- what happens ----------------------------------------------------------------------
 
@@ -163,8 +163,8 @@ class World:
         if client.waits:
             return
         what = self.chance.choice(("init", "add", "add", "offsets", "commit", "commit", "abort"))
-        if client.writer == NOBODY or what == "init":
-            expected = client.writer if self.chance.random() < 0.5 else NOBODY
+        if client.writer == NO_PRODUCER or what == "init":
+            expected = client.writer if self.chance.random() < 0.5 else NO_PRODUCER
             self.ask(client, "init", expected)
         elif what == "add":
             some = self.chance.sample(PARTITIONS, self.chance.randrange(1, 3))
@@ -214,16 +214,16 @@ class World:
         client.waits = False
         code = set(self.broker.codes(number).values()).pop() if what == "add" else answer.error_code
         if code in (FENCED, MAPPING) and self.chance.random() < 0.7:
-            client.writer = NOBODY  # or else it goes on, as a zombie
+            client.writer = NO_PRODUCER  # or else it goes on, as a zombie
         if code != NONE:
             return
         if what == "init":
-            writer = Writer(answer.producer_id, answer.producer_epoch)
+            writer = TransactionalProducer(answer.producer_id, answer.producer_epoch)
             self.hear_who_it_is(client, writer, *arguments)
             return
         writer, *partitions = arguments
         assert writer not in self.former
-        assert writer == self.image.writer
+        assert writer == self.metadata.producer
         if what in ("commit", "abort"):
             committed = what == "commit"
             assert self.promised.setdefault(self.key, committed) == committed
@@ -232,7 +232,7 @@ class World:
             self.told.setdefault(self.key, set()).update(partitions or [OFFSETS])
 
     def hear_who_it_is(self, client, writer, expected):
-        assert writer == self.image.writer
+        assert writer == self.metadata.producer
         assert writer not in self.former
         if expected in self.former:  # it asks again, or its id is new, as it was forgotten
             assert self.became.get(expected, writer) == writer
@@ -240,24 +240,24 @@ class World:
         self.heard_of.add(writer.producer_id)
         if expected == self.current:
             self.became[expected] = writer
-        if self.current not in (NOBODY, writer):
+        if self.current not in (NO_PRODUCER, writer):
             self.former.add(self.current)
         client.writer = self.current = writer
 
     def must_be_the_only_end(self, mark):
         assert (mark.coordinator, mark.coordinator_epoch) == (PARTITION, self.epoch)
-        assert mark.writer == self.image.writer
+        assert mark.producer == self.metadata.producer
         assert self.outcomes.setdefault(self.key, mark.committed) == mark.committed
         assert self.promised.get(self.key, mark.committed) == mark.committed
         assert self.told.get(self.key, set()) <= set(mark.partitions)
 
     def watch(self, broker):
         for each in broker.told():
-            assert State(each["was"]) in BEFORE[State(each["state"])]
+            assert TxnState(each["was"]) in BEFORE[TxnState(each["state"])]
             assert each["epoch"] >= self.epochs.get(each["producer"], -1)
             self.epochs[each["producer"]] = each["epoch"]
             if each["state"].startswith("Complete"):
-                key = each["producer"], self.image.started
+                key = each["producer"], self.metadata.started
                 assert self.told.get(key, set()) <= self.marked.get(key, set())
         broker.events.clear()
 
@@ -265,20 +265,20 @@ class World:
         last = [each for each in self.log if each.error == NONE][-1:]
         value = last[0].append.records[0].value if last else None
         if value is None:  # no record, or a tombstone
-            assert self.image is None or self.image.writer.epoch == NOBODY.epoch
+            assert self.metadata is None or self.metadata.producer.epoch == NO_PRODUCER.epoch
         else:
             expected = decode_value(value)
-            for name in ("writer", "timeout", "state", "partitions", "updated", "started"):
-                assert getattr(self.image, name) == getattr(expected, name)
+            for name in ("producer", "timeout", "state", "partitions", "updated", "started"):
+                assert getattr(self.metadata, name) == getattr(expected, name)
 
     def settle(self):
         """Nothing else happens: a new producer comes, and wants to write."""
         client = Client()
         for _ in range(20):
             self.pass_on()
-            if client.writer == NOBODY and not client.waits:
-                self.ask(client, "init", NOBODY)
-        assert client.writer == self.current == self.image.writer
+            if client.writer == NO_PRODUCER and not client.waits:
+                self.ask(client, "init", NO_PRODUCER)
+        assert client.writer == self.current == self.metadata.producer
         for partition, what in ((T0, "commit"), (T1, "abort")):
             number = self.ask(client, "add", client.writer, partition)
             self.pass_on()
@@ -287,7 +287,7 @@ class World:
             self.pass_on()
             assert self.broker.code(number) == NONE
             self.pass_on()
-            assert self.image.state in AT_REST
+            assert self.metadata.state in AT_REST
         for key in self.told.keys() & self.promised.keys():
             assert self.outcomes[key] == self.promised[key]
 
@@ -303,7 +303,7 @@ class World:
         self.check()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32))
 def test_whatever_happens(seed):
     world = World(seed)

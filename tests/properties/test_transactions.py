@@ -7,13 +7,14 @@ import os
 import random
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.storage.aborted import Aborted
 from engine.storage.batch import NO_PRODUCER_ID, Header, scan
 from engine.storage.control import ControlType, find
 from engine.storage.log import Log
+from tests.search import examples
 from tests.unit.storage.disk import NOW, Disk, batch, marker, stored, temporary_disk
 
 CHANCE = st.integers(0, 2**32).map(random.Random)
@@ -227,7 +228,7 @@ def _is_out(header: Header, within: set[int]) -> bool:
     return header.is_transactional and header.producer_id in within
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(CHANCE)
 def test_whatever_happens_the_log_tells_what_a_list_tells(chance: random.Random) -> None:
     with temporary_disk(**CONFIG) as disk:

@@ -24,6 +24,7 @@ from engine.wire import codec, fetch, schema
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import BadFrameSize, Malformed, RequestHeader
 from engine.wire.frame import FrameReader
+from tests.unit.wire.frames import encode_response
 
 VERSIONS = [
     (api, version) for api in APIS.values() for version in range(api.oldest, api.newest + 1)
@@ -111,7 +112,7 @@ def test_there_and_back(api, version):
         assert type(read).__name__ == type(request).__name__
         assert_same(request, read)
     for response in messages(api, version, "response"):
-        frame = codec.encode_response(header, response)[4:]
+        frame = encode_response(header, response)[4:]
         flexible_header = api.response_header(version)
         assert frame == pack(">i", -7) + bytes(flexible_header) + written_by_kio(response)
         assert_same(response, codec.decode_response(header, frame))
@@ -126,7 +127,7 @@ class Slice(NamedTuple):
 
 
 PARTITIONS = st.builds(
-    fetch.Partition,
+    fetch.FetchedPartition,
     partition_index=st.integers(0, 2**31 - 1),
     error_code=st.sampled_from(ErrorCode),
     high_watermark=st.integers(-1, 2**63 - 1),
@@ -147,8 +148,8 @@ PARTITIONS = st.builds(
     records=st.none() | st.binary(max_size=400),
 )
 FETCHED = st.builds(
-    fetch.Response,
-    responses=st.lists(st.builds(fetch.Topic, st.text(max_size=9), st.lists(PARTITIONS))),
+    fetch.FetchAnswer,
+    responses=st.lists(st.builds(fetch.FetchedTopic, st.text(max_size=9), st.lists(PARTITIONS))),
     error_code=st.sampled_from(ErrorCode),
     session_id=st.integers(-(2**31), 2**31 - 1),
     throttle_time=st.integers(0, 2**31 - 1).map(lambda ms: timedelta(milliseconds=ms)),
@@ -178,7 +179,7 @@ def test_a_fetch_answer_in_pieces_is_the_one_that_kio_writes(response, version):
             if partition.records is not None:
                 partition.records = Slice(partition.records)
 
-    pieces = fetch.encode(header, response)
+    pieces = codec.encode_response(header, response)
 
     sent = b"".join(piece.content if isinstance(piece, Slice) else piece for piece in pieces)
     assert sent == pack(">i", len(expected)) + expected
@@ -276,7 +277,7 @@ def test_mutated_frames_are_a_request_or_malformed(apis, frames):
 def test_mutated_answers_are_an_answer_or_malformed():
     random = Random(20210419)
     good = [
-        (header := RequestHeader(api, version, 7, None), codec.encode_response(header, answer)[4:])
+        (header := RequestHeader(api, version, 7, None), encode_response(header, answer)[4:])
         for api, version in VERSIONS
         for answer in messages(api, version, "response")
     ]
@@ -333,5 +334,5 @@ def test_any_object_with_the_fields_can_be_written():
         partition_index=0, low_watermark=5, error_code=ErrorCode.none, more="than asked for"
     )
     topic = SimpleNamespace(name="t", partitions=[partition])
-    sent = codec.encode_response(header, SimpleNamespace(topics=[topic]))
+    sent = encode_response(header, SimpleNamespace(topics=[topic]))
     assert codec.decode_response(header, sent[4:]).topics[0].partitions[0].low_watermark == 5

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from engine.sim.crowd import COORDINATED, MACHINES, STRATEGIES, Crowd
+from engine.sim.group_workload import COORDINATED, MACHINES, STRATEGIES, GroupWorkload
 from engine.sim.member import GROUP
 from engine.sim.run import CONFIG, CONFIG_OF_TOPICS, PARTITIONS, TOPIC, Run
 from engine.sim.trace import Trace
@@ -14,7 +14,7 @@ WITH_A_GROUP = range(1, 61, 3)  # seeds
 
 
 class Story:
-    """A quiet cluster with a crowd in which nothing goes wrong by itself."""
+    """A quiet cluster with a group in which nothing goes wrong by itself."""
 
     def __init__(self, strategy="range"):
         self.world = World(1, 3, config=CONFIG, delay=(1, 5), patience=4000)
@@ -22,8 +22,8 @@ class Story:
         self.world.create(TOPIC, [[1, 2, 3], [2, 3, 1]], **CONFIG_OF_TOPICS)
         self.world.create(COORDINATED.topic, [[3, 1, 2]], **CONFIG_OF_TOPICS)
         self.world.run(1000)
-        self.crowd = Crowd(self.world, TOPIC, MACHINES[:2], Random(1))
-        self.crowd.strategy, self.crowd.trouble = strategy, 0
+        self.group_workload = GroupWorkload(self.world, TOPIC, MACHINES[:2], Random(1))
+        self.group_workload.strategy, self.group_workload.trouble = strategy, 0
         self.sent = 0
 
     def turns(self, count=1, send=True):
@@ -31,7 +31,7 @@ class Story:
             if send:
                 self.world.client.send(PARTITIONS[self.sent % 2], str(self.sent))
                 self.sent += 1
-            self.crowd.turn(is_calm=True)
+            self.group_workload.turn(is_calm=True)
             self.world.run(200)
 
     def until(self, condition, limit=200):
@@ -43,9 +43,9 @@ class Story:
 
     def settled(self):
         """Both members own one of the two partitions, in one generation."""
-        members = [each.membership for each in self.crowd.members.values()]
+        members = [each.membership for each in self.group_workload.members.values()]
         owned = [each for member in members for each in member.owned]
-        generations = {each.identity.generation for each in members}
+        generations = {each.identity.generation_id for each in members}
         return len(members) == 2 and sorted(owned) == PARTITIONS and len(generations) == 1
 
     @property
@@ -55,11 +55,13 @@ class Story:
     def committed(self):
         """As the coordinator knows; None while it knows of no group."""
         node = self.world[self.coordinator]
-        group = node.running.groups.group(GROUP) if node.is_up else None
+        group = node.running.group(GROUP) if node.is_up else None
         return group and {each: it.offset for each, it in group.offsets.stored.items()}
 
     def generation(self):
-        return max(each.membership.identity.generation for each in self.crowd.members.values())
+        return max(
+            each.membership.identity.generation_id for each in self.group_workload.members.values()
+        )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -81,12 +83,12 @@ def test_whoever_sleeps_too_long_is_replaced_and_its_commit_refused():
     story = Story()
     story.until(story.settled)
     story.turns(10)
-    (machine, sleeper), (other, _) = story.crowd.members.items()
+    (machine, sleeper), (other, _) = story.group_workload.members.items()
     (partition,) = sleeper.membership.owned
     sleeper.process.pause()
     sleeper.process.do(sleeper.commit)  # when it goes on
-    story.crowd.machines = [other]  # nobody wakes it before its time
-    story.until(lambda: story.crowd.members[other].membership.owned == set(PARTITIONS))
+    story.group_workload.machines = [other]  # nobody wakes it before its time
+    story.until(lambda: story.group_workload.members[other].membership.owned == set(PARTITIONS))
     story.turns(10)
     taken_over, told = story.committed()[partition], len(sleeper.acknowledged)
     assert taken_over > sleeper.readers[partition].position
@@ -94,7 +96,7 @@ def test_whoever_sleeps_too_long_is_replaced_and_its_commit_refused():
     story.world.run(500)
     assert len(sleeper.acknowledged) == told
     assert story.committed()[partition] >= taken_over
-    story.crowd.machines = [machine, other]
+    story.group_workload.machines = [machine, other]
     story.until(story.settled)
 
 
@@ -102,9 +104,9 @@ def test_who_leaves_hands_over_and_who_comes_gets_a_share():
     story = Story("cooperative-sticky")
     story.until(story.settled)
     generation = story.generation()
-    machine, member = next(iter(story.crowd.members.items()))
-    story.crowd._leave(machine, member)
-    story.until(lambda: story.crowd.members.get(machine) not in (None, member))
+    machine, member = next(iter(story.group_workload.members.items()))
+    story.group_workload._leave(machine, member)
+    story.until(lambda: story.group_workload.members.get(machine) not in (None, member))
     story.until(story.settled)
     assert story.generation() > generation
     assert not member.process.alive and member.membership.has_left
@@ -118,9 +120,11 @@ def test_every_kind_of_trouble_comes_over_groups():
         run.go()
         events = [each.event for each in run.world.events]
         kinds |= {each.kind for each in events} | {each.data.get("what") for each in events}
-        strategies.add(run.crowd.strategy)
-        acknowledged += sum(len(each.acknowledged) for each in run.crowd.everyone)
-        generations += len({taken.generation for it in run.crowd.everyone for taken in it.taken})
+        strategies.add(run.group_workload.strategy)
+        acknowledged += sum(len(each.acknowledged) for each in run.group_workload.everyone)
+        generations += len(
+            {taken.generation for it in run.group_workload.everyone for taken in it.taken}
+        )
         tellers = {it.broker for it in run.world.events if it.event.kind == "offset.committed"}
         coordinators += len(tellers)
     assert kinds >= {
@@ -134,7 +138,11 @@ def test_every_kind_of_trouble_comes_over_groups():
 
 
 def test_two_of_three_seeds_have_no_group():
-    assert [bool(Run(seed).crowd.machines) for seed in range(6)] == [False, True, False] * 2
+    assert [bool(Run(seed).group_workload.machines) for seed in range(6)] == [
+        False,
+        True,
+        False,
+    ] * 2
 
 
 def test_a_trace_shows_what_members_ask_and_own():

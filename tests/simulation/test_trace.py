@@ -1,5 +1,8 @@
 """A run kept step by step: forward, back, again, and as it might have gone."""
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -77,6 +80,7 @@ def test_a_fork_of_the_past_drops_what_was_forked_later(trace):
     assert fork.recipe.forks == (Fork(10_000, 5),)
 
 
+@pytest.mark.long
 def test_a_trace_of_a_minute_fits_into_a_megabyte(tmp_path):
     trace = Trace.of(11, 60)
     trace.save(tmp_path / "minute.jsonl")
@@ -112,3 +116,21 @@ def test_a_recipe_says_how_to_see_it_again():
     assert recipe.command == (
         "python -m engine simulate --seed 7 --seconds 12.5 --defect unfenced --fork 1.5:8"
     )
+
+
+TOLD = f"from engine.sim.trace import Trace; print(Trace.of({SEED + 1}, 8).diagram(routine=True))"
+
+
+def test_the_same_seed_is_the_same_run_however_strings_are_hashed():
+    """Sets of strings and of futures come in an order of their own in every process."""
+    told_by = [
+        subprocess.run(
+            [sys.executable, "-c", TOLD],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert told_by[0] == told_by[1]
+    assert told_by[0].count(b"\n") > 500

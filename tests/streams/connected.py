@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import functions as f
 
-from engine.streams import parsing, queries, session, tables
+from engine.streams import queries, record_columns, session, tables
 from tests.streams.table_stories import finished, rows
 
 
@@ -16,7 +16,7 @@ def main(bootstrap: str, source: str, changes: str, checkpoint: str) -> None:
     spark = session.start("connected")
     records = spark.read.format("kafka-lab").option("kafka.bootstrap.servers", bootstrap)
     batch = records.option("subscribe", source).load().groupBy(f.col("key").cast("string"))
-    orders = parsing.stream(spark, bootstrap, source, "price INT", maxOffsetsPerTrigger=10)
+    orders = record_columns.stream(spark, bootstrap, source, "price INT", maxOffsetsPerTrigger=10)
     counted = tables.count(orders, "key")
     once = queries.to_topic(
         counted, bootstrap, changes, checkpoint=checkpoint, exactly_once=True, available_now=True

@@ -13,18 +13,18 @@ from itertools import count
 import pytest
 
 from engine.chaos.run import CONFIG as QUICK
-from engine.client.cluster import ClusterView
-from engine.client.connection import Address
+from engine.client.address import Address
+from engine.client.cluster import ClusterClient
 from engine.cluster.cluster import Cluster
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.files import Buffer
 from engine.streams.ledger import Staged
-from engine.streams.publishing import Publisher
-from engine.streams.remote import Place, Remote
-from engine.streams.rows import Row
-from engine.streams.settings import WriteOptions
-from engine.streams.staging import Stage
+from engine.streams.partition_client import AppendResult, PartitionClient
+from engine.streams.publisher import Publisher
+from engine.streams.rows import SinkRow
+from engine.streams.sink_options import WriteOptions
+from engine.streams.staging import StagingWriter
 from tests.streams.conftest import NewTopic
 
 pytestmark = pytest.mark.timeout(300)
@@ -43,13 +43,13 @@ def target(new_topic: NewTopic) -> str:
 
 
 @pytest.fixture
-def remote(cluster: Cluster) -> Iterator[Remote]:
+def client(cluster: Cluster) -> Iterator[PartitionClient]:
     with view(cluster) as opened:
-        yield Remote(opened)
+        yield PartitionClient(opened)
 
 
-def view(cluster: Cluster) -> ClusterView:
-    return ClusterView([Address.parse(it) for it in cluster.bootstrap.split(",")], patience=60)
+def view(cluster: Cluster) -> ClusterClient:
+    return ClusterClient([Address.parse(it) for it in cluster.bootstrap.split(",")], patience=60)
 
 
 def options(cluster: Cluster, target: str) -> WriteOptions:
@@ -64,21 +64,21 @@ def options(cluster: Cluster, target: str) -> WriteOptions:
     )
 
 
-def staged(remote: Remote, wanted: WriteOptions, epoch: int) -> Shares:
-    stage = Stage(remote, wanted, task=epoch)
+def staged(remote: PartitionClient, wanted: WriteOptions, epoch: int) -> Shares:
+    stage = StagingWriter(remote, wanted, task=epoch)
     assert wanted.topic is not None
     for n in range(ROWS):
         text = f"{epoch} {n}".encode()
-        stage.add(Row(wanted.topic, None, text, text, ()), 1_700_000_000_000)
+        stage.add(SinkRow(wanted.topic, None, text, text, ()), 1_700_000_000_000)
     stage.flush()
     return stage.staged
 
 
-def stored(remote: Remote, target: str) -> Counter[bytes | None]:
+def stored(client: PartitionClient, target: str) -> Counter[bytes | None]:
     found: Counter[bytes | None] = Counter()
-    for number in range(remote.partitions(target)):
+    for number in range(client.partitions(target)):
         partition = TopicPartition(target, number)
-        for _, batch in remote.batches(partition, *remote.bounds(partition)):
+        for _, batch in client.batches(partition, *client.bounds(partition)):
             found.update(it.value for it in records.decode(batch))
     return found
 
@@ -88,55 +88,59 @@ def expected(epochs: int) -> Counter[bytes]:
 
 
 def test_three_at_once_publish_each_epoch_once(
-    cluster: Cluster, remote: Remote, target: str
+    cluster: Cluster, client: PartitionClient, target: str
 ) -> None:
     wanted = options(cluster, target)
 
     def commit(epoch: int, shares: Shares) -> None:
         with view(cluster) as opened:
-            Publisher(Remote(opened), wanted, QUERY).commit(epoch, shares)
+            Publisher(PartitionClient(opened), wanted, QUERY).commit(epoch, shares)
 
     with ThreadPoolExecutor(3) as pool:
         for epoch in range(3):
-            attempts = [staged(remote, wanted, epoch) for _ in range(3)]
+            attempts = [staged(client, wanted, epoch) for _ in range(3)]
             list(pool.map(commit, [epoch] * 3, attempts))
-            assert stored(remote, target) == expected(epoch + 1)
+            assert stored(client, target) == expected(epoch + 1)
 
 
-class Late(Remote):
+class Late(PartitionClient):
     """In front of the first batch for the target it is thought dead, and another does the work."""
 
-    def __init__(self, opened: ClusterView, target: str, heir: Callable[[], None]) -> None:
+    def __init__(self, opened: ClusterClient, target: str, heir: Callable[[], None]) -> None:
         super().__init__(opened)
         self._target, self._heirs = target, [heir]
 
-    def append(self, batches: Mapping[TopicPartition, Buffer]) -> dict[TopicPartition, Place]:
+    def append(
+        self, batches: Mapping[TopicPartition, Buffer]
+    ) -> dict[TopicPartition, AppendResult]:
         if self._heirs and any(it.topic == self._target for it in batches):
             self._heirs.pop()()
         return super().append(batches)
 
 
 def test_one_that_was_thought_dead_hears_that_its_batches_are_too_old(
-    cluster: Cluster, remote: Remote, target: str
+    cluster: Cluster, client: PartitionClient, target: str
 ) -> None:
     wanted = options(cluster, target)
-    heir = partial(Publisher(remote, wanted, QUERY).commit, 0, [])
+    heir = partial(Publisher(client, wanted, QUERY).commit, 0, [])
     with view(cluster) as opened:
         zombie = Publisher(Late(opened, target, heir), wanted, QUERY)
-        zombie.commit(0, staged(remote, wanted, 0))
-    assert stored(remote, target) == expected(1)
+        zombie.commit(0, staged(client, wanted, 0))
+    assert stored(client, target) == expected(1)
 
 
-class Fatal(Remote):
+class Fatal(PartitionClient):
     """With the fourth batch of a partition its leader dies: at the very moment when it has it."""
 
-    def __init__(self, cluster: Cluster, opened: ClusterView, partition: TopicPartition) -> None:
+    def __init__(self, cluster: Cluster, opened: ClusterClient, partition: TopicPartition) -> None:
         super().__init__(opened)
         self._brokers, self._opened, self._partition = cluster, opened, partition
         self._batches = count(1)
         self.dead = -1
 
-    def append(self, batches: Mapping[TopicPartition, Buffer]) -> dict[TopicPartition, Place]:
+    def append(
+        self, batches: Mapping[TopicPartition, Buffer]
+    ) -> dict[TopicPartition, AppendResult]:
         if self._partition in batches and next(self._batches) == 4:
             self.dead = self._opened.leader(self._partition)
             request = {self._partition: batches[self._partition]}
@@ -146,17 +150,17 @@ class Fatal(Remote):
 
 
 def test_a_leader_dies_while_it_stores_an_epoch(
-    cluster: Cluster, remote: Remote, target: str
+    cluster: Cluster, client: PartitionClient, target: str
 ) -> None:
     """The batch that it had stored is sent again to its successor, which knows it."""
     wanted = options(cluster, target)
-    Publisher(remote, wanted, QUERY).commit(0, staged(remote, wanted, 0))
-    shares = staged(remote, wanted, 1)
+    Publisher(client, wanted, QUERY).commit(0, staged(client, wanted, 0))
+    shares = staged(client, wanted, 1)
     with view(cluster) as opened:
         fatal = Fatal(cluster, opened, TopicPartition(target, 0))
         Publisher(fatal, wanted, QUERY).commit(1, shares)
     assert fatal.dead in cluster.brokers
-    assert stored(remote, target) == expected(2)
+    assert stored(client, target) == expected(2)
     cluster.restart(fatal.dead)
-    Publisher(remote, wanted, QUERY).commit(2, staged(remote, wanted, 2))
-    assert stored(remote, target) == expected(3)
+    Publisher(client, wanted, QUERY).commit(2, staged(client, wanted, 2))
+    assert stored(client, target) == expected(3)

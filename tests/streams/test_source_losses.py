@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engine import TopicPartition
-from engine.client.cluster import ClusterView
-from engine.client.metadata import Metadata
+from engine.client.cluster import ClusterClient
+from engine.client.metadata import MetadataSnapshot
 from engine.cluster.cluster import Cluster
 from engine.errors import KafkaError
 from tests.interop.watch import until
@@ -121,13 +121,13 @@ def test_an_unknown_topic_is_told_with_the_nearest(topic: str, start: Start) -> 
 def test_a_broker_that_has_not_heard_of_a_topic_yet_is_asked_again(
     cluster: Cluster, topic: str, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ignorant, describe = iter([{}] * 4), ClusterView.describe
+    ignorant, describe = iter([{}] * 4), ClusterClient.describe
 
-    def described(self: ClusterView, *asked: Any, **more: Any) -> Metadata:
+    def described(self: ClusterClient, *asked: Any, **more: Any) -> MetadataSnapshot:
         told = describe(self, *asked, **more)
         return told._replace(topics=next(ignorant, told.topics))
 
-    monkeypatch.setattr(ClusterView, "describe", described)
+    monkeypatch.setattr(ClusterClient, "describe", described)
     rows = produce(cluster, topic, "a")
     assert start().trigger() == rows
     assert next(ignorant, None) is None
@@ -145,6 +145,7 @@ def test_where_no_broker_is_a_query_ends_within_seconds(start: Start) -> None:
         start(kafka__bootstrap__servers="127.0.0.1:1")
 
 
+@pytest.mark.long
 def test_a_broker_that_comes_back_is_waited_for_but_not_for_ever() -> None:
     with Cluster() as cluster:
         cluster.admin.create_topic("orders", 1, 1)

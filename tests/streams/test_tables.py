@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from engine.errors import KafkaError
-from engine.streams import kept, parsing, queries, state, tables
+from engine.streams import expiring_state, queries, record_columns, state, tables
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, finished, folder, put, rows, shows
 
@@ -32,8 +32,8 @@ def orders(cluster):
 
 
 def test_every_record_is_a_row_and_those_that_do_not_fit_keep_their_text(spark, cluster, orders):
-    found = parsing.records(spark, cluster.bootstrap, orders, ORDER)
-    assert rows(parsing.bad(found), "key", "_corrupt") == [
+    found = record_columns.records(spark, cluster.bootstrap, orders, ORDER)
+    assert rows(record_columns.bad(found), "key", "_corrupt") == [
         ("b1", '{"item":"tea","pri'),
         ("b2", "hello"),
         ("b3", "[1, 2]"),
@@ -41,7 +41,7 @@ def test_every_record_is_a_row_and_those_that_do_not_fit_keep_their_text(spark, 
         ("b5", "null"),
         ("b6", '{"item":"tea","price":"much"}'),
     ]
-    assert rows(parsing.good(found), "key", "item", "price", "_deleted") == [
+    assert rows(record_columns.good(found), "key", "item", "price", "_deleted") == [
         ("ann", "cake", 5, False),
         ("ann", "tea", 3, False),
         ("bob", "cake", 5, False),
@@ -55,7 +55,7 @@ def test_every_record_is_a_row_and_those_that_do_not_fit_keep_their_text(spark, 
 def test_a_table_is_written_as_a_changelog_and_read_back(spark, cluster, orders, tmp_path):
     """Stream, table, its changes, the table again; the state and its feed have the same."""
     cluster.admin.create_topic("latest", 2, 1, config={"cleanup.policy": "compact"})
-    good = parsing.good(parsing.stream(spark, cluster.bootstrap, orders, ORDER))
+    good = record_columns.good(record_columns.stream(spark, cluster.bootstrap, orders, ORDER))
     table, checkpoint = tables.latest(good), folder(tmp_path, "latest")
 
     def run():
@@ -72,7 +72,7 @@ def test_a_table_is_written_as_a_changelog_and_read_back(spark, cluster, orders,
     behind, total = queries.lag(query.lastProgress)
     assert behind == {orders: {0: 0, 1: 0}}
     assert total == 0
-    changes = parsing.records(spark, cluster.bootstrap, "latest")
+    changes = record_columns.records(spark, cluster.bootstrap, "latest")
     assert ("eve", None) in rows(changes, "key", "value")  # a tombstone
     after = [("ann", "cake", 5), ("bob", "cake", 5), ("dan", None, None)]
     assert rebuilt() == after
@@ -94,7 +94,7 @@ def test_counts_and_totals_exactly_once(spark, cluster, new_topic, tmp_path):
     source, counts, totals = new_topic(), new_topic(), new_topic()
     put(cluster, source, ("ann", order("tea", 3)), ("ann", order("cake", 5)), ("ann", None))
     put(cluster, source, (None, order("tea", 3)), ("bob", order("tea", 3)))
-    stream = parsing.stream(spark, cluster.bootstrap, source, ORDER)
+    stream = record_columns.stream(spark, cluster.bootstrap, source, ORDER)
     for table, topic in (
         (tables.count(stream, "key"), counts),
         (tables.total(stream, "key", "price"), totals),
@@ -117,10 +117,12 @@ def test_a_stream_meets_a_table_as_it_is_now(spark, cluster, new_topic):
     """The table of a running query is followed; one replayed once stays as it was."""
     source, prices = new_topic(), new_topic()
     put(cluster, prices, ("tea", {"price": 3}))
-    now = parsing.good(parsing.stream(spark, cluster.bootstrap, prices, "price INT"))
+    now = record_columns.good(record_columns.stream(spark, cluster.bootstrap, prices, "price INT"))
     running = queries.as_table(tables.latest(now), "prices")
     shows(spark, "prices", [("tea", 3)])
-    asked = parsing.stream(spark, cluster.bootstrap, source, "item STRING, who STRING").drop("key")
+    asked = record_columns.stream(spark, cluster.bootstrap, source, "item STRING, who STRING").drop(
+        "key"
+    )
     live = spark.table("prices").withColumnsRenamed({"key": "item", "price": "now"})
     once = tables.from_changelog(spark, cluster.bootstrap, prices, "price INT")
     once = once.withColumnsRenamed({"key": "item", "price": "then"})
@@ -142,8 +144,10 @@ def test_a_stream_meets_a_table_as_it_is_now(spark, cluster, new_topic):
 
 def test_what_is_kept_is_forgotten_with_its_tombstone(spark, cluster, new_topic, tmp_path):
     source, changes = new_topic(1), new_topic(1)
-    checkpoint = folder(tmp_path, "kept")
-    table = kept.kept(parsing.stream(spark, cluster.bootstrap, source, ORDER).drop("_corrupt"))
+    checkpoint = folder(tmp_path, "expiring_state")
+    table = expiring_state.kept(
+        record_columns.stream(spark, cluster.bootstrap, source, ORDER).drop("_corrupt")
+    )
 
     def run():
         place = {"checkpoint": checkpoint, "available_now": True}
@@ -159,8 +163,8 @@ def test_what_is_kept_is_forgotten_with_its_tombstone(spark, cluster, new_topic,
 
 def test_what_is_kept_is_forgotten_with_time(spark, cluster, new_topic, tmp_path):
     source, changes = new_topic(1), new_topic(1)
-    orders = parsing.stream(spark, cluster.bootstrap, source, ORDER).drop("_corrupt")
-    table = kept.kept(orders, forget_ms=3_000)
+    orders = record_columns.stream(spark, cluster.bootstrap, source, ORDER).drop("_corrupt")
+    table = expiring_state.kept(orders, forget_ms=3_000)
     place = folder(tmp_path, "forgotten")
     query = queries.to_topic(table, cluster.bootstrap, changes, checkpoint=place, every="1 second")
 
@@ -200,4 +204,4 @@ def test_a_row_takes_one_branch_and_merging_brings_all_back(spark):
 )
 def test_a_schema_that_cannot_be_is_refused(spark, cluster, orders, schema, message):
     with pytest.raises(KafkaError, match=message):
-        parsing.records(spark, cluster.bootstrap, orders, schema)
+        record_columns.records(spark, cluster.bootstrap, orders, schema)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.streams import parsing, queries, windows
+from engine.streams import queries, record_columns, windows
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, put, rows, shows
 
@@ -17,7 +17,7 @@ def at(cluster, topic, *seconds, key="tea", value=None):
 
 def test_a_window_counts_what_is_late_until_it_is_closed(spark, cluster, new_topic):
     topic = new_topic(1)
-    stream = parsing.stream(spark, cluster.bootstrap, topic, "n INT")
+    stream = record_columns.stream(spark, cluster.bootstrap, topic, "n INT")
     counted = windows.windowed(stream, every="10 seconds", late="5 seconds", key="key")
     query = queries.as_table(counted, "drunk", mode="update", key=["start", "key"])
     seen = ("second(start)", "second(end)", "key", "count")
@@ -42,8 +42,8 @@ def test_a_window_counts_what_is_late_until_it_is_closed(spark, cluster, new_top
 
 def test_two_streams_meet_within_a_time(spark, cluster, new_topic):
     orders, payments = new_topic(1), new_topic(1)
-    left = parsing.stream(spark, cluster.bootstrap, orders, "item STRING, n INT")
-    right = parsing.stream(spark, cluster.bootstrap, payments, "paid INT, n INT")
+    left = record_columns.stream(spark, cluster.bootstrap, orders, "item STRING, n INT")
+    right = record_columns.stream(spark, cluster.bootstrap, payments, "paid INT, n INT")
     joined = windows.join(left, right, on="key", within="10 seconds")
     assert {"n", "right_n", "timestamp", "right_timestamp"} < set(joined.columns)
     assert len(set(joined.columns)) == len(joined.columns)

@@ -296,7 +296,7 @@ def test_where_a_broker_listens() -> None:
     ("text", "why"),
     [
         ("127.0.0.1:9092", "Unable to parse 127.0.0.1:9092 to a broker endpoint"),
-        ("SSL://localhost:9092", "this broker speaks PLAINTEXT only, not SSL"),
+        ("SSL://localhost:9092", "this broker supports PLAINTEXT only, not SSL"),
         ("PLAINTEXT://localhost:65536", "there is no port 65536"),
         ("PLAINTEXT://a:1,PLAINTEXT://b:2", "this broker has one listener"),
         ("", "this broker has one listener"),
@@ -340,7 +340,7 @@ def test_a_description_names_every_place_where_a_value_is_set() -> None:
     described = entry(describe_topic(config, overrides, layers), "segment.bytes")
 
     assert (described.value, described.source) == ("1000", Source.TOPIC)
-    assert not described.is_default
+    assert described.source is not Source.DEFAULT
     assert described.synonyms == [
         Synonym("segment.bytes", "1000", Source.TOPIC),
         Synonym("log.segment.bytes", "2000", Source.DYNAMIC_BROKER),
@@ -358,7 +358,7 @@ def test_a_topic_that_overrides_nothing_is_described_by_its_broker() -> None:
     retention = entry(entries, "retention.ms")
     assert (retention.value, retention.source) == ("3600000", Source.STATIC_BROKER)
     assert retention.synonyms[0] == ("log.retention.hours", "1", Source.STATIC_BROKER)
-    assert entry(entries, "segment.bytes").is_default
+    assert entry(entries, "segment.bytes").source is Source.DEFAULT
     assert entry(entries, "leader.replication.throttled.replicas").synonyms == []
 
 
@@ -374,4 +374,4 @@ def test_a_broker_is_described() -> None:
     assert (hours.value, hours.source, hours.read_only) == ("168", Source.DEFAULT, True)
     assert [synonym.name for synonym in hours.synonyms] == ["log.retention.hours"]
     minutes = entry(entries, "log.retention.minutes")
-    assert (minutes.value, minutes.is_default, minutes.synonyms) == (None, True, [])
+    assert (minutes.value, minutes.source, minutes.synonyms) == (None, Source.DEFAULT, [])

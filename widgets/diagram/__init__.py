@@ -7,8 +7,8 @@
 
     python -m widgets.diagram docs/diagrams
 
-Nobody draws an arrow by hand. A state that is added to a table is in the picture when the command
-has run, and tests/docs/test_diagrams.py is red until it has.
+No arrow is drawn by hand. A state that is added to a table is in the picture after this command;
+until then tests/docs/test_diagrams.py fails.
 
 Invariant: the same code gives the same bytes, on every machine.
 """

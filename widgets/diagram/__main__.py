@@ -1,4 +1,4 @@
-"""`python -m widgets.diagram docs/diagrams`: every picture anew, and the page that shows them."""
+"""`python -m widgets.diagram docs/diagrams`: draws every picture, and the page with all of them."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""A layout to a picture, in the looks of the lab's views: cards, lines, heads of arrows.
+"""Draws a layout in the style of the lab's views: cards, lines, heads of arrows.
 
     grey   onwards        blue   back        dashed   from any state
     ●      where it begins
 
-It is a Scene, and so an SVG that stands alone and follows its reader's light or dark. Of the
-style sheet it keeps the rules that it has a use for: a new look for some other view changes no
+The result is a Scene, so its SVG stands alone and follows the reader's light or dark theme. It
+keeps only the rules of the style sheet that it uses, so a new style for another view changes no
 byte here.
 """
 
@@ -14,9 +14,9 @@ from math import ceil
 from xml.sax.saxutils import escape
 
 from widgets import palette
-from widgets.diagram.layout import CARD, EDGE, SMALL, TOP, Arrow, Layout, stub
+from widgets.diagram.layout import CARD, EDGE, SMALL, TOP, DiagramArrow, Layout, stub
 from widgets.diagram.machine import Machine
-from widgets.scene import UP_TO, Scene, Shape, circle, group, path, rect, text, width_of
+from widgets.scene import UP_TO, Scene, SceneShape, circle, group, path, rect, text, width_of
 
 BEND = 11  # the radius of a corner
 BOLD = 17  # as wide as this size is what is set at 14, in bold
@@ -45,7 +45,7 @@ def draw(machine: Machine) -> Scene:
     return Scene(width, layout.height, shapes, title=f"{machine.title}: {said}")
 
 
-def _cards(layout: Layout, machine: Machine) -> Iterator[Shape]:
+def _cards(layout: Layout, machine: Machine) -> Iterator[SceneShape]:
     x = layout.x
     yield circle("begin", x + 22, TOP - 22, 4, look="soft")
     yield path("begins", f"M{x + 22} {TOP - 18}V{TOP - HEAD}", look=ON[0])
@@ -67,7 +67,7 @@ def _plain(word: str) -> str:
     return re.sub(r"[^a-z]", "", word.lower())
 
 
-def _arrows(layout: Layout) -> Iterator[Shape]:
+def _arrows(layout: Layout) -> Iterator[SceneShape]:
     for arrow in layout.straight:
         yield from _straight(layout, arrow)
     for arrow in layout.down:
@@ -84,7 +84,7 @@ def _arrows(layout: Layout) -> Iterator[Shape]:
         yield text(f"{key} words", layout.x - 12, y - 5, words, UP_TO, look="soft")
 
 
-def _straight(layout: Layout, arrow: Arrow) -> Iterator[Shape]:
+def _straight(layout: Layout, arrow: DiagramArrow) -> Iterator[SceneShape]:
     """Through the gap between two cards: down on one side of the middle, back up on the other."""
     upper, lower = sorted((arrow.source, arrow.target))
     top = layout.cards[upper].y + layout.cards[upper].height
@@ -102,8 +102,8 @@ def _straight(layout: Layout, arrow: Arrow) -> Iterator[Shape]:
 
 
 def _bow(
-    layout: Layout, arrow: Arrow, side: float, out: int, looks: tuple[str, str]
-) -> Iterator[Shape]:
+    layout: Layout, arrow: DiagramArrow, side: float, out: int, looks: tuple[str, str]
+) -> Iterator[SceneShape]:
     """Out to its lane, along it, and in again."""
     lane, bend = layout.lane(arrow), BEND * out
     falls = 1 if arrow.end > arrow.start else -1
@@ -121,7 +121,7 @@ def _bow(
         yield text(f"{key} words", side + 8 * out, arrow.start - 5, arrow.words, *how, look="soft")
 
 
-def _loop(layout: Layout, arrow: Arrow) -> Iterator[Shape]:
+def _loop(layout: Layout, arrow: DiagramArrow) -> Iterator[SceneShape]:
     side, key = layout.x + CARD, f"{arrow.source} itself"
     high = arrow.end - arrow.start
     yield path(

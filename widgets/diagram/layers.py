@@ -1,10 +1,10 @@
-"""The layers of the engine, from the very table by which `make check` judges imports.
+"""The layers of the engine, from the table by which `make check` checks imports.
 
     layers = ["(cli) : (sim)", "(broker) | (client)", "storage"]     in pyproject.toml
 
 One row a layer. A package may import from the rows below its own; "|" parts siblings that never
-import each other, ":" siblings that may, in one direction. What a package is stands in the first
-line of its docstring.
+import each other, ":" siblings that may, in one direction. The purpose of a package
+is the first line of its docstring.
 """
 
 import ast
@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from widgets.scene import ABOUT, Scene, Shape, path, rect, text, wrap
+from widgets.scene import ABOUT, Scene, SceneShape, path, rect, text, wrap
 
 WIDTH = 940
 LEFT, TOP = 20, 54
@@ -43,7 +43,7 @@ def purpose(engine: Path, name: str) -> str:
 
 
 def draw(pyproject: Path) -> Scene:
-    shapes: list[Shape] = [text("title", LEFT, 30, "The layers of engine/", look="head")]
+    shapes: list[SceneShape] = [text("title", LEFT, 30, "The layers of engine/", look="head")]
     y = float(TOP)
     for sign, names in rows(pyproject):
         wide = (WIDTH - 2 * LEFT - GAP * (len(names) - 1)) / len(names)
@@ -60,7 +60,7 @@ def draw(pyproject: Path) -> Scene:
 
 def _row(
     y: float, high: float, wide: float, sign: str, cards: list[tuple[str, list[str]]]
-) -> Iterator[Shape]:
+) -> Iterator[SceneShape]:
     for place, (name, said) in enumerate(cards):
         x = LEFT + place * (wide + GAP)
         yield rect(name, x, y, wide, high, 8, look="card")

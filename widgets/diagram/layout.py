@@ -1,4 +1,4 @@
-"""Where a state machine's cards and arrows go: one column, and lanes on both sides of it.
+"""The positions of a state machine's cards and arrows: one column, and lanes on both sides of it.
 
            ╭───────┐ FIRST  ├ ──╮       straight down    to the next state, or up from it
            │       └───┬────┘   │       on the right     further down, past others
@@ -7,10 +7,10 @@
     again  ╰───────┤ SECOND │<──╯
                    └────────┘
 
-The order of the states is the order in which their Enum has them, which is that of a life. So an
-arrow on the left is a way back, and nothing ever lies on top of anything:
+The states have the order of their Enum, usually the order in which they follow one another. So an
+arrow on the left goes back, and shapes never overlap:
 
-Invariant: an arrow leaves and reaches a card at a port of its own, with room for its word.
+Invariant: an arrow leaves and reaches a card at a port of its own, with room for its label.
 Invariant: two arrows that run beside each other have lanes of their own.
 """
 
@@ -26,11 +26,11 @@ PORT = 19  # from one to the next: the height of a word
 LANE = 16  # from one to the next
 EDGE = 18  # around all
 TOP = 66  # of the first card, below the title
-SMALL = 11  # the size of words
+SMALL = 11  # the size of labels
 
 
 @dataclass
-class Arrow:
+class DiagramArrow:
     source: int  # the places of the cards, from above
     target: int
     words: str
@@ -40,13 +40,15 @@ class Arrow:
 
 
 @dataclass
-class Card:
+class StateCard:
     name: str
     lines: list[str]  # what it means
     y: float = 0
     height: float = 0
-    left: list[tuple[Arrow | Anywhere, bool]] = field(default_factory=list)  # and: does it leave?
-    right: list[tuple[Arrow, bool]] = field(default_factory=list)
+    left: list[tuple[DiagramArrow | Anywhere, bool]] = field(
+        default_factory=list
+    )  # and: does it leave?
+    right: list[tuple[DiagramArrow, bool]] = field(default_factory=list)
 
 
 class Layout:
@@ -54,10 +56,11 @@ class Layout:
         names = machine.names
         told = machine.meanings
         self.cards = [
-            Card(name, wrap(told[name], CARD - 28, SMALL) if name in told else []) for name in names
+            StateCard(name, wrap(told[name], CARD - 28, SMALL) if name in told else [])
+            for name in names
         ]
         arrows = [
-            Arrow(names.index(source), names.index(target), ", ".join(words))
+            DiagramArrow(names.index(source), names.index(target), ", ".join(words))
             for (source, target), words in machine.arrows.items()
         ]
         self.straight = [it for it in arrows if abs(it.source - it.target) == 1]
@@ -81,7 +84,7 @@ class Layout:
         """The left side of the cards."""
         return EDGE + self.left
 
-    def lane(self, arrow: Arrow) -> float:
+    def lane(self, arrow: DiagramArrow) -> float:
         """Its x, beyond the words."""
         if arrow in self.back:
             return EDGE + LANE * (_most(self.back) - arrow.lane)
@@ -108,10 +111,10 @@ class Layout:
             y += card.height + GAP
             self._level(card)
 
-    def _loops(self, port: tuple[Arrow, bool]) -> bool:
+    def _loops(self, port: tuple[DiagramArrow, bool]) -> bool:
         return port[0] in self.loops  # which needs a second port, to come back
 
-    def _level(self, card: Card) -> None:
+    def _level(self, card: StateCard) -> None:
         """The y of each port: those of a side in the middle of the card."""
         at = card.y + (card.height - PORT * len(card.left)) / 2 + PORT - 6
         for one, leaves in card.left:
@@ -136,37 +139,37 @@ def stub(each: Anywhere) -> str:
     return f"{each.origin}: {heard}" if heard else each.origin
 
 
-def _set(arrow: Arrow, leaves: bool, y: float) -> None:
+def _set(arrow: DiagramArrow, leaves: bool, y: float) -> None:
     if leaves:
         arrow.start = y
     else:
         arrow.end = y
 
 
-def _far(arrow: Arrow) -> int:
+def _far(arrow: DiagramArrow) -> int:
     return abs(arrow.source - arrow.target)
 
 
-def _most(arrows: list[Arrow]) -> int:
+def _most(arrows: list[DiagramArrow]) -> int:
     return max((it.lane for it in arrows), default=0)
 
 
-def _lanes(arrows: list[Arrow]) -> None:
+def _lanes(arrows: list[DiagramArrow]) -> None:
     """The shortest nearest to the cards; those that are beside each other in different lanes."""
-    placed: list[Arrow] = []
+    placed: list[DiagramArrow] = []
     for arrow in sorted(arrows, key=lambda it: (_far(it), it.source, it.target)):
         beside = {it.lane for it in placed if _overlap(arrow, it)}
         arrow.lane = next(lane for lane in range(len(arrows)) if lane not in beside)
         placed.append(arrow)
 
 
-def _overlap(a: Arrow, b: Arrow) -> bool:
+def _overlap(a: DiagramArrow, b: DiagramArrow) -> bool:
     first, last = sorted((a.source, a.target))
     from_, to = sorted((b.source, b.target))
     return first <= to and from_ <= last
 
 
-def _side(words: list[str], arrows: list[Arrow]) -> float:
+def _side(words: list[str], arrows: list[DiagramArrow]) -> float:
     """How wide: the words, and behind them the lanes."""
     if not words:
         return 0

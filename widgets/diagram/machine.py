@@ -2,10 +2,10 @@
 
     BEFORE       {State.ONLINE: frozenset({State.NEW, ...}), ...}    to each state, from which
     TRANSITIONS  {State.NEW: frozenset({State.ONLINE, ...}), ...}    from each state, to which
-    any name     {(Stage.FETCHING, Heard.FENCED): Stage.WAITING}     what is heard says where to
+    any name     {(Stage.FETCHING, StageChange.FENCED): Stage.WAITING}   by state and event
 
-What a state means is said once, where it is declared: in a line of the module's docstring, in the
-comment behind the member, or by its value, if that is a sentence.
+The meaning of a state is written once, where it is declared: in a line of the module's docstring,
+in the comment behind the member, or as its value, if that is a sentence.
 
     EMPTY        no members; offsets may be kept       <- the docstring
     NONE = "none"  # a log, if there is one            <- the comment
@@ -28,14 +28,14 @@ BACKWARDS, FORWARDS = "BEFORE", "TRANSITIONS"
 SENTENCE = 25  # a value as long as this is one
 
 
-class Step(NamedTuple):
+class TransitionRow(NamedTuple):
     source: str
     target: str
-    word: str = ""  # what was heard; a table without such words has one step between two states
+    word: str = ""  # the event; a table without events has one step between two states
 
 
 class Anywhere(NamedTuple):
-    """The same step from every state: one arrow says as much as all of them."""
+    """The same step from every state: one arrow stands for all of them."""
 
     target: str
     words: tuple[str, ...]
@@ -51,7 +51,7 @@ class Machine:
     module: ModuleType
     table: str  # its name in the module
     states: type[Enum]
-    steps: tuple[Step, ...]
+    steps: tuple[TransitionRow, ...]
     alone: bool  # the only table of its module
 
     @property
@@ -76,7 +76,7 @@ class Machine:
 
     @cached_property
     def anywhere(self) -> list[Anywhere]:
-        """What may happen in every state, or in every other one."""
+        """Steps that are possible in every state, or in every other one."""
         found: dict[tuple[str, bool], list[str]] = {}
         for target in self.names if len(self.names) > 2 else ():
             for word in sorted({step.word for step in self.steps}):
@@ -98,7 +98,7 @@ class Machine:
 
     @cached_property
     def meanings(self) -> dict[str, str]:
-        told = _told(self.module.__doc__ or "", self.names) | _comments(self.states)
+        told = _documented(self.module.__doc__ or "", self.names) | _comments(self.states)
         for state in self.states:
             value = str(state.value)
             if len(value) > SENTENCE and " " in value:
@@ -107,7 +107,7 @@ class Machine:
 
 
 def machines(package: ModuleType) -> list[Machine]:
-    """Of every module below a package; tables that a module has from another are not its own."""
+    """The machines of every module below a package, without tables that a module imports."""
     found = []
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if info.name.rpartition(".")[2] != "__main__":  # which would run
@@ -126,15 +126,17 @@ def _of(module: ModuleType) -> Iterator[Machine]:
         yield Machine(module, name, states, tuple(steps), len(own) == 1)
 
 
-def _steps(name: str, value: object) -> tuple[type[Enum], list[Step]] | None:
-    """What a table says, if it is one of a state machine."""
+def _steps(name: str, value: object) -> tuple[type[Enum], list[TransitionRow]] | None:
+    """The steps of a table, if it is one of a state machine."""
     if not isinstance(value, Mapping) or not value:
         return None
     rows = dict(value)
     if all(_is_pair(key) and isinstance(to, Enum) for key, to in rows.items()):
         states = type(next(iter(rows.values())))
         if all(isinstance(key[0], states) for key in rows):
-            return states, [Step(key[0].name, to.name, _word(key[1])) for key, to in rows.items()]
+            return states, [
+                TransitionRow(key[0].name, to.name, _word(key[1])) for key, to in rows.items()
+            ]
     if all(isinstance(key, Enum) and isinstance(others, frozenset) for key, others in rows.items()):
         states = type(next(iter(rows)))
         if all(isinstance(other, states) for others in rows.values() for other in others):
@@ -142,7 +144,7 @@ def _steps(name: str, value: object) -> tuple[type[Enum], list[Step]] | None:
             back = name == BACKWARDS
             order = [*states.__members__.values()]
             return states, [
-                Step(other.name, key.name) if back else Step(key.name, other.name)
+                TransitionRow(other.name, key.name) if back else TransitionRow(key.name, other.name)
                 for key, others in rows.items()
                 for other in sorted(others, key=order.index)
             ]
@@ -157,10 +159,10 @@ def _word(heard: Enum) -> str:
     return str(heard.value)
 
 
-# -- what a state means ------------------------------------------------------------------------
+# -- the meaning of a state ------------------------------------------------------------------------
 
 
-def _told(docstring: str, names: list[str]) -> dict[str, str]:
+def _documented(docstring: str, names: list[str]) -> dict[str, str]:
     """From lines such as `to NEW, ONLINE   what it means`, which may go on, further in."""
     one = "|".join(sorted(names, key=len, reverse=True))
     line = re.compile(rf"^(    (?:to )?((?:{one})(?:, (?:{one}))*) {{2,}})(\w.*)$")

@@ -1,4 +1,4 @@
-"""Every picture, and the page that shows them: the same again in words, for who reads, not looks.
+"""Every picture, and the page that shows them, which has their content also as text.
 
 layers.svg   client-link.svg   controller-partitions.svg ...   README.md
 """

@@ -1,4 +1,4 @@
-"""GroupView, in parts: from what brokers tell of a consumer group to lanes and threads.
+"""GroupView, in parts: from the events of a consumer group to lanes and threads.
 
 events, states ──> history ──┬──> plan ──> scene, threads    the moving picture
                    lag ──────┤

@@ -1,6 +1,6 @@
-"""The generations of a group as a plotly figure: to be printed, saved, or set beside another.
+"""The generations of a group as a plotly figure, to print, save or compare.
 
-    c1  ▐▐ 0 1 2 3 ▐▐▌ 3 moved ▐▐ 0 1 ▐▐      bars: who reads what
+    c1  ▐▐ 0 1 2 3 ▐▐▌ 3 moved ▐▐ 0 1 ▐▐      bars: who reads which partition
     c2               ▌  0.31 s ▐▐ 2 3 ▐▐      gaps: rebalances in which it stood still
     lag ────╱╲────────────╱╲────────────      records still to read
 
@@ -14,15 +14,15 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
 from engine.cluster.recording import Recording
-from widgets.group.history import Life, place_of
-from widgets.group.run import Run, read
+from widgets.group.group_run import GroupRun, read
+from widgets.group.history import MemberSpan, place_of
 from widgets.palette import LIGHT
 
 NAMED = 8  # partitions in a bar, before they are counted
 LABEL = 0.06  # how much of the width a rebalance's cost takes
 
 
-def chart(run: Run) -> go.Figure:
+def chart(run: GroupRun) -> go.Figure:
     return _figure([run])
 
 
@@ -31,14 +31,14 @@ def compare(one: Any, other: Any) -> go.Figure:
     return _figure([_run(each) for each in (one, other)])
 
 
-def _run(source: Any) -> Run:
-    if isinstance(source, Run):
+def _run(source: Any) -> GroupRun:
+    if isinstance(source, GroupRun):
         return source
-    run: Run = read(source) if isinstance(source, Recording) else source.run()
+    run: GroupRun = read(source) if isinstance(source, Recording) else source.run()
     return run
 
 
-def _figure(runs: list[Run]) -> go.Figure:
+def _figure(runs: list[GroupRun]) -> go.Figure:
     counts = [max(len(_lanes(run)), 1) for run in runs]
     figure = make_subplots(
         rows=len(runs) + 1,
@@ -76,8 +76,8 @@ def _figure(runs: list[Run]) -> go.Figure:
     return figure
 
 
-def summary(run: Run) -> str:
-    """What it all cost."""
+def summary(run: GroupRun) -> str:
+    """The total cost of the rebalances."""
     rounds = [it for it in run.history.rounds if it.shared]
     moved, took = sum(len(it.moved) for it in rounds), sum(it.lasted(run.end) for it in rounds)
     used = list(dict.fromkeys(it.protocol for it in rounds if it.protocol))
@@ -87,11 +87,11 @@ def summary(run: Run) -> str:
     )
 
 
-def _lanes(run: Run) -> list[str]:
+def _lanes(run: GroupRun) -> list[str]:
     return list(dict.fromkeys(life.lane for life in run.history.lives))
 
 
-def _add_lanes(figure: go.Figure, run: Run, row: int) -> None:
+def _add_lanes(figure: go.Figure, run: GroupRun, row: int) -> None:
     bars = [bar for life in run.history.lives for bar in _bars(run, life)]
     figure.add_bar(
         x=[run.seconds(end) - run.seconds(start) for _, start, end, _ in bars],
@@ -111,8 +111,8 @@ def _add_lanes(figure: go.Figure, run: Run, row: int) -> None:
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=lanes, row=row, col=1)
 
 
-def _bars(run: Run, life: Life) -> Iterable[tuple[str, int, int, list[str]]]:
-    """What a member had from one rebalance to the next, and what it kept while one lasted."""
+def _bars(run: GroupRun, life: MemberSpan) -> Iterable[tuple[str, int, int, list[str]]]:
+    """The partitions of a member between rebalances, and those that it kept during one."""
     edges = [0, *(time for it in run.history.rounds for time in (it.began, it.ended or run.end))]
     spans = list(zip(edges[::2], [*edges[1::2], run.end], strict=True))
     spans += [(it.began, it.ended or run.end) for it in run.history.rounds if it.cooperative]
@@ -134,8 +134,8 @@ def _words(share: list[str]) -> str:
     return " ".join(str(place_of(it)[1]) if len(topics) == 1 else it for it in share)
 
 
-def _add_rounds(figure: go.Figure, run: Run, row: int, whole: float) -> None:
-    """What one cost stands above it, if there is room beside that of the one before."""
+def _add_rounds(figure: go.Figure, run: GroupRun, row: int, whole: float) -> None:
+    """The cost of each is written above it, if there is room beside the one before."""
     free = -whole
     for it in run.history.rounds:
         began, ended = run.seconds(it.began), run.seconds(it.ended)

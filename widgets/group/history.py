@@ -1,20 +1,20 @@
-"""A group's life: who was there, who read which partition when, and what each rebalance cost.
+"""The history of a group: its members, their partitions over time, the cost of each rebalance.
 
     events group.*  ──> History ──┬──> lives     c2 came at 1.2 s, expired at 9.0 s
     GroupState      ──>           ├──> spells    orders-3 was c1's from 0.4 s to 1.2 s
                                   └──> rounds    1.2 to 1.5 s, generation 2, 3 moved
 
-        c1  ━━━━━━━━━▒▒━━━━━━━          a round is a rebalance, from the moment when everyone is
-                    ╲▒                  to join again until everyone knows their share. Who keeps
-        c2           ▒╲━━━━━━━          a partition has one spell, on both sides of it
+        c1  ━━━━━━━━━▒▒━━━━━━━          a round is a rebalance, from the call to join again
+                    ╲▒                  until all members have their assignment. A member that keeps
+        c2           ▒╲━━━━━━━          a partition has one spell, on both sides of the rebalance
 
-A consumer is known by its client.id, which begins its member id: one that was thrown out and comes
-back with a new id is the same consumer. Two at a time with one client.id are told apart by number.
+A consumer is identified by its client.id, with which its member id begins: one that was removed and
+joins with a new id is the same consumer. Two at a time with one client.id get numbers.
 
-Events may be lost with a coordinator that dies, and a group may be older than them: then its state
-tells which generation there is now.
+Events may be lost when a coordinator dies, and a group may be older than the events: then its state
+shows the current generation.
 
-Invariant: each event counts once, however often it is told; a partition has one owner at a time.
+Invariant: each event counts once, also if it is added again; a partition has one owner at a time.
 """
 
 import re
@@ -22,19 +22,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.client.assignors import ASSIGNORS, Rebalance
+from engine.assignors import ASSIGNORS, RebalanceProtocol
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import GroupState
-from engine.cluster.stream import Happened
-from engine.coordinator.states import State
+from engine.coordinator.group import ClassicGroupState as State
 
-BEGUN, ENDED = State.PREPARING.value, (State.STABLE.value, State.EMPTY.value, State.DEAD.value)
+BEGUN, ENDED = (
+    State.PREPARING_REBALANCE.value,
+    (State.STABLE.value, State.EMPTY.value, State.DEAD.value),
+)
 UNHEARD = ("expired", "did not join again", "did not sync")
 IDENTITY = re.compile(r"-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(slots=True)
-class Life:
-    """Of a member, from the moment when it joined."""
+class MemberSpan:
+    """The time of a member in the group."""
 
     member: str
     lane: str
@@ -45,7 +48,7 @@ class Life:
 
 @dataclass(slots=True)
 class Spell:
-    """A partition that is one consumer's for a while."""
+    """The time for which a partition belongs to one consumer."""
 
     partition: str
     lane: str
@@ -54,7 +57,7 @@ class Spell:
 
 
 @dataclass(slots=True)
-class Round:
+class RebalanceRound:
     """A rebalance."""
 
     began: int
@@ -63,33 +66,33 @@ class Round:
     generation: int = 0
     protocol: str | None = None
     moved: list[str] = field(default_factory=list)  # partitions that another one had before
-    shared: int = 0  # partitions given out
+    shared: int = 0  # partitions that were assigned
     teller: int | None = None  # the broker that coordinates
-    lost: list[str] = field(default_factory=list)  # lanes whose consumer was not heard of any more
+    lost: list[str] = field(default_factory=list)  # lanes of consumers whose session expired
 
     @property
     def cooperative(self) -> bool:
         known = ASSIGNORS.get(self.protocol or "")
-        return known is not None and Rebalance.COOPERATIVE in known.protocols
+        return known is not None and RebalanceProtocol.COOPERATIVE in known.protocols
 
     def lasted(self, now: int) -> float:
         """Seconds."""
         return max((now if self.ended is None else self.ended) - self.began, 0) / 1000
 
 
-class History:
+class GroupHistory:
     def __init__(self, group: str) -> None:
         self.group = group
-        self.lives: list[Life] = []
+        self.lives: list[MemberSpan] = []
         self.spells: list[Spell] = []
-        self.rounds: list[Round] = []
+        self.rounds: list[RebalanceRound] = []
         self.generation = -1
         self.protocol: str | None = None
         self._told = 0  # the number of the last event
-        self._present: dict[str, Life] = {}  # by member id
+        self._present: dict[str, MemberSpan] = {}  # by member id
         self._owned: dict[str, Spell] = {}  # by partition
-        self._before: dict[str, str] = {}  # who had it last, by partition
-        self._missed: list[str] = []  # lanes not heard of, for which a rebalance is to begin
+        self._before: dict[str, str] = {}  # the last owner, by partition
+        self._missed: list[str] = []  # lanes of expired sessions, before the rebalance begins
 
     @property
     def start(self) -> int | None:
@@ -97,20 +100,20 @@ class History:
         return min(times, default=None)
 
     @property
-    def open(self) -> Round | None:
-        """The rebalance that is under way."""
+    def open(self) -> RebalanceRound | None:
+        """The rebalance in progress."""
         return self.rounds[-1] if self.rounds and self.rounds[-1].ended is None else None
 
     @property
-    def present(self) -> dict[str, Life]:
-        """Who is in the group now, by lane."""
+    def present(self) -> dict[str, MemberSpan]:
+        """The current members, by lane."""
         return {life.lane: life for life in self._present.values()}
 
     def share(self, lane: str) -> list[str]:
-        """What a consumer has now."""
+        """The current partitions of a consumer."""
         return sorted((it for it, spell in self._owned.items() if spell.lane == lane), key=place_of)
 
-    def add(self, events: Iterable[Happened]) -> bool:
+    def add(self, events: Iterable[ClusterEvent]) -> bool:
         """Whether there was something new."""
         news = False
         for event in events:
@@ -123,7 +126,8 @@ class History:
         return news
 
     def see(self, state: GroupState | None, at: int) -> None:
-        """What no event told: an older group, or one whose coordinator died with its events."""
+        """Add what no event contained: an older group, or one whose coordinator died with its
+        events."""
         if state is None or state.state not in ENDED:
             return
         if state.generation > self.generation and state.members:
@@ -140,7 +144,7 @@ class History:
 
     # -- events --------------------------------------------------------------------------
 
-    def _heard(self, event: Happened) -> None:
+    def _heard(self, event: ClusterEvent) -> None:
         data = event.data
         match event.kind:
             case "group.member" if data["what"] == "joined":
@@ -154,11 +158,11 @@ class History:
                 facts = data["generation"], data["protocol"], data["shares"]
                 self._assigned(event.at, *facts)
 
-    def _moved(self, event: Happened, data: Mapping[str, Any]) -> None:
+    def _moved(self, event: ClusterEvent, data: Mapping[str, Any]) -> None:
         if data["now"] == BEGUN:
             now = self.open
             if now is None:
-                now = Round(event.at)
+                now = RebalanceRound(event.at)
                 self.rounds.append(now)
             now.teller = event.broker
             now.causes.append(self._named(data["reason"]))
@@ -180,7 +184,7 @@ class History:
                 now.generation = generation
 
     def _forget(self, at: int) -> None:
-        """Nobody is left."""
+        """The group is empty."""
         began = self.rounds[-1].began if self.rounds else at
         for spell in self._owned.values():
             spell.end = began
@@ -189,7 +193,7 @@ class History:
 
     def _came(self, member: str, at: int) -> None:
         if member not in self._present:
-            life = Life(member, self._lane(member), at)
+            life = MemberSpan(member, self._lane(member), at)
             self._present[member] = life
             self.lives.append(life)
 
@@ -218,7 +222,7 @@ class History:
         shares: Mapping[str, Sequence[str] | None],
     ) -> None:
         self.generation, self.protocol = generation, protocol
-        for member in shares:  # those who came when nobody told
+        for member in shares:  # members whose joining was in no event
             self._came(member, at)
         owners = {
             partition: self._present[member].lane

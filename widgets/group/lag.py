@@ -1,9 +1,9 @@
-"""Lag: what a group has still to read, by what it has committed.
+"""Lag: the records that a group has still to read, by its committed offsets.
 
     ├─── read and committed ───┤░░░░ lag ░░░░┤
     0                      committed    high watermark
 
-Of a partition of which nothing is committed, all of it is to be read.
+In a partition without a committed offset, all records are still to be read.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from widgets.group.history import place_of
 
 
 def lags(state: ClusterState, group: GroupState | None) -> Mapping[str, int]:
-    """By partition, of all that the group reads or has read, in order."""
+    """The lag of each partition that the group reads or has read, in order."""
     if group is None:
         return {}
     shared = {each for member in group.members.values() for each in member.share or ()}
@@ -22,7 +22,7 @@ def lags(state: ClusterState, group: GroupState | None) -> Mapping[str, int]:
     for name in sorted(shared | group.offsets.keys(), key=place_of):
         told = state.partitions.get(TopicPartition(*place_of(name)))
         if told is None or told.leader not in told.replicas:
-            continue  # deleted, or nobody leads it: there is no end to measure from
+            continue  # deleted, or without a leader: its end is not known
         leader = told.replicas[told.leader]
         read = max(group.offsets.get(name, 0), leader.log_start)
         found[name] = max(leader.high_watermark - read, 0)

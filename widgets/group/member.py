@@ -1,10 +1,10 @@
-"""One consumer, in a process of its own, so that it can be killed and frozen as real ones are.
+"""One consumer in a process of its own, so that it can be killed and frozen.
 
     python -m widgets.group.member --bootstrap-server HOST:PORT --group G --topics FILE
                                    [--property KEY=VALUE ...]
 
-The file has the topics, one a line. If it changes, the consumer subscribes anew. On SIGTERM it
-says good-bye to its group. What it reads it throws away: here the group is to be seen.
+The file has the topics, one a line. If it changes, the consumer subscribes again. On SIGTERM it
+leaves its group. It does nothing with the records, since the view shows only the group.
 """
 
 import signal
@@ -16,7 +16,7 @@ from typing import Any
 
 from engine import Consumer, KafkaException
 
-POLL = 0.2  # seconds; so often it is asked whether the topics changed, or it is time to go
+POLL = 0.2  # seconds between two checks whether the topics have changed, or it has to end
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""A consumer group as a picture: who reads what, since when, and what each change cost.
+"""A consumer group as a picture: the partitions of each member over time, and each change's cost.
 
     ┌────────┬──────────────────────────────────────┬──────────┐
     │ c1 ●   │ ━━━━━━━━━━━▒▒━━━━━━━━━━━━━━━━━━┄┄┄┄┄ │ 0 ▐▐ 12  │   lanes, threads, lag
@@ -8,18 +8,27 @@
     │ Generation 2 (range), because c2 joins: ...              │   the last rebalance in words
     └──────────────────────────────────────────────────────────┘
 
-A pure function: the same scenery makes the same picture, with a kernel or without.
+A pure function: the same view_state makes the same picture, with a kernel or without.
 """
 
 from widgets.group.lag import lags
-from widgets.group.plan import LEFT, MOST_THREADS, RIGHT, TOP, WIDTH, Mark, Rows, Scenery
+from widgets.group.layout import (
+    LEFT,
+    MOST_THREADS,
+    RIGHT,
+    TOP,
+    WIDTH,
+    DeedMark,
+    GroupViewState,
+    Rows,
+)
 from widgets.group.threads import arrivals, bands, sentence, threads
 from widgets.scene import (
     ABOUT,
     UP_TO,
     Act,
     Scene,
-    Shape,
+    SceneShape,
     circle,
     fit,
     group,
@@ -50,59 +59,61 @@ OFFERS = {
 }
 
 
-def picture(scenery: Scenery) -> Scene:
-    rows, known = Rows(scenery), dict(lags(scenery.state, scenery.group))
-    foot = _words(scenery, rows, known)
-    last = scenery.history.rounds[-1:]
-    says = sentence(last[0], scenery.now) if scenery.live and last and last[0].ended else ""
+def picture(view_state: GroupViewState) -> Scene:
+    rows, known = Rows(view_state), dict(lags(view_state.state, view_state.group))
+    foot = _words(view_state, rows, known)
+    last = view_state.history.rounds[-1:]
+    says = sentence(last[0], view_state.now) if view_state.live and last and last[0].ended else ""
     shapes = [
-        *(_ground(rows, lane) for lane in scenery.lanes),
-        *threads(scenery, rows),
-        *bands(scenery, rows),
-        *arrivals(scenery, rows, known),
-        *(_card(scenery, rows, lane) for lane in scenery.lanes),
-        *_marks(scenery, rows),
-        *_clock(scenery, rows),
-        *_head(scenery, rows),
-        *_state(scenery),
+        *(_ground(rows, lane) for lane in view_state.lanes),
+        *threads(view_state, rows),
+        *bands(view_state, rows),
+        *arrivals(view_state, rows, known),
+        *(_card(view_state, rows, lane) for lane in view_state.lanes),
+        *_marks(view_state, rows),
+        *_clock(view_state, rows),
+        *_head(view_state, rows),
+        *_state(view_state),
         *foot,
     ]
-    if not scenery.lanes:
-        hint = "Nobody reads yet. Add a consumer." if "add" in scenery.acts else "Nobody reads yet."
+    if not view_state.lanes:
+        hint = (
+            "Nobody reads yet. Add a consumer." if "add" in view_state.acts else "Nobody reads yet."
+        )
         shapes.append(text("nobody", (LEFT + RIGHT) / 2, TOP + 30, hint, ABOUT, look="soft"))
     else:
         shapes.append(
             text("to read", WIDTH - 40, TOP - 14, "still to read", UP_TO, look="soft"),
         )
-    lines = max(len(foot), LEAST if scenery.whole else 0)
+    lines = max(len(foot), LEAST if view_state.whole else 0)
     height = rows.bottom + FOOT + LINE * lines + 14
-    title = f"Consumer group {scenery.history.group}, {about(scenery)}"
+    title = f"Consumer group {view_state.history.group}, {about(view_state)}"
     return Scene(WIDTH, height, shapes, title=title, says=says)
 
 
-def header(scenery: Scenery) -> str:
+def header(view_state: GroupViewState) -> str:
     """A few words above the picture."""
-    lag = sum(lags(scenery.state, scenery.group).values())
-    return f"{scenery.history.group} · lag {lag:,}"
+    lag = sum(lags(view_state.state, view_state.group).values())
+    return f"{view_state.history.group} · lag {lag:,}"
 
 
-def about(scenery: Scenery) -> str:
-    """What the picture is, read aloud."""
-    told = scenery.group
+def about(view_state: GroupViewState) -> str:
+    """The description of the picture, for screen readers."""
+    told = view_state.group
     if told is None:
-        return f"{scenery.history.group} · not there yet"
-    count, lag = len(told.members), sum(lags(scenery.state, told).values())
+        return f"{view_state.history.group} · not there yet"
+    count, lag = len(told.members), sum(lags(view_state.state, told).values())
     members = f"{count} consumer{'' if count == 1 else 's'}"
     strategy = f" · {told.protocol}" if told.protocol else ""
     return (
-        f"{scenery.history.group} · {told.state} · generation {told.generation}{strategy} · "
+        f"{view_state.history.group} · {told.state} · generation {told.generation}{strategy} · "
         f"{members} · lag {lag:,}"
     )
 
 
-def _state(scenery: Scenery) -> list[Shape]:
-    """In the corner: what the coordinator has to say of the group."""
-    told = scenery.group
+def _state(view_state: GroupViewState) -> list[SceneShape]:
+    """In the corner: the group's state by its coordinator."""
+    told = view_state.group
     if told is None:
         return []
     return [
@@ -112,9 +123,9 @@ def _state(scenery: Scenery) -> list[Shape]:
     ]
 
 
-def status(scenery: Scenery, lane: str) -> str:
-    """A consumer's, in a word: what we did to it, or what the group thinks."""
-    own, present = dict(scenery.statuses).get(lane, ""), lane in scenery.history.present
+def status(view_state: GroupViewState, lane: str) -> str:
+    """The status of a consumer: our last act on it, or its state in the group."""
+    own, present = dict(view_state.statuses).get(lane, ""), lane in view_state.history.present
     if own in ("", "reading", "leaving"):
         if present:
             return own or "reading"
@@ -127,14 +138,14 @@ def status(scenery: Scenery, lane: str) -> str:
 # -- lanes --------------------------------------------------------------------------------------
 
 
-def _ground(rows: Rows, lane: str) -> Shape:
+def _ground(rows: Rows, lane: str) -> SceneShape:
     where = LEFT - 6, rows.top[lane], RIGHT - LEFT + 12, rows.height[lane], 6
     return rect(f"lane {lane}", *where, look="card")
 
 
-def _card(scenery: Scenery, rows: Rows, lane: str) -> Shape:
-    now, height = status(scenery, lane), rows.height[lane]
-    share, present = scenery.history.share(lane), lane in scenery.history.present
+def _card(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
+    now, height = status(view_state, lane), rows.height[lane]
+    share, present = view_state.history.share(lane), lane in view_state.history.present
     away = not present or now in ("killed", "frozen")
     count = f"{len(share)} partition{'' if len(share) == 1 else 's'}"
     words = now if now in ("gone", "stopped", "failed", "joining") else count
@@ -151,14 +162,14 @@ def _card(scenery: Scenery, rows: Rows, lane: str) -> Shape:
     read = ", ".join(share) if len(share) <= 8 else count
     label = f"consumer {lane}: {now}, has {read or 'nothing'}"
     found = OFFERS.get("reading" if now == "joining" else now, ())
-    own = dict(scenery.statuses)
+    own = dict(view_state.statuses)
     acts = tuple(
-        Act(name, lane, does) for name, does in found if lane in own and name in scenery.acts
+        Act(name, lane, does) for name, does in found if lane in own and name in view_state.acts
     )
     return group(f"consumer {lane}", 14, rows.top[lane], shapes, label=label, acts=acts)
 
 
-def _light(now: str) -> list[Shape]:
+def _light(now: str) -> list[SceneShape]:
     """Reads: filled. On its way: a ring. Frozen: two bars. Gone: a cross."""
     match now:
         case "reading":
@@ -172,19 +183,19 @@ def _light(now: str) -> list[Shape]:
             return [circle("light", 20, 20, 7, look="down"), bars]
 
 
-def _marks(scenery: Scenery, rows: Rows) -> list[Shape]:
+def _marks(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
     shapes = []
-    for mark in scenery.marks:
-        if mark.lane in rows.top and scenery.seen(mark.at, mark.at):
-            shapes.append(_mark(scenery, rows, mark))
+    for mark in view_state.marks:
+        if mark.lane in rows.top and view_state.seen(mark.at, mark.at):
+            shapes.append(_mark(view_state, rows, mark))
     return shapes
 
 
-def _mark(scenery: Scenery, rows: Rows, mark: Mark) -> Shape:
+def _mark(view_state: GroupViewState, rows: Rows, mark: DeedMark) -> SceneShape:
     glyph, look, words = DEEDS[mark.deed]
-    x, y = scenery.scale.place(mark.at), rows.top[mark.lane]
+    x, y = view_state.scale.place(mark.at), rows.top[mark.lane]
     height = rows.height[mark.lane]
-    label = f"{(mark.at - scenery.start) / 1000:.1f} s: {mark.lane} {words}"
+    label = f"{(mark.at - view_state.start) / 1000:.1f} s: {mark.lane} {words}"
     inside = [
         line("stem", 0, 6, 0, height - 4, look="tick"),
         text("glyph", 0, 5, glyph, ABOUT, look=f"mark {look}"),
@@ -195,32 +206,32 @@ def _mark(scenery: Scenery, rows: Rows, mark: Mark) -> Shape:
 # -- below --------------------------------------------------------------------------------------
 
 
-def _clock(scenery: Scenery, rows: Rows) -> list[Shape]:
-    scale, y = scenery.scale, rows.bottom + 2
+def _clock(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+    scale, y = view_state.scale, rows.bottom + 2
     shapes = [line("axis", LEFT, y, RIGHT, y, look="rule")]
     step = next((it for it in STEPS if scale.span / 1000 / it <= 8), STEPS[-1]) * 1000
-    first = -(-(scale.start - scenery.start) // step) * step
+    first = -(-(scale.start - view_state.start) // step) * step
     for passed in range(first, first + scale.span + 1, step):
-        at = scenery.start + passed
+        at = view_state.start + passed
         if scale.start <= at <= scale.start + scale.span:
             x = scale.place(at)
             shapes.append(line(f"tick {passed}", x, y, x, y + 4, look="tick"))
             words = f"{passed / 1000:g} s"
             shapes.append(text(f"time {passed}", x, y + 17, words, ABOUT, look="tiny"))
-    now = scale.place(scenery.now)
-    if scenery.live:
+    now = scale.place(view_state.now)
+    if view_state.live:
         shapes.append(line("now", now, TOP - 6, now, y, look="tick"))
     return shapes
 
 
-def _head(scenery: Scenery, rows: Rows) -> list[Shape]:
-    """Of a run that is over: where we are in it, to be dragged along the clock."""
-    if "seek" not in scenery.acts or scenery.span:
+def _head(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+    """In a finished run: the current moment, which can be dragged along the clock."""
+    if "seek" not in view_state.acts or view_state.span:
         return []
-    x, y = scenery.scale.place(scenery.now), rows.bottom + 2
-    clock = f"{(scenery.now - scenery.start) / 1000:.1f} s"
+    x, y = view_state.scale.place(view_state.now), rows.bottom + 2
+    clock = f"{(view_state.now - view_state.start) / 1000:.1f} s"
     acts = Act("back", None, "step back"), Act("forward", None, "step forward")
-    label = f"time: {clock} of {scenery.scale.span / 1000:.1f} s; arrows step"
+    label = f"time: {clock} of {view_state.scale.span / 1000:.1f} s; arrows step"
     strip = LEFT, y - 12, RIGHT - LEFT, 34
     return [
         line("stem", x, TOP - 6, x, y, look="tick"),
@@ -232,13 +243,13 @@ def _head(scenery: Scenery, rows: Rows) -> list[Shape]:
     ]
 
 
-def _words(scenery: Scenery, rows: Rows, known: dict[str, int]) -> list[Shape]:
-    """The last rebalance, and what it took to notice that one was needed."""
+def _words(view_state: GroupViewState, rows: Rows, known: dict[str, int]) -> list[SceneShape]:
+    """The last rebalance, and the time until the group noticed that one was needed."""
     told = []
-    if scenery.history.rounds:
-        told.append(sentence(scenery.history.rounds[-1], scenery.now))
-        told += _unread(scenery)
-    left_out = len(scenery.partitions) - MOST_THREADS
+    if view_state.history.rounds:
+        told.append(sentence(view_state.history.rounds[-1], view_state.now))
+        told += _unread(view_state)
+    left_out = len(view_state.partitions) - MOST_THREADS
     if left_out > 0:
         told.append(f"{MOST_THREADS} partitions are drawn, {left_out:,} more are not.")
     parts = [part for words in told for part in wrap(words, WIDTH - 40, 12)]
@@ -248,12 +259,12 @@ def _words(scenery: Scenery, rows: Rows, known: dict[str, int]) -> list[Shape]:
     ]
 
 
-def _unread(scenery: Scenery) -> list[str]:
-    """For how long nobody read what a dead or frozen consumer had."""
-    last = scenery.history.rounds[-1]
+def _unread(view_state: GroupViewState) -> list[str]:
+    """How long the partitions of a dead or frozen consumer were not read."""
+    last = view_state.history.rounds[-1]
     found = []
     for lane in last.lost:
-        since = [began for began, _ in scenery.away(lane) if began <= last.began]
+        since = [began for began, _ in view_state.away(lane) if began <= last.began]
         if since and last.ended:
             whole, noticed = (last.ended - since[-1]) / 1000, (last.began - since[-1]) / 1000
             found.append(

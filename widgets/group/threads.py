@@ -10,26 +10,26 @@ Colours repeat after four, dashed; and each thread has its number where it begin
 
 from itertools import pairwise
 
-from widgets.group.history import Round, Spell
-from widgets.group.plan import LEFT, RIGHT, TOP, Rows, Scenery
-from widgets.scene import ABOUT, UP_TO, Shape, fit, group, line, path, rect, text, width_of
+from widgets.group.history import RebalanceRound, Spell
+from widgets.group.layout import LEFT, RIGHT, TOP, GroupViewState, Rows
+from widgets.scene import ABOUT, UP_TO, SceneShape, fit, group, line, path, rect, text, width_of
 
 HUES = ("lead thick", "paused thick", "kept", "follower thick")
-CLOSE = 1500  # ms without an owner, rebalances left out, after which it is not a move any more
+CLOSE = 1500  # ms without an owner, except in rebalances, after which it does not count as a move
 NARROW = 3.0  # the least width of a band
 
 
 def hue(number: int) -> str:
-    """Of the thread at a place in the list: solid, then dashed, and so on."""
+    """The colour of the thread with this number: solid, then dashed, and so on."""
     dashed = " away" if number // len(HUES) % 2 else ""
     return HUES[number % len(HUES)] + dashed
 
 
-def threads(scenery: Scenery, rows: Rows) -> list[Shape]:
-    shapes: list[Shape] = []
-    for partition in scenery.threads:
-        look, spells = hue(scenery.places[partition]), rows.spells.get(partition, [])
-        read, unread = _drawn(scenery, rows, spells)
+def threads(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+    shapes: list[SceneShape] = []
+    for partition in view_state.threads:
+        look, spells = hue(view_state.places[partition]), rows.spells.get(partition, [])
+        read, unread = _drawn(view_state, rows, spells)
         if read:
             owner = next((it.lane for it in spells if it.end is None), "nobody")
             label = f"{partition}: {owner} has it now"
@@ -38,17 +38,17 @@ def threads(scenery: Scenery, rows: Rows) -> list[Shape]:
             label = f"{partition}: its consumer does not read"
             shapes.append(path(f"unread {partition}", unread, look=f"{look} written", label=label))
         if rows.pitch > 10:
-            shapes += _numbers(scenery, rows, partition, spells)
+            shapes += _numbers(view_state, rows, partition, spells)
     return shapes
 
 
-def _drawn(scenery: Scenery, rows: Rows, spells: list[Spell]) -> tuple[str, str]:
-    """What is read, and what is not, as paths."""
-    scale, read, unread = scenery.scale, "", ""
+def _drawn(view_state: GroupViewState, rows: Rows, spells: list[Spell]) -> tuple[str, str]:
+    """The times in which it is read, and not read, as paths."""
+    scale, read, unread = view_state.scale, "", ""
     for spell in spells:
         y, at = rows.y(spell), spell.start
-        end = scenery.now if spell.end is None else spell.end
-        for began, over in scenery.away(spell.lane):
+        end = view_state.now if spell.end is None else spell.end
+        for began, over in view_state.away(spell.lane):
             began, over = max(began, at), min(over, end)
             if began < over:
                 read += _run(scale.place(at), scale.place(began), y)
@@ -56,7 +56,7 @@ def _drawn(scenery: Scenery, rows: Rows, spells: list[Spell]) -> tuple[str, str]
                 at = over
         read += _run(scale.place(at), scale.place(end), y)
     for one, other in pairwise(spells):
-        if one.end is not None and _moves(scenery, one.end, other.start):
+        if one.end is not None and _moves(view_state, one.end, other.start):
             x, to = scale.place(one.end), scale.place(other.start)
             if to > LEFT:
                 bend, y = (x + to) / 2, rows.y(other)
@@ -69,21 +69,23 @@ def _run(x: float, to: float, y: float) -> str:
     return f"M{x:.1f} {y:.1f}H{to:.1f}" if to - x > 0.05 else ""
 
 
-def _moves(scenery: Scenery, end: int, start: int) -> bool:
-    """From hand to hand: but for rebalances there is no time between."""
+def _moves(view_state: GroupViewState, end: int, start: int) -> bool:
+    """Moves to another consumer, with no time between except a rebalance."""
     covered = sum(
-        max(min(it.ended or scenery.now, start) - max(it.began, end), 0)
-        for it in scenery.history.rounds
+        max(min(it.ended or view_state.now, start) - max(it.began, end), 0)
+        for it in view_state.history.rounds
     )
     return start - end - covered < CLOSE
 
 
-def _numbers(scenery: Scenery, rows: Rows, partition: str, spells: list[Spell]) -> list[Shape]:
+def _numbers(
+    view_state: GroupViewState, rows: Rows, partition: str, spells: list[Spell]
+) -> list[SceneShape]:
     shapes = []
     for spell in spells:
-        x = scenery.scale.place(spell.start) + 5
-        end = scenery.scale.place(scenery.now if spell.end is None else spell.end)
-        word, y = scenery.short(partition), rows.y(spell)
+        x = view_state.scale.place(spell.start) + 5
+        end = view_state.scale.place(view_state.now if spell.end is None else spell.end)
+        word, y = view_state.short(partition), rows.y(spell)
         width = width_of(word, 10) + 7
         if end - x > width + 8:
             inside = [
@@ -97,31 +99,38 @@ def _numbers(scenery: Scenery, rows: Rows, partition: str, spells: list[Spell]) 
 # -- bands --------------------------------------------------------------------------------------
 
 
-def bands(scenery: Scenery, rows: Rows) -> list[Shape]:
-    """The newest is written first: those that have no room beside it are tooltips only."""
-    shapes: list[Shape] = []
+def bands(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+    """The texts are placed from the newest on; those without room are tooltips only."""
+    shapes: list[SceneShape] = []
     taken: list[tuple[float, float]] = []
-    for it in reversed(scenery.rounds):
-        x = scenery.scale.place(it.began)
-        end = scenery.scale.place(scenery.now if it.ended is None else it.ended)
+    for it in reversed(view_state.rounds):
+        x = view_state.scale.place(it.began)
+        end = view_state.scale.place(view_state.now if it.ended is None else it.ended)
         width = max(end - x, NARROW)
         inside = [rect("band", 0, TOP - 6, width, rows.bottom - TOP + 2, look="lens")]
         inside += [
             line(key, at, TOP - 6, at, rows.bottom - 4, look="quiet")
             for key, at in (("from", 0.0), ("to", width))
         ]
-        inside += _words(scenery, it, x, width, taken)
+        inside += _words(view_state, it, x, width, taken)
         key = f"round {it.began}"
-        shapes.append(group(key, x, 0, inside, label=sentence(it, scenery.now)))
+        shapes.append(group(key, x, 0, inside, label=sentence(it, view_state.now)))
     return shapes[::-1]
 
 
 def _words(
-    scenery: Scenery, it: Round, x: float, width: float, taken: list[tuple[float, float]]
-) -> list[Shape]:
+    view_state: GroupViewState,
+    it: RebalanceRound,
+    x: float,
+    width: float,
+    taken: list[tuple[float, float]],
+) -> list[SceneShape]:
     """How many moved, and the pause; if there is more room, the cause."""
     moved = f"{len(it.moved)} moved" if it.ended else "..."
-    told = [("moved", moved, "bold small"), ("lasted", f"{it.lasted(scenery.now):.2f} s", "small")]
+    told = [
+        ("moved", moved, "bold small"),
+        ("lasted", f"{it.lasted(view_state.now):.2f} s", "small"),
+    ]
     told.append(("cause", fit(it.causes[-1], 150, 10), "tiny"))
     while told and not (place := _room(x + width / 2, [words for _, words, _ in told], taken)):
         told.pop()
@@ -143,7 +152,7 @@ def _room(middle: float, words: list[str], taken: list[tuple[float, float]]) -> 
     return middle
 
 
-def sentence(it: Round, now: int) -> str:
+def sentence(it: RebalanceRound, now: int) -> str:
     why = "; ".join(dict.fromkeys(it.causes))
     if it.ended is None:
         return f"Rebalance, because {why}: {it.lasted(now):.2f} s so far."
@@ -156,22 +165,22 @@ def sentence(it: Round, now: int) -> str:
     )
 
 
-# -- what is still to be read -------------------------------------------------------------------
+# -- lag -------------------------------------------------------------------
 
 LAG_X, BAR = RIGHT + 62, 60
 
 
-def arrivals(scenery: Scenery, rows: Rows, lags: dict[str, int]) -> list[Shape]:
+def arrivals(view_state: GroupViewState, rows: Rows, lags: dict[str, int]) -> list[SceneShape]:
     """At the right edge, beside each thread: which partition it is, and its lag."""
-    shapes: list[Shape] = []
+    shapes: list[SceneShape] = []
     most = max([*lags.values(), 1])
-    now = scenery.scale.place(scenery.now)
-    for partition in scenery.threads:
+    now = view_state.scale.place(view_state.now)
+    for partition in view_state.threads:
         spells = rows.spells.get(partition, [])
         if not spells or spells[-1].end is not None or rows.pitch < 10:
             continue
         y, lag = rows.y(spells[-1]), lags.get(partition, 0)
-        word = scenery.short(partition)
+        word = view_state.short(partition)
         inside = [text("name", 24, 4, word, UP_TO, look="bold small")]
         if RIGHT - now > 2:
             inside.append(line("to come", now - RIGHT - 6, 0, -6, 0, look="quiet"))

@@ -1,15 +1,14 @@
-"""GroupView: a consumer group to look at and to disturb.
+"""GroupView: shows a consumer group, and adds, kills and freezes consumers.
 
     GroupView(cluster, group="billing", topic="orders")              live: add, kill, freeze
-    GroupView(Recording.load("run.jsonl.gz"), group="billing")       a run that is over: its time
-                                                                     is that of all views
+    GroupView(Recording.load("run.jsonl.gz"), group="billing")       a finished run, with a
+                                                                     timeline
 
-Each consumer that it adds is a process of its own, so a kill is a kill and a frozen one is really
-frozen; they end with the view, the cluster or the kernel. Consumers of others are shown as well,
-but only who started them can stop them.
+Each consumer that it adds is a process of its own, which is really killed or frozen; they end with
+the view, the cluster or the kernel. Other consumers are shown as well, but can't be stopped here.
 
 A new consumer with another strategy than that of the group names both, its own first: so a group
-is moved to another strategy without a halt, and changes when the last that doesn't know it leaves.
+changes its strategy without a stop, when the last member that does not know the new one leaves.
 
 Invariant: acts are offered on a live cluster only.
 """
@@ -18,18 +17,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from engine.assignors import ASSIGNORS, find
 from engine.client.admin.values import NewPartitions
-from engine.client.assignors import ASSIGNORS, find
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.cluster.stream import Happened
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
-from widgets.group.crew import Crew
-from widgets.group.history import History
+from widgets.group.consumer_processes import ConsumerProcesses
+from widgets.group.group_run import FATES, GroupRun, RebalanceSteps, RecordedGroup
+from widgets.group.history import GroupHistory
 from widgets.group.lag import lags
-from widgets.group.plan import Mark, Rows, Scenery
-from widgets.group.run import FATES, Past, Rounds, Run
+from widgets.group.layout import DeedMark, GroupViewState, Rows
 from widgets.group.scene import header, picture
 from widgets.playback import TIME, Playback
 from widgets.story import internal
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
 WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
 SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
-TICK, FRAME = 250, 100  # ms; so often a picture moves on though nothing has happened
+TICK, FRAME = 250, 100  # ms between two pictures without events
 NONE: Mapping[str, str] = {}
 
 
@@ -53,15 +52,15 @@ class GroupView(Playback):
         """`config`: Kafka's keys for the consumers that are added."""
         super().__init__(name="Group")
         self.group = group
-        self.marks: list[Mark] = []
+        self.marks: list[DeedMark] = []
         self._told = 0  # of them, to a recording
-        self.crew: Crew | None = None  # only with the first consumer
+        self.processes: ConsumerProcesses | None = None  # only with the first consumer
         self._topics = [topic] if topic else []
         self._config = config
         self._strategy = find(config.get("partition.assignment.strategy", "range")).name
-        self._failed: set[str] = set()  # whose failure is told
-        self.history, self._lag = History(group), list[tuple[int, int]]()
-        self._past = None if hasattr(source, "state") else Past(source, group)
+        self._failed: set[str] = set()  # whose failure was reported
+        self.history, self._lag = GroupHistory(group), list[tuple[int, int]]()
+        self._past = None if hasattr(source, "state") else RecordedGroup(source, group)
         self._span = 0 if self._past else 60
         self._floor = 0.0
         self._open(source)
@@ -69,51 +68,50 @@ class GroupView(Playback):
     def _open(self, source: Any) -> None:
         super()._open(source)
         if self._past:
-            self.reel = Rounds(source, self._past)
-            # What the picture is at its end, it has room for from the beginning.
-            self._floor = Rows(self.scenery()).bottom
+            self.run_source = RebalanceSteps(source, self._past)
+            # Room for the picture at the end of the run, from the beginning on.
+            self._floor = Rows(self.view_state()).bottom
             self.draw()
 
     # -- looking -------------------------------------------------------------------------
 
-    def hear(self, events: Sequence[Happened]) -> None:
+    def add_events(self, events: Sequence[ClusterEvent]) -> None:
         self.history.add(events)
 
-    def look(self) -> bool:
-        more = super().look()
+    def poll(self) -> bool:
+        more = super().poll()
         with self.lock:
             self._tell_failures()
         if not more:
             self._dismiss()  # the cluster is over
         return more
 
-    def _take(self, state: ClusterState) -> None:
-        group = state.groups.get(self.group)
-        self.history.see(group, state.at)
-        lag = sum(lags(state, group).values())
+    def see(self, state: ClusterState) -> None:
+        lag = sum(lags(state, state.groups.get(self.group)).values())
         if not self._lag or self._lag[-1][1] != lag:
             self._lag.append((state.at, lag))
 
     def _tell_failures(self) -> None:
         for name, status in self.statuses().items():
-            if status == "failed" and name not in self._failed and self.crew:
+            if status == "failed" and name not in self._failed and self.processes:
                 self._failed.add(name)
-                self.trouble = f"{name} gave up: {self.crew.last_words(name)}"
+                self.trouble = f"{name} gave up: {self.processes.last_words(name)}"
 
     def statuses(self) -> dict[str, str]:
-        """Of the consumers that were started here."""
-        return self.crew.statuses() if self.crew else {}
+        """The status of the consumers that were started here."""
+        return self.processes.statuses() if self.processes else {}
 
-    def scenery(self) -> Scenery:
-        """Of now, or of where the head is."""
+    def view_state(self) -> GroupViewState:
+        """The state now, or at the head."""
         if self._past:
             return self._seen(self._past)
-        state = self.reel.at(self.reel.end)
-        self._take(state)
-        return Scenery(
+        state = self.run_source.at(self.run_source.end)
+        self.history.see(state.groups.get(self.group), state.at)
+        self.see(state)
+        return GroupViewState(
             self.history,
             state,
-            self.reel.end,
+            self.run_source.end,
             True,
             self._span,
             (WORK if hasattr(self.source, "bootstrap") else frozenset()) | {"span"},
@@ -121,12 +119,12 @@ class GroupView(Playback):
             tuple(self.marks),
         )
 
-    def _seen(self, past: Past) -> Scenery:
-        at = self.reel.end if self.head is None else self.head
+    def _seen(self, past: RecordedGroup) -> GroupViewState:
+        at = self.run_source.end if self.head is None else self.head
         marks = past.done(at)
-        return Scenery(
+        return GroupViewState(
             past.at(at).history,
-            self.reel.at(at),
+            self.run_source.at(at),
             at,
             False,
             self._span,
@@ -140,27 +138,32 @@ class GroupView(Playback):
     def draw(self) -> None:
         """A picture of the moment, if it is another one than that which is shown."""
         with self.lock:
-            scenery = self.scenery()
-            tick = TICK if scenery.live else FRAME
+            view_state = self.view_state()
+            tick = TICK if view_state.live else FRAME
             what = (
-                *(id(scenery.state), scenery.now // tick, scenery.span, scenery.statuses),
-                *(scenery.marks, self._strategy, tuple(self._topics), self.head is None),
-                *(len(scenery.history.rounds), self.speed, self._slow, self._floor),
+                *(
+                    id(view_state.state),
+                    view_state.now // tick,
+                    view_state.span,
+                    view_state.statuses,
+                ),
+                *(view_state.marks, self._strategy, tuple(self._topics), self.head is None),
+                *(len(view_state.history.rounds), self.speed, self._slow, self._floor),
             )
             if what != self._drawn:
                 self._drawn = what
-                self.about = header(scenery)
-                self.show(picture(scenery), self._controls(scenery))
+                self.about = header(view_state)
+                self.show(picture(view_state), self._controls(view_state))
 
-    def _controls(self, scenery: Scenery) -> list[Control]:
+    def _controls(self, view_state: GroupViewState) -> list[Control]:
         found = []
-        if "add" in scenery.acts:
+        if "add" in view_state.acts:
             found.append(controls.button("add", "+ consumer", "add a consumer"))
             found.append(controls.choice("strategy", "by", list(ASSIGNORS), self._strategy))
             if self._topics:
                 label = f"one more partition for {self._topics[0]}"
                 found.append(controls.button("add_partitions", "+ partition", label))
-            others = [("", "..."), *((it, it) for it in self._others(scenery.state))]
+            others = [("", "..."), *((it, it) for it in self._others(view_state.state))]
             if len(others) > 1:
                 found.append(controls.choice("subscribe", "read also", others))
         found.append(controls.choice("span", "last", SPANS, str(self._span)))
@@ -171,8 +174,8 @@ class GroupView(Playback):
         names = {partition.topic for partition in state.partitions}
         return sorted(it for it in names - set(self._topics) if not internal(it))
 
-    def news(self) -> list[Mark] | None:
-        """What was done to consumers here since the last call: a track for a recording."""
+    def news(self) -> list[DeedMark] | None:
+        """The acts on consumers here since the last call: a track for a recording."""
         with self.lock:
             new, self._told = self.marks[self._told :], len(self.marks)
         return new or None
@@ -182,18 +185,18 @@ class GroupView(Playback):
     def add(self) -> None:
         """One more consumer, a process of its own."""
         self._need_topics()
-        if self.crew is None:
-            self.crew = Crew(self.source.bootstrap, self.group, self._config)
-            self.crew.subscribe(self._topics)
+        if self.processes is None:
+            self.processes = ConsumerProcesses(self.source.bootstrap, self.group, self._config)
+            self.processes.subscribe(self._topics)
         told = self.source.state().groups.get(self.group)
         strategies = [self._strategy]
         if told and told.protocol and told.protocol != self._strategy and told.members:
             strategies.append(told.protocol)
-        self.crew.add(",".join(strategies), {life.lane for life in self.history.lives})
+        self.processes.add(",".join(strategies), {life.lane for life in self.history.lives})
         self.draw()
 
     def stop(self, name: str) -> None:
-        """It says good-bye to the group."""
+        """It leaves the group, then ends."""
         self._do("stop", name)
 
     def kill(self, name: str) -> None:
@@ -224,22 +227,22 @@ class GroupView(Playback):
             why = f"there is no topic {topic}; there are {', '.join(sorted(known)) or 'none'}"
             raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
         self._topics.append(topic)
-        if self.crew:
-            self.crew.subscribe(self._topics)
+        if self.processes:
+            self.processes.subscribe(self._topics)
         self.draw()
 
     def span(self, seconds: str) -> None:
-        """How much of the past is seen; 0: all of it."""
+        """How much of the past is shown; 0: all of it."""
         self._span = max(int(seconds), 0)
         self.draw()
 
     def _do(self, deed: str, name: str) -> None:
-        if self.crew is None:
+        if self.processes is None:
             why = f"{name} was not started here: add consumers, then {deed} those"
             raise KafkaError(ErrorCode.unknown_member_id, why)
-        getattr(self.crew, deed)(name)
+        getattr(self.processes, deed)(name)
         with self.lock:
-            self.marks.append(Mark(now_ms(), name, deed))
+            self.marks.append(DeedMark(now_ms(), name, deed))
             self.draw()
 
     def _add_partition(self, topic: str) -> None:
@@ -248,12 +251,12 @@ class GroupView(Playback):
         self.source.admin.create_partitions([wish])[topic].result()
 
     def _need_cluster(self) -> None:
-        if not self.reel.live:
+        if not self.run_source.live:
             why = "this run is over: to change something, take GroupView(cluster, ...)"
             raise KafkaError(ErrorCode.broker_not_available, why)
 
     def _need_topics(self) -> list[str]:
-        """Which topic is meant, if it was not said, is clear if there is only one."""
+        """If no topic was given, take the only one that there is."""
         self._need_cluster()
         others = [] if self._topics else self._others(self.source.state())
         if len(others) == 1:
@@ -265,15 +268,15 @@ class GroupView(Playback):
 
     # -- the rest ------------------------------------------------------------------------
 
-    def run(self) -> Run:
-        """All that is known up to now."""
+    def run(self) -> GroupRun:
+        """The history up to now."""
         with self.lock:
             if self._past:
-                return self._past.at(self.reel.end)
-            return Run(self.history, self.reel.end, list(self._lag))
+                return self._past.at(self.run_source.end)
+            return GroupRun(self.history, self.run_source.end, list(self._lag))
 
     def figure(self) -> "Figure":
-        """The generations: who read what, the gaps in which nobody did, what they cost."""
+        """A chart of the generations, the partitions of each member, and the cost of rebalances."""
         from widgets.group.chart import chart  # noqa: PLC0415 - plotly takes a second to load
 
         return chart(self.run())
@@ -283,8 +286,8 @@ class GroupView(Playback):
         self._dismiss()
 
     def _dismiss(self) -> None:
-        if self.crew:
-            self.crew.close()
+        if self.processes:
+            self.processes.close()
 
 
 def now_ms() -> int:

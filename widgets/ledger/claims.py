@@ -3,6 +3,7 @@
     id  lab  claim        in our words; `sources` says where it was read
     verdict  why          for Apache Kafka 2.8 with ZooKeeper
     experiment  needs     what decides it, and what that takes
+    later                 what changed after 2.8; not every claim has one
 
 Verdicts: holds; conditional (under stated conditions, or in part); outdated (it was so in an older
 release); wrong; opinion (no experiment settles it).
@@ -14,7 +15,7 @@ from pathlib import Path
 
 FILE = Path(__file__).parents[2] / "labs" / "claims.json"
 VERDICTS = ("holds", "conditional", "outdated", "wrong", "opinion")
-BUILT = ("core", "spark")  # what a claim may need and have today
+BUILT = ("core", "spark", "transactions")  # what a claim may need and have today
 NEEDS = {  # in words
     "ensemble": "several ZooKeeper servers",
     "old_kafka": "another release of Kafka",
@@ -25,7 +26,7 @@ NEEDS = {  # in words
 
 
 @dataclass(frozen=True)
-class Claim:
+class ArticleClaim:
     id: str
     lab: str
     claim: str
@@ -34,6 +35,7 @@ class Claim:
     why: str
     experiment: str
     needs: str
+    later: str = ""
 
     @property
     def awaits(self) -> str:
@@ -41,11 +43,11 @@ class Claim:
         return "" if self.needs in BUILT else NEEDS.get(self.needs, self.needs)
 
 
-def load(path: Path = FILE) -> dict[str, Claim]:
+def load(path: Path = FILE) -> dict[str, ArticleClaim]:
     """All claims by id, in the order of the file."""
     found = {}
     for row in json.loads(path.read_text(encoding="utf-8")):
-        claim = Claim(**row | {"sources": tuple((it[0], it[1]) for it in row["sources"])})
+        claim = ArticleClaim(**row | {"sources": tuple((it[0], it[1]) for it in row["sources"])})
         assert claim.verdict in VERDICTS, f"{claim.id}: there is no verdict {claim.verdict!r}"
         assert claim.id not in found, f"{claim.id} is there twice"
         found[claim.id] = claim

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from widgets.ledger.claims import Claim, load
+from widgets.ledger.claims import ArticleClaim, load
 from widgets.ledger.ledger import MIME
 
 INTRO = """# What the labs say about the articles
@@ -51,7 +51,7 @@ def all_decided(labs: Path) -> dict[str, Decided]:
     return found
 
 
-def page(claims: Mapping[str, Claim], found: Mapping[str, Decided]) -> str:
+def page(claims: Mapping[str, ArticleClaim], found: Mapping[str, Decided]) -> str:
     lines = [INTRO, *_counts(claims, found)]
     lab = ""
     for key, claim in claims.items():
@@ -63,7 +63,7 @@ def page(claims: Mapping[str, Claim], found: Mapping[str, Decided]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _counts(claims: Mapping[str, Claim], found: Mapping[str, Decided]) -> Iterator[str]:
+def _counts(claims: Mapping[str, ArticleClaim], found: Mapping[str, Decided]) -> Iterator[str]:
     yield "| lab | claims | decided | to come |"
     yield "|---|---:|---:|---:|"
     labs = Counter(claim.lab for claim in claims.values())
@@ -73,7 +73,7 @@ def _counts(claims: Mapping[str, Claim], found: Mapping[str, Decided]) -> Iterat
     yield f"| all | {len(claims)} | {len(found)} | {len(claims) - len(found)} |"
 
 
-def _row(claim: Claim, where: Decided | None) -> str:
+def _row(claim: ArticleClaim, where: Decided | None) -> str:
     needs = f", with {claim.awaits}" if claim.awaits else ""
     verdict = where.verdict if where else f"{TO_COME}{needs}"
     link = ""

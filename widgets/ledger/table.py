@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from widgets.ledger.claims import Claim
+from widgets.ledger.claims import ArticleClaim
 
 OPEN = "not run yet"
 HEAD = "<tr><th>claim</th><th>verdict</th><th style='text-align: left'>what is claimed</th></tr>"
 
 
-class Table:
-    def __init__(self, lab: str, claims: Mapping[str, Claim], found: Mapping[str, str]) -> None:
+class VerdictTable:
+    def __init__(
+        self, lab: str, claims: Mapping[str, ArticleClaim], found: Mapping[str, str]
+    ) -> None:
         self.lab, self.claims = lab, claims
         self.verdicts = {key: found.get(key, _undecided(claim)) for key, claim in claims.items()}
         self.contradicted = [k for k, it in found.items() if it != claims[k].verdict]
@@ -45,7 +47,7 @@ class Table:
         return f"<tr><td>{name}</td><td style='white-space: nowrap'>{shown}</td>{cell}</tr>"
 
 
-def _undecided(claim: Claim) -> str:
+def _undecided(claim: ArticleClaim) -> str:
     return f"to come, with {claim.awaits}" if claim.awaits else OPEN
 
 

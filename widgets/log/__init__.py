@@ -1,4 +1,4 @@
-"""SegmentView and HexView, in parts: a log's files, looked at and never touched.
+"""SegmentView and HexView, in parts: they read a log's files and never change them.
 
 directory ──> pieces ──> ribbon ──┐
               lookup ──> lanes ───┴──> view         segments, and a search in them

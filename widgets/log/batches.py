@@ -4,10 +4,10 @@
                         | length | attributes | timestamp delta | offset delta |
                         | key length | key | value length | value | headers |
 
-A compressed batch has its header and one field for the rest, of which is told what it unpacks to.
-A batch that is cut off, or was damaged, is shown as far as it can be read, and then said to be so.
+A compressed batch has its header and one field for the rest, which describes the unpacked records.
+A truncated or damaged batch is shown as far as it can be read, and then a field says so.
 
-Invariant: as in fields.py, fields tile the bytes, whatever these are.
+Invariant: as in fields.py, each byte is in exactly one field, also in a damaged file.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from engine.storage import records, varint
 from engine.storage.batch import HEADER_SIZE, MAGIC, Codec, Header, crc_ok, seal
 from engine.storage.compression import decompress
 from engine.storage.control import ControlType
-from widgets.log.dates import moment
-from widgets.log.fields import Field, count, text
+from widgets.log.fields import ByteField, count, text
+from widgets.log.timestamps import moment
 
-_HEADER = (  # in the order of `Header`: bytes, kind, what it is for
+_HEADER = (  # in the order of `Header`: bytes, kind, meaning
     (8, "place", "Offset of the first record as the batch was first written. The leader fills it "
      "in when it appends, so the CRC leaves it out."),
     (4, "size", "Bytes that follow this field. By it a reader hops from batch to batch without "
@@ -42,7 +42,7 @@ _HEADER = (  # in the order of `Header`: bytes, kind, what it is for
 )  # fmt: skip
 
 
-def log_fields(data: bytes, at: int = 0, left: int | None = None) -> Iterator[Field]:
+def log_fields(data: bytes, at: int = 0, left: int | None = None) -> Iterator[ByteField]:
     """The batches in some bytes of a .log file, the first of which begins one at position `at`.
 
     `left`: bytes from there to the end of the file, if these are not all of them.
@@ -60,7 +60,7 @@ def log_fields(data: bytes, at: int = 0, left: int | None = None) -> Iterator[Fi
 
 
 def torn(head: bytes, left: int) -> str:
-    """Why no whole batch begins with this header in so many bytes; nothing if one does."""
+    """Why these bytes do not hold a whole batch with this header; "" if they do."""
     if left < HEADER_SIZE or len(head) < HEADER_SIZE:
         return f"{count(left, 'byte')}, too few for the {HEADER_SIZE} of a header: cut off"
     if not any(head):
@@ -75,17 +75,17 @@ def torn(head: bytes, left: int) -> str:
     return ""
 
 
-def _torn(data: bytes, at: int, why: str) -> Iterator[Field]:
-    """What is left at the end of a file that is not whole: a header, perhaps, and a rest."""
+def _torn(data: bytes, at: int, why: str) -> Iterator[ByteField]:
+    """The fields of an incomplete batch at the end of a file: perhaps a header, and a rest."""
     known = 0
     if len(data) > HEADER_SIZE and data[16] == MAGIC and Header.parse(data).size >= HEADER_SIZE:
         yield from _header_fields(data, at, Header.parse(data), "a torn batch")
         known = HEADER_SIZE
     about = "A broker that starts cuts the file here; the leader sends the lost part again."
-    yield Field(at + known, at + len(data), "torn", why, about, "torn", "a torn batch")
+    yield ByteField(at + known, at + len(data), "torn", why, about, "torn", "a torn batch")
 
 
-def batch_fields(batch: bytes, at: int = 0) -> Iterator[Field]:
+def batch_fields(batch: bytes, at: int = 0) -> Iterator[ByteField]:
     """One whole batch, which begins at position `at` of its file."""
     header = Header.parse(batch)
     part = f"batch {header.base_offset:,} to {header.last_offset:,}"
@@ -97,13 +97,13 @@ def batch_fields(batch: bytes, at: int = 0) -> Iterator[Field]:
     else:
         about = "The producer compresses all records of a batch as one; the broker keeps them so."
         said = _unpacked(batch, header)
-        yield Field(at + HEADER_SIZE, at + len(batch), "records", said, about, "payload", part)
+        yield ByteField(at + HEADER_SIZE, at + len(batch), "records", said, about, "payload", part)
 
 
-def _header_fields(batch: bytes, at: int, header: Header, part: str) -> Iterator[Field]:
+def _header_fields(batch: bytes, at: int, header: Header, part: str) -> Iterator[ByteField]:
     for name, number, (size, kind, about) in zip(Header._fields, header, _HEADER, strict=True):
         said = _said(name, number, batch, header)
-        yield Field(at, at + size, name.replace("_", " "), said, about, kind, part)
+        yield ByteField(at, at + size, name.replace("_", " "), said, about, kind, part)
         at += size
 
 
@@ -123,7 +123,7 @@ def _said(name: str, number: int, batch: bytes, header: Header) -> str:
 
 
 def crc_verdict(batch: bytes, header: Header) -> str:
-    """Computed again, and compared with what the batch says."""
+    """The result of computing the CRC again."""
     if crc_ok(batch, 0, header):
         return "right ✓"
     found = Header.parse(seal(header, batch[HEADER_SIZE : header.size])).crc
@@ -139,7 +139,7 @@ def _flags(header: Header) -> str:
 
 
 def _unpacked(batch: bytes, header: Header) -> str:
-    """What can be said of records that are compressed as a whole."""
+    """The description of compressed records."""
     try:
         codec = header.codec
         size = len(decompress(codec, batch[HEADER_SIZE:]))
@@ -164,8 +164,8 @@ class _Records:
         self._at = HEADER_SIZE  # where the next field begins, in the batch
         self._part = part
 
-    def __iter__(self) -> Iterator[Field]:
-        """Field by field. What is wrong has the bytes that are left; or, if none are, the last."""
+    def __iter__(self) -> Iterator[ByteField]:
+        """Field by field. An error has the remaining bytes; if there are none, the last field."""
         whole, held, why = self._part, None, ""
         try:
             for field in self._every():
@@ -184,7 +184,7 @@ class _Records:
         elif held is not None:
             yield held if not why else held._replace(value=f"{held.value}; {why}", kind="torn")
 
-    def _every(self) -> Iterator[Field]:
+    def _every(self) -> Iterator[ByteField]:
         for _ in range(self._header.count):
             _, at = self._varint(self._at)
             _, at = self._varint(at + 1)
@@ -192,7 +192,7 @@ class _Records:
             self._part = f"offset {self._header.base_offset + delta:,}"
             yield from self._record()
 
-    def _record(self) -> Iterator[Field]:
+    def _record(self) -> Iterator[ByteField]:
         length, field = self._number("length", "{} bytes", "Bytes of this record.", "size")
         end = self._at + length
         yield field
@@ -219,20 +219,20 @@ class _Records:
         if self._at != end:
             raise _Unreadable(f"the record should end at byte {self._base + end} of the file")
 
-    def _number(self, name: str, shown: str, about: str, kind: str) -> tuple[int, Field]:
+    def _number(self, name: str, shown: str, about: str, kind: str) -> tuple[int, ByteField]:
         """A varint: its value, and its field."""
         number, at = self._varint(self._at)
         about += " Varint: seven bits a byte, zigzag."
         return number, self._field(at, name, shown.format(number), about, kind)
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """Its value, and where the next thing begins."""
+        """The value, and the position after it."""
         first, at = self._batch[at], at + 1
         if first > 0x7F:
             first, at = varint.read_long(self._batch, at, first)
         return first >> 1 ^ -(first & 1), at
 
-    def _blob(self, name: str, about: str, kind: str = "") -> Iterator[Field]:
+    def _blob(self, name: str, about: str, kind: str = "") -> Iterator[ByteField]:
         """A length, and so many bytes, if any; -1 is null."""
         length, field = self._number(f"{name} length", "{}", f"Bytes of the {name}.", "size")
         yield field if length >= 0 else field._replace(value="-1: null, there is none")
@@ -245,7 +245,7 @@ class _Records:
             shown = text(self._batch[self._at : end])
             yield self._field(end, name, shown, about, kind or name)
 
-    def _marker(self, name: str, end: int) -> Iterator[Field]:
+    def _marker(self, name: str, end: int) -> Iterator[ByteField]:
         """A transaction's end, in the record of a control batch."""
         about = "Of the form of this control record."
         yield self._field(self._at + 2, "version", self._int(2), about, "flags")
@@ -268,10 +268,10 @@ class _Records:
     def _int(self, size: int) -> str:
         return str(int.from_bytes(self._batch[self._at : self._at + size], "big", signed=True))
 
-    def _field(self, end: int, name: str, value: str, about: str, kind: str) -> Field:
+    def _field(self, end: int, name: str, value: str, about: str, kind: str) -> ByteField:
         start, self._at = self._at, end
-        return Field(self._base + start, self._base + end, name, value, about, kind, self._part)
+        return ByteField(self._base + start, self._base + end, name, value, about, kind, self._part)
 
 
 class _Unreadable(Exception):
-    """What a record says of itself cannot be."""
+    """A record has impossible lengths."""

@@ -1,8 +1,8 @@
-"""The segments of a log as bars: to be printed, saved, or shown where no kernel runs.
+"""The segments of a log as bars, to print, save or show without a kernel.
 
     13,377 ▐▐▐▐▐▐▐▐▐▐         active: bars are bytes, ticks in them are index entries
      9,204 ▐▐▐▐▐▐▐▐▐▐▐▐▐▐     closed
-     4,711 ▐▐▐▐▐░░░░░░░░░     compacted: what was there before is pale
+     4,711 ▐▐▐▐▐░░░░░░░░░     compacted: its former size is pale
          0 ╱╱╱╱╱╱╱╱╱╱╱╱╱╱     deleted by retention
 
 Each state has a pattern beside its colour.
@@ -12,21 +12,21 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from widgets.log.pieces import Piece, State
+from widgets.log.segment_history import SegmentPiece, SegmentState
 from widgets.palette import LIGHT
 
 FILLS = {
-    State.ACTIVE: ("blue", ""),
-    State.CLOSED: ("sky", ""),
-    State.COMPACTED: ("green", "x"),
-    State.DELETED: ("grey", "/"),
-    State.MERGED: ("grey", "\\"),
-    State.CUT: ("grey", "-"),
+    SegmentState.ACTIVE: ("blue", ""),
+    SegmentState.CLOSED: ("sky", ""),
+    SegmentState.COMPACTED: ("green", "x"),
+    SegmentState.DELETED: ("grey", "/"),
+    SegmentState.MERGED: ("grey", "\\"),
+    SegmentState.CUT: ("grey", "-"),
 }
 TICKS = 60  # index entries that are shown of one segment
 
 
-def chart(pieces: Sequence[Piece], title: str) -> go.Figure:
+def chart(pieces: Sequence[SegmentPiece], title: str) -> go.Figure:
     figure = go.Figure()
     for state, (colour, pattern) in FILLS.items():
         chosen = [piece.segment for piece in pieces if piece.state is state]
@@ -60,7 +60,7 @@ def chart(pieces: Sequence[Piece], title: str) -> go.Figure:
     return figure
 
 
-def _add_ticks(figure: go.Figure, pieces: Sequence[Piece]) -> None:
+def _add_ticks(figure: go.Figure, pieces: Sequence[SegmentPiece]) -> None:
     xs: list[int] = []
     ys: list[str] = []
     for segment in (piece.segment for piece in pieces if piece.state.there):

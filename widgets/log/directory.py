@@ -1,14 +1,14 @@
-"""The files of one partition, looked at and never touched.
+"""Reads the files of one partition, without changing them.
 
     00000000000000000000.log             a segment; the last one is active
     00000000000000000000.index           its entries are read one by one, when they are asked for
     00000000000000000000.timeindex
     00000000000000000000.log.deleted     has left the log, and is removed a little later
 
-The engine's own `Segment` opens these files to write, and would repair what is broken. A broker may
-be running on them: so here every file is opened to read, held for a moment, and let go.
+The engine's own `Segment` opens these files for writing, and would repair damage. A broker may be
+using them, so here every file is opened read-only, and only for a short time.
 
-Invariant: looking changes no byte, no name and no time in the directory.
+Invariant: no byte, no name and no time in the directory is changed.
 """
 
 import os
@@ -42,8 +42,8 @@ def opened(path: Path) -> Iterator[int]:
 class Entries(Sequence[Entry]):
     """An index file as a sequence: `len` and `[slot]` read as little of it as they can.
 
-    The active segment's index is preallocated, and its tail is zeros. Entries grow, so where the
-    zeros begin is found by halves too.
+    The active segment's index is preallocated, and its tail is zeros. Entries grow, so the
+    start of the zeros is found by binary search, too.
     """
 
     def __init__(self, path: Path, layout: Struct) -> None:
@@ -66,7 +66,7 @@ class Entries(Sequence[Entry]):
     def __getitem__(self, slot: slice) -> list[Entry]: ...
     def __getitem__(self, slot: int | slice) -> Entry | list[Entry]:
         wanted = range(self._count)[slot]
-        if wanted == range(0):  # and there may be no file yet, nor any more
+        if wanted == range(0):  # the file may not exist
             return []
         with opened(self.path) as fd:
             if isinstance(wanted, range):
@@ -78,13 +78,13 @@ class Entries(Sequence[Entry]):
         return first, second
 
 
-class Segment(NamedTuple):
+class SegmentFiles(NamedTuple):
     """One segment at one moment."""
 
     path: Path
     base_offset: int
     size: int  # bytes of log
-    identity: int  # another one under the same name: compaction has put a new file in its place
+    identity: int  # changes when compaction replaces the file with a new one of the same name
     modified: int  # when it was last written, ms since 1970
 
     @property
@@ -105,7 +105,7 @@ class Segment(NamedTuple):
             return os.pread(fd, size, position)
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, Header]]:
-        """Hop from batch to batch, as the broker does; stops before one that is not sound."""
+        """From batch to batch, by their lengths, as the broker does; stops before a damaged one."""
         lowest, highest = self.base_offset, self.base_offset + REACH
         with opened(self.path) as fd:
             chunk, start = b"", position
@@ -113,7 +113,7 @@ class Segment(NamedTuple):
                 if position + HEADER_SIZE > start + len(chunk):
                     chunk, start = os.pread(fd, CHUNK, position), position
                     if len(chunk) < HEADER_SIZE:
-                        return  # cut off since it was measured
+                        return  # truncated since its size was read
                 header = Header.parse(chunk, position - start)
                 if not HEADER_SIZE <= header.size <= self.size - position:
                     return
@@ -123,26 +123,26 @@ class Segment(NamedTuple):
                 lowest, position = header.last_offset + 1, position + header.size
 
     def begins(self, position: int, offset: int) -> bool:
-        """Whether a batch of this segment that begins at or before the offset is there."""
+        """Whether this segment has a batch that begins at or before the offset."""
         found = next(self.headers(position), None)
         return found is not None and found[1].magic == MAGIC and found[1].base_offset <= offset
 
     def batches_from(self, offset: int) -> Iterator[tuple[int, Header]]:
-        """The batches from where the index points to; from the start, if it points nowhere."""
+        """The batches from the position in the index; from the start, if the index has none."""
         entries = self.offsets
         slot = bisect_right(entries, offset - self.base_offset, key=lambda entry: entry[0]) - 1
         position = entries[slot][1] if slot >= 0 else 0
         return self.headers(position if self.begins(position, offset) else 0)
 
     def end(self) -> tuple[int, int]:
-        """The offset after its last whole batch, and where that ends: what lies behind is torn."""
+        """The offset and the position after its last whole batch; bytes after it are incomplete."""
         offset, position = self.base_offset, 0
         for at, header in self.batches_from(self.base_offset + REACH):
             offset, position = header.next_offset, at + header.size
         return offset, position
 
     def newest(self) -> int:
-        """The latest timestamp: the last in the time index, or one behind it. -1: none."""
+        """The latest timestamp: the last in the time index, or a later one in the log. -1: none."""
         times = self.times
         timestamp, relative = times[-1] if times else (NO_TIMESTAMP, 0)
         later = (header for _, header in self.batches_from(self.base_offset + relative))
@@ -153,8 +153,8 @@ class Look(NamedTuple):
     """A partition's directory at one moment."""
 
     directory: Path
-    segments: tuple[Segment, ...]  # in order; the last one is active
-    leaving: tuple[Segment, ...]  # renamed to .deleted, not removed yet
+    segments: tuple[SegmentFiles, ...]  # in order; the last one is active
+    leaving: tuple[SegmentFiles, ...]  # renamed to .deleted, not removed yet
     start_offset: int  # the first offset that may be read
 
     @property
@@ -163,12 +163,12 @@ class Look(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets, as far as the files tell."""
+        """The offset of the next record, by the files."""
         return self.segments[-1].end()[0] if self.segments else self.start_offset
 
 
 def look(directory: Path, start_offset: int | None = None) -> Look:
-    """Look at a directory. Where the log starts is in a checkpoint beside it, if nobody tells."""
+    """Read a directory. Without `start_offset`, the log start is read from the checkpoint."""
     if not directory.is_dir():
         raise KafkaError(ErrorCode.kafka_storage_error, f"there is no directory {directory}")
     segments = tuple(_segments(directory, ".log"))
@@ -180,12 +180,12 @@ def look(directory: Path, start_offset: int | None = None) -> Look:
     )
 
 
-def _segments(directory: Path, suffix: str) -> Iterator[Segment]:
+def _segments(directory: Path, suffix: str) -> Iterator[SegmentFiles]:
     for base_offset, path in files_of(directory, suffix).items():
-        with suppress(FileNotFoundError):  # it went while we were looking
+        with suppress(FileNotFoundError):  # it was deleted meanwhile
             found = path.stat()
             modified = found.st_mtime_ns // 1_000_000
-            yield Segment(path, base_offset, found.st_size, found.st_ino, modified)
+            yield SegmentFiles(path, base_offset, found.st_size, found.st_ino, modified)
 
 
 def _checkpointed(directory: Path) -> int:

@@ -1,35 +1,35 @@
-"""What each byte of a log's files means: bytes in, named and explained fields out.
+"""The meaning of each byte of a log's files: bytes in, named and explained fields out.
 
     .log        batches, their headers and records: see batches.py
     .index      | relative offset i32 | position i32 | ...                  8 bytes an entry
     .timeindex  | timestamp i64 | relative offset i32 | ...                12 bytes an entry
 
-The bytes come as they are, also damaged ones: what cannot be read is a field too, which says why.
-So whoever draws them never has to ask whether the file is whole.
+The bytes may be damaged: unreadable bytes are a field too, which says why. So the code that draws
+fields needs no check whether the file is complete.
 
-Invariant: the fields of some bytes come in order and tile them: each byte lies in exactly one.
+Invariant: fields are in order, and each byte is in exactly one of them.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from widgets.log.dates import moment
+from widgets.log.timestamps import moment
 
-SHOWN = 48  # characters of a key or value that are shown in words
+SHOWN = 48  # characters of a key or value that are shown as text
 
 
-class Field(NamedTuple):
+class ByteField(NamedTuple):
     start: int  # the first byte, counted from the start of the file
     end: int  # the byte after the last
     name: str
-    value: str  # as people write it
-    about: str  # what it is for
-    kind: str  # the colour of its band, and what it shares with others: place, time, key ...
-    part: str  # what it belongs to: a batch, a record, an entry
+    value: str  # as text
+    about: str  # its meaning
+    kind: str  # the colour of its band, shared by fields of a kind: place, time, key ...
+    part: str  # the batch, record or entry that it belongs to
 
 
 def text(data: bytes) -> str:
-    """Text as it is, in quotes; other bytes as hex."""
+    """UTF-8 text in quotes; other bytes as hex."""
     try:
         shown = data.decode()
     except UnicodeDecodeError:
@@ -44,7 +44,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Field]:
+def index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
     """Entries of an .index file, from position `at` on."""
     offset = "Last offset of the write that this entry points to, minus the file's name."
     position = "Where in the .log file that write begins."
@@ -55,12 +55,12 @@ def index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Field]:
         relative, place = entry[:4], entry[4:]
         found = base_offset + int.from_bytes(relative, "big", signed=True)
         said = f"+{found - base_offset} → offset {found:,}"
-        yield Field(start, start + 4, "relative offset", said, offset, "place", part)
+        yield ByteField(start, start + 4, "relative offset", said, offset, "place", part)
         said = f"byte {int.from_bytes(place, 'big', signed=True):,}"
-        yield Field(start + 4, start + 8, "position", said, position, "size", part)
+        yield ByteField(start + 4, start + 8, "position", said, position, "size", part)
 
 
-def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Field]:
+def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
     """Entries of a .timeindex file, from position `at` on."""
     newest = "The latest timestamp so far: no record up to this offset is younger."
     offset = "Last offset of the batch that has it, minus the file's name."
@@ -70,14 +70,14 @@ def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[Fi
             continue
         time = int.from_bytes(entry[:8], "big", signed=True)
         said = f"{time} → {moment(time)}"
-        yield Field(start, start + 8, "timestamp", said, newest, "time", part)
+        yield ByteField(start, start + 8, "timestamp", said, newest, "time", part)
         found = base_offset + int.from_bytes(entry[8:], "big", signed=True)
         said = f"+{found - base_offset} → offset {found:,}"
-        yield Field(start + 8, start + 12, "relative offset", said, offset, "place", part)
+        yield ByteField(start + 8, start + 12, "relative offset", said, offset, "place", part)
 
 
 def _entries(data: bytes, at: int, size: int) -> Iterator[tuple[int, bytes, str]]:
-    """Entry by entry; all zeros that follow one another come as one."""
+    """Entry by entry; consecutive zeros are one field."""
     start = 0
     while start < len(data):
         end, entry = start + size, data[start : start + size]
@@ -89,9 +89,11 @@ def _entries(data: bytes, at: int, size: int) -> Iterator[tuple[int, bytes, str]
         start = end
 
 
-def _rest(start: int, data: bytes, part: str) -> Field:
+def _rest(start: int, data: bytes, part: str) -> ByteField:
     if any(data):
         why = f"{count(len(data), 'byte')}, less than an entry"
-        return Field(start, start + len(data), "torn", why, "The index is rebuilt.", "torn", part)
+        return ByteField(
+            start, start + len(data), "torn", why, "The index is rebuilt.", "torn", part
+        )
     about = "The index of the active segment has its full size at once; closing trims it."
-    return Field(start, start + len(data), "not used yet", "zeros", about, "unused", "no entry")
+    return ByteField(start, start + len(data), "not used yet", "zeros", about, "unused", "no entry")

@@ -2,12 +2,12 @@
 
     file     | batch | batch | batch | batch | batch | batch | ...
     page                 ┆······192 bytes······┆
-    read             | batch | batch | batch |      whole, for only then can a CRC be told
+    read             | batch | batch | batch |      whole, since a CRC needs all bytes
 
-Any page is as near as any other: the batch that lies across its first byte is found through the
-index. Like all that looks at a log here, it opens files to read only.
+Any page can be read directly: the index leads to the batch that contains its first byte. Files are
+opened read-only.
 
-Invariant: the fields of a page come in order, and each of its bytes lies in exactly one.
+Invariant: the fields of a page are in order, and each of its bytes is in exactly one.
 """
 
 import os
@@ -20,43 +20,45 @@ from typing import NamedTuple
 from engine.storage.batch import HEADER_SIZE, Header
 from engine.storage.segment import REACH
 from widgets.log.batches import log_fields, torn
-from widgets.log.directory import Segment, opened
-from widgets.log.fields import Field, index_fields, time_index_fields
+from widgets.log.directory import SegmentFiles, opened
+from widgets.log.fields import ByteField, index_fields, time_index_fields
 
 ACROSS, ROWS = 16, 12
 SIZE = ACROSS * ROWS
 ENTRY = {"index": 8, "timeindex": 12}
 
 
-class Page(NamedTuple):
+class HexPage(NamedTuple):
     path: Path
     size: int  # bytes of the file
     position: int  # of the first byte that is shown
     data: bytes
-    fields: tuple[Field, ...]
-    crc: str  # of a batch, in words: a wrong one, or the first that begins here
+    fields: tuple[ByteField, ...]
+    crc: (
+        str  # the CRC check of a batch, as text: of a damaged one, or of the first that begins here
+    )
 
     @property
     def end(self) -> int:
         return self.position + len(self.data)
 
-    def field_at(self, position: int) -> Field | None:
+    def field_at(self, position: int) -> ByteField | None:
         return next((it for it in self.fields if it.start <= position < it.end), None)
 
 
 def kind_of(path: Path) -> str:
-    """What a file is, by its name: log, index, timeindex; also of those that end in .deleted."""
+    """The kind of a file, by its name: log, index, timeindex; also if it ends in .deleted."""
     parts = path.name.split(".")
     return parts[1] if len(parts) > 1 and parts[0].isdigit() else ""
 
 
 def glimpse(path: Path, position: int) -> tuple[int, bytes]:
-    """The file's size and the bytes of a page: what tells whether it must be read again."""
+    """The file's size and the bytes of a page, to find out whether it must be read again."""
     with opened(path) as fd:
         return os.fstat(fd).st_size, os.pread(fd, SIZE, position)
 
 
-def read(path: Path, position: int) -> Page:
+def read(path: Path, position: int) -> HexPage:
     """The page that begins in the row of a byte."""
     size, _ = glimpse(path, 0)
     position = max(0, min(position, size - 1))
@@ -69,33 +71,35 @@ def read(path: Path, position: int) -> Page:
         every = list(_index(path, kind, position, end))
     else:
         about = "Only .log, .index and .timeindex files are explained here."
-        every = [Field(position, end, "bytes", f"{len(data)} of them", about, "unused", path.name)]
+        every = [
+            ByteField(position, end, "bytes", f"{len(data)} of them", about, "unused", path.name)
+        ]
     crc = _verdict([it for it in every if it.name == "crc"], position)
     fields = tuple(it for it in every if it.start < end and it.end > position)
-    return Page(path, size, position, data, fields, crc)
+    return HexPage(path, size, position, data, fields, crc)
 
 
-def _verdict(crcs: list[Field], position: int) -> str:
-    """What there is to say of the CRCs on a page: first of one that is wrong."""
+def _verdict(crcs: list[ByteField], position: int) -> str:
+    """The result of the CRC checks on a page: of a wrong one first."""
     if not crcs:
         return ""
     crc = min(crcs, key=lambda it: ("WRONG" not in it.value, it.start < position))
     return f"CRC of {crc.part}: {crc.value}"
 
 
-def _log(path: Path, size: int, position: int, end: int) -> Iterator[Field]:
+def _log(path: Path, size: int, position: int, end: int) -> Iterator[ByteField]:
     segment = segment_of(path, size)
     start = stop = batch_across(segment, position)
     for at, length in hops(segment, start):
         if at >= end:
             break
         stop = at + length
-    if stop < end:  # what follows is torn, and may have a header
+    if stop < end:  # an incomplete batch follows, which may have a header
         stop = min(size, end + HEADER_SIZE)
     return log_fields(segment.read(start, stop - start), start, size - start)
 
 
-def _index(path: Path, kind: str, position: int, end: int) -> Iterator[Field]:
+def _index(path: Path, kind: str, position: int, end: int) -> Iterator[ByteField]:
     base_offset, entry = int(path.name.split(".")[0]), ENTRY[kind]
     start = position - position % entry
     stop = end + -(end - start) % entry
@@ -105,11 +109,11 @@ def _index(path: Path, kind: str, position: int, end: int) -> Iterator[Field]:
     return fields(data, base_offset, start)
 
 
-def segment_of(path: Path, size: int) -> Segment:
-    return Segment(path, int(path.name.split(".")[0]), size, 0, 0)
+def segment_of(path: Path, size: int) -> SegmentFiles:
+    return SegmentFiles(path, int(path.name.split(".")[0]), size, 0, 0)
 
 
-def hops(segment: Segment, position: int) -> Iterator[tuple[int, int]]:
+def hops(segment: SegmentFiles, position: int) -> Iterator[tuple[int, int]]:
     """Position and length of each whole batch from here on."""
     with opened(segment.path) as fd:
         while position < segment.size:
@@ -121,13 +125,13 @@ def hops(segment: Segment, position: int) -> Iterator[tuple[int, int]]:
             position += length
 
 
-def batch_across(segment: Segment, position: int) -> int:
-    """Where the batch begins that has this byte; or where what is torn begins."""
+def batch_across(segment: SegmentFiles, position: int) -> int:
+    """The start of the batch with this byte, or of the incomplete bytes."""
     entries = segment.offsets
     slot = bisect_right(entries, position, key=lambda entry: entry[1]) - 1
     start = entries[slot][1] if slot >= 0 else 0
     if start and not segment.begins(start, segment.base_offset + REACH):
-        start = 0  # the index was foreign or damaged
+        start = 0  # the index belongs to another log or is damaged
     for at, length in hops(segment, start):
         if at + length > position:
             return at
@@ -145,7 +149,7 @@ def batch_with(path: Path, position: int) -> tuple[int, bytes] | None:
     return None
 
 
-def fields_of_batch(path: Path, position: int) -> list[Field]:
+def fields_of_batch(path: Path, position: int) -> list[ByteField]:
     """The fields of the batch that has a byte."""
     found = batch_with(path, position)
     return list(log_fields(found[1], found[0])) if found else []

@@ -5,14 +5,14 @@
     00004112    02 4d 11 08 a3 00 00 00  00 00 04 00 ...       .M..........      magic, crc, ...
                 ▔▔ ▔▔▔▔▔▔▔▔▔▔▔ ▔▔▔▔▔ ▔▔▔▔▔▔▔▔▔▔▔▔▔▔
 
-Invariant: a field is one shape, however many rows it covers: one stop for the keyboard.
+Invariant: a field is one shape, also over several rows, and so one stop for the keyboard.
 """
 
 from collections.abc import Iterator
 
-from widgets.log.fields import Field
-from widgets.log.hex_page import ACROSS, ROWS, Page
-from widgets.scene import ABOUT, Act, Scene, Shape, fit, path, rect, text, width_of
+from widgets.log.fields import ByteField
+from widgets.log.hex_page import ACROSS, ROWS, HexPage
+from widgets.scene import ABOUT, Act, Scene, SceneShape, fit, path, rect, text, width_of
 
 WIDTH, LEFT, RIGHT = 960, 16, 944
 LETTER = 7.22  # of a 12 pixel font whose letters are all of one width
@@ -24,11 +24,11 @@ HALF = ACROSS // 2
 TOP, ROW, BAND = 30, 23, 19
 PANEL = TOP + ROWS * ROW + 8
 HEIGHT = PANEL + 78
-MANY = 100  # fields, beyond which they are told in short: a saved notebook is to stay small
+MANY = 100  # fields; with more, labels are short, so that a saved notebook stays small
 HINT = "Point at a band, or go there with Tab and the arrow keys: each says what it is."
 
 
-def draw(page: Page, chosen: Field | None) -> Scene:
+def draw(page: HexPage, chosen: ByteField | None) -> Scene:
     shapes = [
         *(text(f"h{x}", x, TOP - 10, words, look="tiny") for x, words in _heads()),
         *(band for field in page.fields for band in _band(page, field, field == chosen)),
@@ -46,11 +46,11 @@ def _heads() -> list[tuple[float, str]]:
 
 
 def _x(column: int) -> float:
-    """Where a byte's cell begins: half a blank before its digits."""
+    """The x of a byte's cell, half a blank before its digits."""
     return HEX + CELL * column - LETTER / 2 + (MIDDLE if column >= HALF else 0)
 
 
-def _band(page: Page, field: Field, is_chosen: bool) -> Iterator[Shape]:
+def _band(page: HexPage, field: ByteField, is_chosen: bool) -> Iterator[SceneShape]:
     drawn, is_dense = "", len(page.fields) > MANY
     for row in range(ROWS):
         start = page.position + row * ACROSS
@@ -71,8 +71,8 @@ def _box(left: float, y: float, right: float) -> str:
     return f"M{left:.0f} {y}H{right:.0f}v{BAND}H{left:.0f}z"
 
 
-def _rows(page: Page) -> Iterator[Shape]:
-    """Texts stand about their middle: fonts that differ a little then do no harm."""
+def _rows(page: HexPage) -> Iterator[SceneShape]:
+    """Texts are centred, so that small differences of fonts do not matter."""
     for start in range(0, len(page.data), ACROSS):
         y, data = TOP + ROW * start // ACROSS + 14, page.data[start : start + ACROSS]
         yield text(f"r{start}", LEFT, y, f"{page.position + start:08x}", look="soft mono still")
@@ -86,7 +86,7 @@ def _rows(page: Page) -> Iterator[Shape]:
         yield text(f"t{start}", middle, y, letters, ABOUT, look="byte")
 
 
-def _names(page: Page, row: int) -> Iterator[Shape]:
+def _names(page: HexPage, row: int) -> Iterator[SceneShape]:
     """The names of the fields that begin in a row, as many as there is room for."""
     start = page.position + row * ACROSS
     begun = [it for it in page.fields if start <= it.start < start + ACROSS]
@@ -102,14 +102,14 @@ def _names(page: Page, row: int) -> Iterator[Shape]:
         x += width + 3
 
 
-def _name(field: Field, x: float, y: float, is_dense: bool) -> Shape:
+def _name(field: ByteField, x: float, y: float, is_dense: bool) -> SceneShape:
     key, name = f"n{field.start}", field.name
     if is_dense:
         return text(key, x, y, name, look="tiny still")
     return text(key, x, y, name, look="tiny", label=name, kin=f"k{field.start}")
 
 
-def _panel(page: Page, chosen: Field | None) -> Iterator[Shape]:
+def _panel(page: HexPage, chosen: ByteField | None) -> Iterator[SceneShape]:
     yield rect("panel", LEFT, PANEL, RIGHT - LEFT, 66, 8, look="card")
     left, wide = LEFT + 12, RIGHT - LEFT - 24
     if chosen is None:

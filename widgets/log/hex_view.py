@@ -1,11 +1,11 @@
-"""HexView: the real bytes of a log's files, and what each of them is.
+"""HexView: the bytes of a log's files, and the meaning of each.
 
     HexView("data/broker-1/orders-0/00000000000000000000.log")     one file
     HexView(cluster, "orders", 0, offset=4711)                     the batch that holds an offset
-    HexView(recording, "orders", 0)                                as it was, at any moment of it
+    HexView(recording, "orders", 0)                                at any moment of a recording
 
-It follows the file as it grows, and says so when it goes. It cannot write: whoever tries to change
-a byte is told what would come of it.
+It follows the file as it grows, and says when it is deleted. It cannot write: an attempt to change
+a byte shows what the change would do.
 """
 
 import time
@@ -20,20 +20,20 @@ from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
 from widgets.log.directory import look as look_at
-from widgets.log.hex_page import ACROSS, ENTRY, SIZE, Page
+from widgets.log.hex_page import ACROSS, ENTRY, SIZE, HexPage
+from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import find_offset
-from widgets.log.place import Place, Source
 from widgets.scene import Scene, text
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
-EVERY = 0.3  # seconds between two looks at the file
+EVERY = 0.3  # seconds between two reads of the file
 CRC_FROM = 21  # the first byte of a batch that its CRC covers
-FILES = 60  # that are offered to choose from
+FILES = 60  # in the list to choose from
 GONE = "The file is gone: retention or compaction took it. This is what it held."
 NOT_THEN = "At this moment there is no such file. This is what it held at another one."
 
 
-class HexView(Stage):
+class HexView(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"choose", "file", "first", "previous", "following", "last", "byte", "offset", "edit"}
         | {"moment"}
@@ -50,12 +50,14 @@ class HexView(Stage):
     ) -> None:
         super().__init__()
         self.clock = time.monotonic
-        self.page: Page | None = None  # what is shown; None: nothing was opened yet
+        self.page: HexPage | None = None  # the page that is shown; None: no file is open
         self.chosen: int | None = None  # the first byte of the field that is explained
-        self._sought = 0  # the byte that was asked for: at another moment the file may be shorter
+        self._sought = (
+            0  # the byte that the user asked for: at another moment the file may be shorter
+        )
         self._due = 0.0
-        self._place: Place | None = None  # of a partition
-        self.gone = GONE  # what is said when the file is not there
+        self._place: LogLocation | None = None  # of a partition
+        self.gone = GONE  # the text when the file does not exist
         self.name = "Bytes"
         if source is None:
             self.show(Scene(hex_scene.WIDTH, 40, [text("none", 16, 24, "No file is open.")]))
@@ -63,11 +65,11 @@ class HexView(Stage):
         if not topic and isinstance(source, str | Path) and Path(source).is_file():
             self.turn_to(Path(source), 0)
         else:
-            self._open_partition(Place(source, topic, partition, broker))
+            self._open_partition(LogLocation(source, topic, partition, broker))
         if offset is not None:
             self.offset(offset)
 
-    def _open_partition(self, place: Place) -> None:
+    def _open_partition(self, place: LogLocation) -> None:
         self._place = place
         self.gone = NOT_THEN if place.past else GONE
         found = place.look()
@@ -87,8 +89,8 @@ class HexView(Stage):
             self.page, self._sought = page, position
             self._draw()
 
-    def look(self) -> bool:
-        """Follow the file; only what changed is read again."""
+    def poll(self) -> bool:
+        """Follow the file; only changes are read again."""
         page, now = self.page, self.clock()
         if page is None or now < self._due:
             return page is not None
@@ -103,7 +105,7 @@ class HexView(Stage):
         return True
 
     def again(self) -> bool:
-        """The same file, now that it may be another; False: there is none by that name."""
+        """Open the file of the same name again; False: there is none."""
         if self.page is None:
             return True
         try:
@@ -132,9 +134,9 @@ class HexView(Stage):
             self._place.close()
         super().close()
 
-    # -- going about ---------------------------------------------------------------------
+    # -- navigation ---------------------------------------------------------------------
 
-    def _open_page(self) -> Page:
+    def _open_page(self) -> HexPage:
         if self.page is None:
             raise KafkaError(ErrorCode.kafka_storage_error, "no file is open: open one first")
         return self.page
@@ -178,19 +180,19 @@ class HexView(Stage):
         part = f"offset {lookup.found.offset:,}"
         first = next((it.start for it in batch if it.part == part), position)
         self.chosen = first
-        near = first - position < SIZE - 2 * ACROSS  # then its batch is seen with it
+        near = first - position < SIZE - 2 * ACROSS  # then its batch is visible, too
         self.turn_to(path, position if near else first)
 
     def choose(self, position: float) -> None:
-        """Explain the field that has a byte; the same again: no more."""
+        """Explain the field with this byte; a second call with the same byte ends that."""
         with self.lock:
             self.chosen = None if self.chosen == int(position) else int(position)
             self._draw()
 
-    # -- what it will not do -------------------------------------------------------------
+    # -- changes, which are refused -------------------------------------------------------------
 
     def edit(self, value: str) -> None:
-        """Never: but it is told what would come of it."""
+        """Change nothing, but show what the change would do."""
         page = self._open_page()
         at = page.position if self.chosen is None else self.chosen
         try:
@@ -210,7 +212,7 @@ class HexView(Stage):
         self.about = f"{page.path.name} · {page.size:,} bytes" + (f" · {when}" if when else "")
         self.show(hex_scene.draw(page, chosen), self._controls(page))
 
-    def _controls(self, page: Page) -> list[Control]:
+    def _controls(self, page: HexPage) -> list[Control]:
         at_start, at_end = page.position == 0, page.end >= page.size
         files = [path.name for path in page.path.parent.iterdir() if hex_page.kind_of(path)]
         names = sorted({*sorted(files)[-FILES:], page.path.name})
@@ -231,8 +233,8 @@ class HexView(Stage):
         ]
 
 
-def _what_if(page: Page, at: int, byte: bytes) -> str:
-    """What a changed byte would do."""
+def _what_if(page: HexPage, at: int, byte: bytes) -> str:
+    """The effect of a changed byte."""
     if hex_page.kind_of(page.path) in ENTRY:
         return "A broker that finds an index wrong would make it anew from the log."
     batch = hex_page.batch_with(page.path, at)

@@ -1,7 +1,7 @@
-"""A lookup, lane under lane: each search halves what is left, and the next lane shows the rest.
+"""A lookup, lane under lane: each step halves the range, and the next lane shows what is left.
 
-    segments   ▐ 0 ▌▐ 4,711 ▌▐ 9,204 ▌▐ 13,377      the ribbon; a bar is what was left,
-               ├────────●───────────────────┤         the circle is what was looked at
+    segments   ▐ 0 ▌▐ 4,711 ▌▐ 9,204 ▌▐ 13,377      the ribbon; a bar is the range that is left,
+               ├────────●───────────────────┤         the circle is the entry that was read
                         ├──────────●────────┤
                        ╱                     ╲
     index      │ │ │ │ │ │ │ │ │ │ │ │ │ │ │ │       all entries of one index, side by side
@@ -9,8 +9,8 @@
                               ╱      ╲
     log        ▐ hopped over ▌▐ over ▌▐█ found █      the last stretch, batch by batch
 
-Invariant: the picture has its full height from the first step on, so that nothing jumps while it
-plays; a step that was not taken yet is not drawn.
+Invariant: the picture has its full height from the first step on, so that nothing moves while it
+plays; later steps are not drawn yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,19 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from engine.storage.batch import Header
-from widgets.log.dates import moment
-from widgets.log.directory import Look, Segment
+from widgets.log.directory import Look, SegmentFiles
 from widgets.log.fields import count
-from widgets.log.lookup import Found, Lookup, Step
+from widgets.log.lookup import IndexLookup, LookupResult, LookupStep
 from widgets.log.ribbon import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Slab
-from widgets.scene import ABOUT, UP_TO, Act, Shape, circle, fit, path, rect, text, width_of
+from widgets.log.timestamps import moment
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, circle, fit, path, rect, text, width_of
 
 ROW = 15  # from one probe to the next
 LENS = 30
 LANE = 20  # an index, side by side
 STRETCH = 30
-BEHIND = 2  # batches that are shown behind the one that was found
-CELLS = 40  # batches that are drawn one by one, and entries that are told apart
+BEHIND = 2  # batches that are shown after the one that was found
+CELLS = 40  # batches and entries that are drawn one by one
 THIN = 10  # the least width of a batch
 
 NAMES = {
@@ -46,9 +46,9 @@ Cell = tuple[int, str, str, str]  # bytes, look, label, words inside
 
 
 class Lane(NamedTuple):
-    """Steps of one kind in one file, one after the other."""
+    """Consecutive steps of one kind in one file."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[LookupStep, ...]
     first: int  # the number of its first step in the lookup
 
     @property
@@ -69,7 +69,7 @@ class Lane(NamedTuple):
         return LENS + LANE + 6 + ROW * len(self.steps)
 
 
-def lanes(lookup: Lookup) -> Iterator[Lane]:
+def lanes(lookup: IndexLookup) -> Iterator[Lane]:
     first = 0
     for _, run in groupby(lookup.steps, key=_place):
         steps = tuple(run)
@@ -77,8 +77,8 @@ def lanes(lookup: Lookup) -> Iterator[Lane]:
         first += len(steps)
 
 
-def _place(step: Step) -> tuple[str, int]:
-    """Steps of a search through the segments are one lane, whichever they look at."""
+def _place(step: LookupStep) -> tuple[str, int]:
+    """All steps of a search through the segments are one lane."""
     over_all = step.kind in ("segment", "newest")
     return step.kind, -1 if over_all else step.base_offset
 
@@ -86,13 +86,15 @@ def _place(step: Step) -> tuple[str, int]:
 class Drawing:
     """The lanes of one lookup, of which `shown` steps are taken."""
 
-    def __init__(self, look: Look, found: Sequence[Slab], lookup: Lookup, shown: int) -> None:
-        self.shapes: list[Shape] = []
+    def __init__(self, look: Look, found: Sequence[Slab], lookup: IndexLookup, shown: int) -> None:
+        self.shapes: list[SceneShape] = []
         self.y: float = BOTTOM + 4
         self._look, self._lookup, self._shown = look, lookup, shown
         self._slabs = {piece.segment.base_offset: slab for slab in found for piece in slab.pieces}
         self._segments = {segment.base_offset: segment for segment in look.segments}
-        self._part: tuple[float, float] | None = None  # of the lane above, which the next one is
+        self._part: tuple[float, float] | None = (
+            None  # the part of the lane above that the next one shows
+        )
         for lane in lanes(lookup):
             if lane.first < shown:
                 self._draw(lane, tuple(islice(lane.steps, shown - lane.first)))
@@ -100,15 +102,15 @@ class Drawing:
         if lookup.found and shown == len(lookup.steps):
             self._drop(lookup.found)
 
-    def _drop(self, found: Found) -> None:
-        """Where in the whole log it is."""
+    def _drop(self, found: LookupResult) -> None:
+        """A mark at its position in the whole log."""
         slab, segment = self._slabs[found.segment.base_offset], found.segment
         x = slab.x + slab.width * found.position / max(segment.size, 1)
         drawn = f"M-5 -8h10l-5 7zM0 -2v{HEIGHT + 4}"
         label = f"offset {found.offset:,}, byte {found.position:,} of its segment"
         self.shapes.append(path("drop", drawn, x, TOP, look="watermark", label=label))
 
-    def _draw(self, lane: Lane, steps: tuple[Step, ...]) -> None:
+    def _draw(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         match lane.kind:
             case "segment":
                 self._segment(lane, steps)
@@ -124,7 +126,7 @@ class Drawing:
 
     # -- segments ------------------------------------------------------------------------
 
-    def _segment(self, lane: Lane, steps: tuple[Step, ...]) -> None:
+    def _segment(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         bases = [segment.base_offset for segment in self._look.segments]
         self._name(lane, self.y + 12, count(len(bases), "segment"))
         for row, step in enumerate(steps):
@@ -134,7 +136,7 @@ class Drawing:
             self._probe(lane.first + row, step, where, f"{step.entry[0]:,}")
         self._part = self._next_segment(lane)
 
-    def _newest(self, lane: Lane, steps: tuple[Step, ...]) -> None:
+    def _newest(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         self._name(lane, self.y + 12, count(len(self._look.segments), "segment"))
         for row, step in enumerate(steps):
             slab = self._slabs[step.base_offset]
@@ -143,14 +145,14 @@ class Drawing:
         self._part = self._next_segment(lane)
 
     def _next_segment(self, lane: Lane) -> tuple[float, float] | None:
-        """Where the search goes on."""
+        """Where the search continues."""
         following = self._lookup.steps[lane.first + len(lane.steps) :]
         slab = self._slabs[following[0].base_offset] if following else None
         return (slab.x, slab.end) if slab else None
 
     # -- an index ------------------------------------------------------------------------
 
-    def _index(self, lane: Lane, steps: tuple[Step, ...]) -> None:
+    def _index(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         entries, base = lane.steps[0].high, lane.steps[0].base_offset
         width, top = (RIGHT - LEFT) / entries, self.y + LENS
         self._lens(lane, f"{count(entries, 'entry')}, {count(len(lane.steps), 'probe')}")
@@ -184,7 +186,7 @@ class Drawing:
 
     # -- the last stretch ----------------------------------------------------------------
 
-    def _scan(self, lane: Lane, step: Step) -> None:
+    def _scan(self, lane: Lane, step: LookupStep) -> None:
         hopped = f"{count(step.slot, 'header')} hopped over, {step.high - step.low:,} bytes"
         self._lens(lane, hopped if step.slot else "")
         top, bottom = self.y + LENS, self.y + LENS + STRETCH + 13
@@ -209,8 +211,8 @@ class Drawing:
                     self._tiny(f"from{lane.first}", LEFT, bottom, f"byte {step.low:,}")
             x += width
 
-    def _cells(self, segment: Segment, step: Step) -> list[Cell]:
-        """Each batch from where the index points to a few behind."""
+    def _cells(self, segment: SegmentFiles, step: LookupStep) -> list[Cell]:
+        """Each batch from the position in the index to a few after the result."""
         wanted = step.slot + (1 + BEHIND if step.fits else 0)
         if step.slot > CELLS:
             words = f"{step.slot:,} batches"
@@ -235,7 +237,7 @@ class Drawing:
         self.shapes.append(text(key, x, y, words, anchor, look="tiny still"))
 
     def _lens(self, lane: Lane, cost: str) -> None:
-        """What is small above is wide below."""
+        """The lines from a small part above to the whole width below."""
         if self._part:
             (left, right), low = self._part, LENS - 1
             drawn = f"M{left:.1f} 2L{LEFT} {low}H{RIGHT}L{max(right, left + 2):.1f} 2Z"
@@ -243,7 +245,7 @@ class Drawing:
         self._name(lane, self.y + LENS - 8, cost)
 
     def _probe(
-        self, number: int, step: Step, where: tuple[float, float, float, float], words: str
+        self, number: int, step: LookupStep, where: tuple[float, float, float, float], words: str
     ) -> None:
         left, right, middle, y = where
         now = " now" if number == self._shown - 1 else ""

@@ -1,16 +1,16 @@
-"""How a broker finds an offset or a time, told probe by probe.
+"""The steps by which a broker finds an offset or a time.
 
-    offset 4711 ──> which segment?     halves over the base offsets      [0][2000][4000*][6000]
-                    where in it?       halves over its index             | | |*| | | | |
+    offset 4711 ──> which segment?     binary search by base offset      [0][2000][4000*][6000]
+                    where in it?       binary search in its index       | | |*| | | | |
                     the last stretch   hops from batch to batch              >>>x
 
     a time      ──> which segment?     one after the other: is its newest record late enough?
-                    where in it?       halves over its time index gives an offset; then as above
+                    where in it?       binary search in its time index, then as for an offset
 
-It is the engine's own search (storage/log.py, segment.py, index.py), done again on the same files
-without opening them to write; tests hold the two against each other, answers and probes.
+It repeats the engine's own search (storage/log.py, segment.py, index.py) on the same files, which
+it opens read-only; tests compare the results and the steps of both.
 
-Invariant: a probe lies in what the probes before it left, and leaves at most half of that.
+Invariant: a probe is in the range that the earlier ones left, and leaves at most half of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,42 +19,42 @@ from typing import Any, NamedTuple
 
 from engine.storage import records
 from engine.storage.batch import NO_TIMESTAMP, Header
-from widgets.log.dates import moment
-from widgets.log.directory import Entry, Look, Segment
+from widgets.log.directory import Entry, Look, SegmentFiles
 from widgets.log.fields import count
+from widgets.log.timestamps import moment
 
 PROBES = ("segment", "times", "offsets")
 
 
-class Step(NamedTuple):
-    """One thing that the broker looks at."""
+class LookupStep(NamedTuple):
+    """One entry or stretch of the log that the broker reads."""
 
     kind: str  # segment, newest, times, offsets: a probe; scan: a stretch of log; lost: a bad index
     base_offset: int  # of the segment
-    slot: int  # which of the segments or entries; of a scan: batches that were hopped over
-    low: int  # what was left before the probe: slots from here on; of a scan: the first byte
-    high: int  # ... up to before this one
-    entry: Entry  # what was read there
-    fits: bool  # it is not above what is asked; of a scan: it got there
+    slot: int  # the number of the segment or entry; of a scan: batches that were skipped
+    low: int  # the first slot of the range before the probe; of a scan: the first byte
+    high: int  # the slot after its end
+    entry: Entry  # its content
+    fits: bool  # it is not above the target; of a scan: it reached the target
     words: str
 
 
-class Found(NamedTuple):
-    segment: Segment
+class LookupResult(NamedTuple):
+    segment: SegmentFiles
     position: int
     header: Header
     offset: int  # of the record
 
 
-class Lookup(NamedTuple):
+class IndexLookup(NamedTuple):
     asked: str
-    steps: tuple[Step, ...]
-    found: Found | None
-    words: str  # how it ended
+    steps: tuple[LookupStep, ...]
+    found: LookupResult | None
+    words: str  # the result
 
     @property
     def cost(self) -> str:
-        """What was looked at, beside what there is."""
+        """How much was read, of how much."""
         parts = []
         for kind, steps in groupby(self.steps, key=lambda step: step.kind):
             run = list(steps)
@@ -75,42 +75,44 @@ class Lookup(NamedTuple):
 _NOUNS = {"segment": "segment", "times": "time index entry", "offsets": "index entry"}
 
 
-def find_offset(look: Look, offset: int) -> Lookup:
+def find_offset(look: Look, offset: int) -> IndexLookup:
     """As `Log.read` does: the first batch that ends at or after the offset."""
     asked, end = f"offset {offset:,}", look.end_offset
     if offset == end:
-        return Lookup(asked, (), None, f"Offset {offset:,} is not written yet: the log ends there.")
+        return IndexLookup(
+            asked, (), None, f"Offset {offset:,} is not written yet: the log ends there."
+        )
     if not look.start_offset <= offset < end:
         words = f"Offset {offset:,} is out of range: the log has {look.start_offset:,} to {end:,}."
-        return Lookup(asked, (), None, words)
+        return IndexLookup(asked, (), None, words)
 
-    def reaches(segment: Segment, position: int, header: Header) -> Found | None:
+    def reaches(segment: SegmentFiles, position: int, header: Header) -> LookupResult | None:
         if header.last_offset < offset:
             return None
-        return Found(segment, position, header, max(offset, header.base_offset))
+        return LookupResult(segment, position, header, max(offset, header.base_offset))
 
     search = _Search(look)
     for segment in look.segments[search.segment(offset) :]:
         found = search.scan(segment, search.position(segment, offset), reaches)
         if found:
-            return Lookup(asked, tuple(search.steps), found, _lands(offset, found))
+            return IndexLookup(asked, tuple(search.steps), found, _lands(offset, found))
         end = search.steps[-1].high
         if end < segment.size:
             words = f"{segment.path.name} is damaged at byte {end:,}: offset {offset:,} is lost."
-            return Lookup(asked, tuple(search.steps), None, words)
-    return Lookup(asked, tuple(search.steps), None, "No batch reaches it.")
+            return IndexLookup(asked, tuple(search.steps), None, words)
+    return IndexLookup(asked, tuple(search.steps), None, "No batch reaches it.")
 
 
-def find_time(look: Look, timestamp: int) -> Lookup:
+def find_time(look: Look, timestamp: int) -> IndexLookup:
     """As `Log.offset_for_time` does: the first record that is not older."""
     search, asked = _Search(look), moment(timestamp)
 
-    def not_older(segment: Segment, position: int, header: Header) -> Found | None:
+    def not_older(segment: SegmentFiles, position: int, header: Header) -> LookupResult | None:
         if header.max_timestamp < timestamp or header.last_offset < look.start_offset:
             return None
         for record in records.stream(segment.read(position, header.size)):
             if record.timestamp >= timestamp and record.offset >= look.start_offset:
-                return Found(segment, position, header, record.offset)
+                return LookupResult(segment, position, header, record.offset)
         return None
 
     for number, segment in enumerate(look.segments):
@@ -119,11 +121,11 @@ def find_time(look: Look, timestamp: int) -> Lookup:
             found = search.scan(segment, search.position(segment, start), not_older)
             if found:
                 words = f"The first record that is not older has offset {found.offset:,}."
-                return Lookup(asked, tuple(search.steps), found, words)
-    return Lookup(asked, tuple(search.steps), None, "Every record is older.")
+                return IndexLookup(asked, tuple(search.steps), found, words)
+    return IndexLookup(asked, tuple(search.steps), None, "Every record is older.")
 
 
-def _lands(offset: int, found: Found) -> str:
+def _lands(offset: int, found: LookupResult) -> str:
     if found.offset == offset:
         return f"Offset {offset:,} is in the batch at byte {found.position:,}."
     return (
@@ -132,25 +134,25 @@ def _lands(offset: int, found: Found) -> str:
     )
 
 
-Reaches = Callable[[Segment, int, Header], Found | None]
+Reaches = Callable[[SegmentFiles, int, Header], LookupResult | None]
 
 
 class _Search:
-    """Takes the steps, and notes them."""
+    """Takes the steps, and keeps them."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self.steps: list[Step] = []
+        self.steps: list[LookupStep] = []
 
     def segment(self, offset: int) -> int:
-        """Which segment could hold an offset."""
+        """The segment that could hold an offset."""
         bases = [
             (segment.base_offset, number) for number, segment in enumerate(self._look.segments)
         ]
         slot = self._halve("segment", bases, offset, "Segment {} of {} begins at {:,}".format)
         return max(slot, 0)
 
-    def is_late_enough(self, number: int, segment: Segment, timestamp: int) -> bool:
+    def is_late_enough(self, number: int, segment: SegmentFiles, timestamp: int) -> bool:
         newest = segment.newest() if segment.size else NO_TIMESTAMP
         late = segment.size > 0 and newest >= timestamp
         words = f"Segment {number + 1} of {len(self._look.segments)}: its newest record is of "
@@ -161,8 +163,8 @@ class _Search:
         )
         return late
 
-    def offset(self, segment: Segment, timestamp: int) -> int:
-        """Up to which offset every record is older, as the time index has it."""
+    def offset(self, segment: SegmentFiles, timestamp: int) -> int:
+        """The offset up to which every record is older, by the time index."""
         times = segment.times
 
         def say(slot: int, of: int, time: int) -> str:
@@ -177,8 +179,8 @@ class _Search:
             return segment.base_offset
         return segment.base_offset + times[slot][1]
 
-    def position(self, segment: Segment, offset: int) -> int:
-        """Where in the file to start looking for an offset."""
+    def position(self, segment: SegmentFiles, offset: int) -> int:
+        """The position in the file from which to search for an offset."""
         entries = segment.offsets
 
         def say(slot: int, of: int, relative: int) -> str:
@@ -192,8 +194,8 @@ class _Search:
             return 0
         return position
 
-    def scan(self, segment: Segment, start: int, reaches: Reaches) -> Found | None:
-        """Hop from batch to batch until one is reached."""
+    def scan(self, segment: SegmentFiles, start: int, reaches: Reaches) -> LookupResult | None:
+        """From batch to batch until the target is reached."""
         hops, end, found = 0, start, None
         for position, header in segment.headers(start):
             found = reaches(segment, position, header)
@@ -211,7 +213,7 @@ class _Search:
         entries: Sequence[Entry],
         key: int,
         say: Callable[[int, int, int], str],
-        segment: Segment | None = None,
+        segment: SegmentFiles | None = None,
     ) -> int:
         """The slot of the last entry whose first column is not above the key, or -1."""
         low, high = 0, len(entries)  # the answer lies in [low - 1, high)
@@ -226,11 +228,11 @@ class _Search:
             low, high = (middle + 1, high) if fits else (low, middle)
         return low - 1
 
-    def _note(self, kind: str, segment: Segment, *facts: Any) -> None:
-        self.steps.append(Step(kind, segment.base_offset, *facts))
+    def _note(self, kind: str, segment: SegmentFiles, *facts: Any) -> None:
+        self.steps.append(LookupStep(kind, segment.base_offset, *facts))
 
 
-def _says_true(segment: Segment, entry: Entry) -> bool:
+def _says_true(segment: SegmentFiles, entry: Entry) -> bool:
     """Whether the batch that a time entry names has that time."""
     timestamp, offset = entry[0], segment.base_offset + entry[1]
     for _, header in segment.batches_from(offset):

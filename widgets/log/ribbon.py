@@ -6,18 +6,18 @@
                 └╌╌╌╌╌╌┘ └───────────┘ └────────────┘ └────────
     index entries         ' '   '  '    '   ' '   '    '  '
 
-Widths tell bytes, but for the least that can still be seen. A log of many segments shows its first
-and last ones and those that are asked for; the others are folded into one piece that counts them.
+Widths show bytes, with a minimum width. A log of many segments shows its first and last ones and
+those that are asked for; the others are folded into one piece with their number.
 
-Invariant: pieces never overlap, and together they are as wide as the ribbon.
+Invariant: pieces never overlap, and together they have the width of the ribbon.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from widgets.log.pieces import Piece, State
-from widgets.scene import ABOUT, Act, Shape, fit, line, path, rect, text, width_of
+from widgets.log.segment_history import SegmentPiece, SegmentState
+from widgets.scene import ABOUT, Act, SceneShape, fit, line, path, rect, text, width_of
 
 LEFT, RIGHT = 16, 944
 GAP = 4
@@ -29,25 +29,29 @@ BOTTOM = TICKS + 8
 APART = 4  # pixels between two ticks at least
 
 LOOKS = {
-    State.ACTIVE: "segment open",
-    State.CLOSED: "segment closed",
-    State.COMPACTED: "segment squeezed",
-    State.DELETED: "segment gone",
-    State.MERGED: "segment gone",
-    State.CUT: "segment gone",
+    SegmentState.ACTIVE: "segment open",
+    SegmentState.CLOSED: "segment closed",
+    SegmentState.COMPACTED: "segment squeezed",
+    SegmentState.DELETED: "segment gone",
+    SegmentState.MERGED: "segment gone",
+    SegmentState.CUT: "segment gone",
 }
-SHORT = {State.DELETED: "deleted", State.MERGED: "merged", State.CUT: "cut off"}
+SHORT = {
+    SegmentState.DELETED: "deleted",
+    SegmentState.MERGED: "merged",
+    SegmentState.CUT: "cut off",
+}
 
 
 class Slab(NamedTuple):
-    """A piece, or several that are folded, and where it lies."""
+    """A piece, or several that are folded, and its position."""
 
     x: float
     width: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SegmentPiece, ...]
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> SegmentPiece:
         return self.pieces[0]
 
     @property
@@ -67,14 +71,14 @@ def bytes_in_words(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def slabs(pieces: Sequence[Piece], asked: Collection[int] = ()) -> list[Slab]:
-    """Where each piece lies; `asked`: base offsets that must be seen."""
+def slabs(pieces: Sequence[SegmentPiece], asked: Collection[int] = ()) -> list[Slab]:
+    """The position of each piece; `asked`: base offsets that must be visible."""
     groups = list(_folded(pieces, asked))
     room = RIGHT - LEFT - GAP * (len(groups) - 1)
     fixed = {n: _fixed(group) for n, group in enumerate(groups)}
     shared = room - sum(fixed.values())
     sizes = {n: group[0].segment.size for n, group in enumerate(groups) if not fixed[n]}
-    while sizes:  # what would be too small gets the least, and the others share the rest
+    while sizes:  # small pieces get the minimum, and the others share the rest
         total = sum(sizes.values())
         least = {n: _least(groups[n]) for n in sizes}
         small = [n for n, size in sizes.items() if shared * size < least[n] * max(total, 1)]
@@ -93,17 +97,19 @@ def slabs(pieces: Sequence[Piece], asked: Collection[int] = ()) -> list[Slab]:
     return found
 
 
-def _fixed(group: tuple[Piece, ...]) -> float:
+def _fixed(group: tuple[SegmentPiece, ...]) -> float:
     if len(group) > 1:
         return FOLD
     return 0 if group[0].state.there else GONE
 
 
-def _least(group: tuple[Piece, ...]) -> float:
-    return GONE if group[0].state is State.ACTIVE else LEAST
+def _least(group: tuple[SegmentPiece, ...]) -> float:
+    return GONE if group[0].state is SegmentState.ACTIVE else LEAST
 
 
-def _folded(pieces: Sequence[Piece], asked: Collection[int]) -> Iterator[tuple[Piece, ...]]:
+def _folded(
+    pieces: Sequence[SegmentPiece], asked: Collection[int]
+) -> Iterator[tuple[SegmentPiece, ...]]:
     seen = {*range(FIRST), *range(len(pieces) - LAST, len(pieces))}
     seen |= {n for n, it in enumerate(pieces) if it.segment.base_offset in asked}
     seen |= {n for n, it in enumerate(pieces) if not it.state.there}
@@ -116,9 +122,9 @@ def _folded(pieces: Sequence[Piece], asked: Collection[int]) -> Iterator[tuple[P
             yield group
 
 
-def draw(found: Sequence[Slab], facts: str = "") -> list[Shape]:
+def draw(found: Sequence[Slab], facts: str = "") -> list[SceneShape]:
     shapes = [text("facts", LEFT, 18, facts, look="soft")] if facts else []
-    free = 0.0  # up to where words above the ribbon reach
+    free = 0.0  # the end of the texts above the ribbon
     for slab in found:
         shapes += _fold(slab) if slab.is_fold else _piece(slab)
         base = f"{slab.piece.segment.base_offset:,}"
@@ -131,7 +137,7 @@ def draw(found: Sequence[Slab], facts: str = "") -> list[Shape]:
     return shapes
 
 
-def _fold(slab: Slab) -> list[Shape]:
+def _fold(slab: Slab) -> list[SceneShape]:
     size = bytes_in_words(sum(piece.segment.size for piece in slab.pieces))
     label, middle = f"{len(slab.pieces)} more segments, {size}", slab.x + slab.width / 2
     return [
@@ -141,25 +147,25 @@ def _fold(slab: Slab) -> list[Shape]:
     ]
 
 
-def _piece(slab: Slab) -> list[Shape]:
+def _piece(slab: Slab) -> list[SceneShape]:
     (segment, state, was), base = slab.piece, slab.piece.segment.base_offset
     look, label = LOOKS[state], _label(slab.piece)
     acts = (Act("open_segment", str(base), "open in hex"),) if state.there else ()
     known = {"look": look, "label": label, "acts": acts}
     x, width = slab.x, slab.width
-    if state is State.ACTIVE:
+    if state is SegmentState.ACTIVE:
         drawn = f"M{width:.0f} 0H6Q0 0 0 6V{HEIGHT - 6}Q0 {HEIGHT} 6 {HEIGHT}H{width:.0f}"
         shapes = [path(f"s{base}", drawn, x, TOP, **known)]
     else:
         shapes = [rect(f"s{base}", x, TOP, width, HEIGHT, min(6, width / 3), **known)]
-    if state is State.COMPACTED and was:
+    if state is SegmentState.COMPACTED and was:
         left = max(width * segment.size / was, 2)
         shapes.append(
             line(f"q{base}", x, TOP + HEIGHT - 3, x + left, TOP + HEIGHT - 3, look="kept")
         )
     words = SHORT.get(state, state.value)
     size = bytes_in_words(segment.size)
-    if state is State.COMPACTED and was:
+    if state is SegmentState.COMPACTED and was:
         size = f"{size} of {bytes_in_words(was)}"
     for row, said in enumerate((words, size if state.there else "")):
         if said and width_of(said[:6], 10) + 8 < width:
@@ -172,7 +178,7 @@ def _piece(slab: Slab) -> list[Shape]:
     return shapes
 
 
-def _label(piece: Piece) -> str:
+def _label(piece: SegmentPiece) -> str:
     segment, state, was = piece
     label = f"segment {segment.base_offset:,}: {state.value}, {bytes_in_words(segment.size)}"
     if was:
@@ -182,8 +188,8 @@ def _label(piece: Piece) -> str:
     return label
 
 
-def _ticks(slab: Slab) -> list[Shape]:
-    """Where the entries of the index point to; of many, as many as can be told apart."""
+def _ticks(slab: Slab) -> list[SceneShape]:
+    """The positions in the index; of many entries, only as many as fit."""
     segment = slab.piece.segment
     entries = segment.offsets
     step = max(1, -(-len(entries) * APART // int(max(slab.width, 1))))

@@ -1,10 +1,10 @@
-"""SegmentView: a log as a ribbon of segments, and how an offset or a time is found in it.
+"""SegmentView: a log as a ribbon of segments, and the lookup of an offset or a time in it.
 
     SegmentView(cluster, "orders", 0)        the leader's files; live
     SegmentView("data/broker-1/orders-0")    a directory, whether a broker runs on it or not
-    SegmentView(recording, "orders", 0)      as it was, at any moment of a recording
+    SegmentView(recording, "orders", 0)      at any moment of a recording
 
-    look at the directory ──> History: what came and went ──> ribbon ─┐
+    read the directory ─────> SegmentHistory ────────────────> ribbon ─┐
     an offset, a time ──────> Lookup: step by step ─────────> lanes ──┴──> Scene
 
 A click on a segment, or on the batch that was found, opens its bytes in the HexView below.
@@ -20,31 +20,31 @@ import ipywidgets  # type: ignore[import-untyped]
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
-from widgets.log import dates, ribbon
+from widgets.log import ribbon, timestamps
 from widgets.log.batches import torn
-from widgets.log.directory import Look, Segment
+from widgets.log.directory import Look, SegmentFiles
 from widgets.log.fields import count
 from widgets.log.hex_view import GONE, NOT_THEN, HexView
 from widgets.log.lanes import Drawing
-from widgets.log.lookup import Lookup, find_offset, find_time
-from widgets.log.pieces import History, Piece
-from widgets.log.place import Place, Source
+from widgets.log.location import LogLocation, Source
+from widgets.log.lookup import IndexLookup, find_offset, find_time
 from widgets.log.ribbon import BOTTOM, LEFT, RIGHT, bytes_in_words
-from widgets.scene import Scene, Shape, text, wrap
-from widgets.stage import Stage
+from widgets.log.segment_history import SegmentHistory, SegmentPiece
+from widgets.scene import Scene, SceneShape, text, wrap
+from widgets.stage import SceneWidget
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 WIDTH = 960
 LINE = 18
-TRIES = 5  # looks at files that keep going away
-EVERY = 0.3  # seconds between two looks at the directory
+TRIES = 5  # attempts to read files that are being deleted
+EVERY = 0.3  # seconds between two reads of the directory
 PACE = 0.7  # seconds a step, when it plays
 HINT = "Type an offset or a time above. The ticks are index entries; a click opens the bytes."
 
 
-class SegmentView(Stage):
+class SegmentView(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"ask_offset", "ask_time", "step", "back", "play", "clear", "replica"}
         | {"open_segment", "open_found", "moment"}
@@ -55,13 +55,13 @@ class SegmentView(Stage):
     ) -> None:
         super().__init__()
         self.clock = time.monotonic
-        self._place = Place(source, topic, partition, broker)
-        self._history = History()
+        self._place = LogLocation(source, topic, partition, broker)
+        self._history = SegmentHistory()
         self._look: Look | None = None
-        self._pieces: list[Piece] = []
-        self.facts = ""  # the log in a line
-        self._torn: dict[Segment, str] = {}  # what is behind its last whole batch, in words
-        self.lookup: Lookup | None = None
+        self._pieces: list[SegmentPiece] = []
+        self.facts = ""  # a line about the log
+        self._torn: dict[SegmentFiles, str] = {}  # the bytes after its last whole batch, as text
+        self.lookup: IndexLookup | None = None
         self.shown = 0  # steps of the lookup that are drawn
         self._playing = False
         self._due_look = self._due_step = 0.0
@@ -73,12 +73,12 @@ class SegmentView(Stage):
         self.reread()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """In a notebook it comes with its HexView."""
+        """A notebook shows it together with its HexView."""
         return self.both._repr_mimebundle_(**options)
 
     # -- looking -------------------------------------------------------------------------
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         now = self.clock()
         with self.lock:
             if self._playing and now >= self._due_step:
@@ -90,7 +90,7 @@ class SegmentView(Stage):
         return True
 
     def _follow(self) -> bool:
-        """Look again; of a log that is gone the last picture stays."""
+        """Read the files again; if the log is deleted, the last picture stays."""
         try:
             self.reread()
         except KafkaError as error:
@@ -99,13 +99,13 @@ class SegmentView(Stage):
         return True
 
     def reread(self) -> None:
-        """Look at the files again, and draw what is new."""
+        """Read the files again, and draw the changes."""
         with self.lock:
             self._place.refresh()
             self._steady(self._see)
 
     def _steady(self, work: Callable[[], None]) -> None:
-        """Files may go while they are looked at: then look again."""
+        """If files are deleted while they are read, read the directory again."""
         for _ in range(TRIES):
             try:
                 return work()
@@ -123,8 +123,9 @@ class SegmentView(Stage):
         self._pieces = self._history.see(found)
         self._draw(" ".join(self._history.news))
 
-    def _behind(self, segment: Segment) -> str:
-        """What is torn. A write that is under way looks so too: what stays is what counts."""
+    def _behind(self, segment: SegmentFiles) -> str:
+        """Incomplete bytes at the end. A write in progress looks the same, so they are checked
+        twice."""
         _, end = segment.end()
         if end >= segment.size:
             return ""
@@ -141,9 +142,9 @@ class SegmentView(Stage):
             here, there = past.index, int(index)
             self.lookup, self._look, self._playing = None, None, False
             if there < here:
-                self._history, here = History(), -1
+                self._history, here = SegmentHistory(), -1
             for turn in past.turns():
-                if here < turn < there:  # what came and went meanwhile is part of the story
+                if here < turn < there:  # changes in between belong to the history
                     past.turn_to(turn)
                     self._place.refresh()
                     self._history.see(self._place.look())
@@ -151,7 +152,7 @@ class SegmentView(Stage):
             self.reread()
             self.hex.again()
 
-    # -- asking --------------------------------------------------------------------------
+    # -- lookups --------------------------------------------------------------------------
 
     def ask_offset(self, offset: float) -> None:
         """Find an offset."""
@@ -160,13 +161,13 @@ class SegmentView(Stage):
     def ask_time(self, when: str) -> None:
         """Find a time: "2026-01-31 12:00:00", "12:00:00", or milliseconds since 1970."""
 
-        def find(look: Look) -> Lookup:
+        def find(look: Look) -> IndexLookup:
             newest = max((segment.newest() for segment in look.segments), default=0)
-            return find_time(look, dates.parse(when, newest))
+            return find_time(look, timestamps.parse(when, newest))
 
         self._ask(find)
 
-    def _ask(self, find: Callable[[Look], Lookup]) -> None:
+    def _ask(self, find: Callable[[Look], IndexLookup]) -> None:
         def ask() -> None:
             self._see()
             assert self._look is not None
@@ -179,17 +180,17 @@ class SegmentView(Stage):
             self._steady(ask)
 
     def step(self) -> None:
-        """On by one probe."""
+        """To the next probe."""
         self._playing = False
         self._advance(1)
 
     def back(self) -> None:
-        """Back by one probe."""
+        """To the previous probe."""
         self._playing = False
         self._advance(-1)
 
     def play(self) -> None:
-        """Go on by itself, or from the start if it is at its end; or stand still."""
+        """Play the steps, from the start if it is at the end; or pause."""
         with self.lock:
             self._playing = not self._playing
             if self._playing and self.lookup and self.shown >= len(self.lookup.steps):
@@ -197,7 +198,7 @@ class SegmentView(Stage):
             self._draw()
 
     def clear(self) -> None:
-        """Only the ribbon again."""
+        """Show only the ribbon."""
         with self.lock:
             self.lookup, self._playing = None, False
             self._draw()
@@ -210,13 +211,13 @@ class SegmentView(Stage):
                 self._playing = self._playing and self.shown < last
                 self._draw(_words(self.lookup, self.shown)[0])
 
-    # -- where to look -------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------
 
     def replica(self, broker: str) -> None:
         """The same partition on another broker."""
         with self.lock:
             self._place.choose(int(broker))
-            self._history, self._look, self.lookup = History(), None, None
+            self._history, self._look, self.lookup = SegmentHistory(), None, None
             self.reread()
 
     def open_segment(self, base_offset: str) -> None:
@@ -300,16 +301,16 @@ def _facts(look: Look) -> str:
     return f"{count(len(look.segments), 'segment')} · {size} · {span}"
 
 
-def _words(lookup: Lookup, shown: int) -> tuple[str, str]:
-    """What the step that is shown does; at the end, what came of it all and what it cost."""
+def _words(lookup: IndexLookup, shown: int) -> tuple[str, str]:
+    """The text of the step that is shown; at the end, the result and its cost."""
     if shown >= len(lookup.steps):
         return lookup.words, lookup.cost
     step = f"Step {shown} of {len(lookup.steps)}, {lookup.asked}."
     return lookup.steps[shown - 1].words, step
 
 
-def _lines(lines: list[tuple[str, str]], y: float) -> tuple[list[Shape], float]:
-    shapes: list[Shape] = []
+def _lines(lines: list[tuple[str, str]], y: float) -> tuple[list[SceneShape], float]:
+    shapes: list[SceneShape] = []
     for words, look in lines:
         for line in wrap(words, RIGHT - LEFT, 12):
             shapes.append(text(f"line{len(shapes)}", LEFT, y, line, look=look))

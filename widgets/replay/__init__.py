@@ -1,6 +1,6 @@
-"""What is over, gone through again with no cluster at all.
+"""Runs that are over, replayed without a cluster.
 
-rehearsal.py   a run of the simulator, as a film
-letters.py     its messages, on their way through the picture
-past.py        the files of a recording, as they were
+simulated_run.py    a run of the simulator
+messages.py         its messages, drawn on their way
+recorded_files.py   the log files of a recording, as they were
 """

@@ -1,4 +1,4 @@
-"""ReplicaView, in parts: from what brokers tell of one partition to offsets over time.
+"""ReplicaView, in parts: from states and events of one partition to offsets over time.
 
 events, states ──> past ──> plan ──┬──> scene ── trails, strips    the moving picture
                                    └──> chart                      plotly, the whole run

@@ -1,4 +1,4 @@
-"""A partition's whole run as a plotly figure: to be printed, saved, or shown without a kernel.
+"""A partition's whole run as a plotly figure, to print, save or show without a kernel.
 
 offset   ┌──────── LEO of each replica, the high watermark, epochs as bands, faults as signs
 ISR      ● ● ● ●   a row for each replica
@@ -12,7 +12,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
 from widgets.palette import LIGHT
-from widgets.replica.plan import Scenery
+from widgets.replica.layout import ReplicaViewState
 from widgets.replica.scene import about
 from widgets.replica.strips import kind
 
@@ -32,10 +32,10 @@ DOTS = {  # colour, symbol, size
 }
 
 
-def chart(scenery: Scenery) -> go.Figure:
+def chart(view_state: ReplicaViewState) -> go.Figure:
     """All of the run, wherever the head of the picture is."""
-    scenery = replace(scenery, at=scenery.reel.end, span=0)
-    start = scenery.reel.start
+    view_state = replace(view_state, at=view_state.run_source.end, span=0)
+    start = view_state.run_source.start
 
     def seconds(at: int) -> float:
         return (at - start) / 1000
@@ -43,43 +43,43 @@ def chart(scenery: Scenery) -> go.Figure:
     figure = make_subplots(
         rows=2, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.06
     )
-    _add_high_watermark(figure, scenery, seconds)
-    for broker in scenery.brokers:
-        _add_log(figure, scenery, broker, seconds)
-    _add_events(figure, scenery, seconds)
-    _add_epochs(figure, scenery, seconds)  # plotly leaves bands out where there is nothing yet
-    _add_rows(figure, scenery, seconds)
-    least, _, most = scenery.offsets
+    _add_high_watermark(figure, view_state, seconds)
+    for broker in view_state.brokers:
+        _add_log(figure, view_state, broker, seconds)
+    _add_events(figure, view_state, seconds)
+    _add_epochs(figure, view_state, seconds)  # plotly leaves out bands where there is no data yet
+    _add_rows(figure, view_state, seconds)
+    least, _, most = view_state.offsets
     figure.update_yaxes(title="offset", range=[least, most + (most - least) / 8], row=1, col=1)
-    figure.update_xaxes(range=[0, seconds(scenery.reel.end)])
+    figure.update_xaxes(range=[0, seconds(view_state.run_source.end)])
     figure.update_xaxes(title="seconds since the run began", row=2, col=1)
-    figure.update_layout(title=about(scenery), template="simple_white", height=520)
+    figure.update_layout(title=about(view_state), template="simple_white", height=520)
     return figure
 
 
 Clock = Callable[[int], float]
 
 
-def _add_epochs(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
-    for reign in scenery.reigns:
-        if reign.epoch < 0:
+def _add_epochs(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+    for epoch in view_state.epochs:
+        if epoch.number < 0:
             continue
         figure.add_vrect(
-            x0=seconds(reign.began),
-            x1=seconds(reign.ended),
+            x0=seconds(epoch.began),
+            x1=seconds(epoch.ended),
             fillcolor=LIGHT["soft"],
-            opacity=0.1 if reign.epoch % 2 else 0,
+            opacity=0.1 if epoch.number % 2 else 0,
             line_width=0,
-            annotation_text=f"epoch {reign.epoch}",
+            annotation_text=f"epoch {epoch.number}",
             annotation_position="top left",
             row=1,
             col=1,
         )
 
 
-def _add_high_watermark(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
-    known = [(it.at, it.committed) for it in scenery.samples if it.committed is not None]
-    known += [(scenery.at, known[-1][1])] if known else []
+def _add_high_watermark(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+    known = [(it.at, it.committed) for it in view_state.samples if it.committed is not None]
+    known += [(view_state.at, known[-1][1])] if known else []
     figure.add_scatter(
         x=[seconds(at) for at, _ in known],
         y=[committed for _, committed in known],
@@ -92,15 +92,15 @@ def _add_high_watermark(figure: go.Figure, scenery: Scenery, seconds: Clock) -> 
     )
 
 
-def _add_log(figure: go.Figure, scenery: Scenery, broker: int, seconds: Clock) -> None:
-    """A trace for each way in which it stood, with holes where it stood otherwise."""
-    samples = [*scenery.samples, scenery.now._replace(at=scenery.at)]
+def _add_log(figure: go.Figure, view_state: ReplicaViewState, broker: int, seconds: Clock) -> None:
+    """A trace for each of its states, with gaps where it was in another state."""
+    samples = [*view_state.samples, view_state.now._replace(at=view_state.at)]
     for stands, (colour, dash, width) in LINES.items():
         ys: list[int | None] = []
         for before, sample in zip([None, *samples], samples, strict=False):
             replica = sample.state.replicas.get(broker)
             here = replica is not None and (
-                sample.stands(broker) == stands  # or it stood so until now
+                sample.stands(broker) == stands  # or it was so until now
                 or (before is not None and before.stands(broker) == stands)
             )
             ys.append(replica.log_end if replica and here else None)
@@ -116,11 +116,11 @@ def _add_log(figure: go.Figure, scenery: Scenery, broker: int, seconds: Clock) -
             )
 
 
-def _add_events(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
-    lines = [it for it in scenery.lines if it.sort.weight > 1]
+def _add_events(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+    lines = [it for it in view_state.lines if it.sort.weight > 1]
     figure.add_scatter(
         x=[seconds(it.at) for it in lines],
-        y=[scenery.offsets.last] * len(lines),
+        y=[view_state.offsets.last] * len(lines),
         mode="text",
         text=[it.sort.glyph for it in lines],
         hovertext=[it.words for it in lines],
@@ -131,10 +131,10 @@ def _add_events(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
     )
 
 
-def _add_rows(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
-    """Who is in sync, and where producers could be answered."""
-    for broker in scenery.brokers:
-        dots = [(column, kind(scenery, column, broker)) for column in scenery.columns]
+def _add_rows(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+    """The replicas in sync, and the times at which producers could be answered."""
+    for broker in view_state.brokers:
+        dots = [(column, kind(view_state, column, broker)) for column in view_state.columns]
         drawn = [(column, DOTS[how]) for column, how in dots if how]
         figure.add_scatter(
             x=[seconds((column.start + column.end) // 2) for column, _ in drawn],
@@ -150,11 +150,11 @@ def _add_rows(figure: go.Figure, scenery: Scenery, seconds: Clock) -> None:
             col=1,
         )
     figure.add_scatter(
-        x=[seconds(it.at) for it in scenery.past.rises],
-        y=["acks"] * len(scenery.past.rises),
+        x=[seconds(it.at) for it in view_state.past.rises],
+        y=["acks"] * len(view_state.past.rises),
         mode="markers",
         marker={"symbol": "line-ns", "size": 9, "line": {"width": 1.5, "color": LIGHT["amber"]}},
-        hovertext=[f"HW {it.was:,} → {it.now:,}" for it in scenery.past.rises],
+        hovertext=[f"HW {it.was:,} → {it.now:,}" for it in view_state.past.rises],
         showlegend=False,
         row=2,
         col=1,

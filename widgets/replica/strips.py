@@ -1,38 +1,39 @@
-"""Below the lines: who is in sync, and who could be answered.
+"""The rows below the lines: the ISR, and answers to producers.
 
     ISR  1  ● ● ● ● · · · ·       large: in the ISR; small: not      blue: it leads
          2  ● ● ● ● ● ● ● ●                                          grey: it does not answer
      acks     ✓      ✓✓    ✓      the high watermark rose, so producers with acks=all are answered
-  answers     ✓      ✗            answers to producers, while brokers tell them
+  answers     ✓      ✗            answers to producers, while brokers are traced
 
-A dot stands for a column of the picture: whoever was out of the ISR for a moment of it is out.
+A dot stands for a column of the picture: it is small if the replica was out of the ISR at any time
+in it.
 """
 
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from engine.errors import ErrorCode
-from widgets.replica.past import Answer, Rise, during
-from widgets.replica.plan import COLUMN, LEFT, ROW, Column, Scenery
-from widgets.scene import UP_TO, Shape, path, text
+from widgets.replica.layout import COLUMN, LEFT, ROW, Column, ReplicaViewState
+from widgets.replica.partition_history import ProduceResponse, Rise, during
+from widgets.scene import UP_TO, SceneShape, path, text
 
-Row: TypeAlias = tuple[str, float, Sequence[Rise | Answer], str]
-NAMED = 2  # answers told one by one
+Row: TypeAlias = tuple[str, float, Sequence[Rise | ProduceResponse], str]
+NAMED = 2  # answers listed one by one
 
 
-def in_sync(scenery: Scenery) -> list[Shape]:
-    shapes = [text("ISR", LEFT - 56, scenery.rows + 4, "ISR", look="soft")]
-    for place, broker in enumerate(scenery.brokers):
-        y = scenery.rows + ROW * place
+def in_sync(view_state: ReplicaViewState) -> list[SceneShape]:
+    shapes = [text("ISR", LEFT - 56, view_state.rows + 4, "ISR", look="soft")]
+    for place, broker in enumerate(view_state.brokers):
+        y = view_state.rows + ROW * place
         shapes.append(text(f"ISR {broker}", LEFT - 12, y + 4, str(broker), UP_TO, look="soft"))
-        shapes += _dots(scenery, broker, y)
+        shapes += _dots(view_state, broker, y)
     return shapes
 
 
-def _dots(scenery: Scenery, broker: int, y: float) -> list[Shape]:
+def _dots(view_state: ReplicaViewState, broker: int, y: float) -> list[SceneShape]:
     """A path for each stretch of equal dots; a dash of no length with a round end is a dot."""
-    shapes: list[Shape] = []
-    kinds = [kind(scenery, column, broker) for column in scenery.columns]
+    shapes: list[SceneShape] = []
+    kinds = [kind(view_state, column, broker) for column in view_state.columns]
     start = 0
     for place in range(1, len(kinds) + 1):
         if place == len(kinds) or kinds[place] != kinds[start]:
@@ -44,11 +45,11 @@ def _dots(scenery: Scenery, broker: int, y: float) -> list[Shape]:
     return shapes
 
 
-def kind(scenery: Scenery, column: Column, broker: int) -> str:
-    """How a replica's dot looks: its worst moment in this column."""
-    inner = [it for it in during(scenery.past.samples, column.start, column.end) if it.turn]
+def kind(view_state: ReplicaViewState, column: Column, broker: int) -> str:
+    """The kind of a replica's dot: its worst moment in this column."""
+    inner = [it for it in during(view_state.past.samples, column.start, column.end) if it.turn]
     kinds = []
-    for sample in [scenery.past.at(column.start), *inner]:
+    for sample in [view_state.past.at(column.start), *inner]:
         stands, inside = sample.stands(broker), broker in sample.state.isr
         if stands:
             kinds.append(stands if inside else "out")
@@ -56,32 +57,32 @@ def kind(scenery: Scenery, column: Column, broker: int) -> str:
     return max(kinds, key=ranks.index, default="")
 
 
-# -- who is answered ----------------------------------------------------------------------------
+# -- answers ----------------------------------------------------------------------------
 
 
-def acknowledged(scenery: Scenery) -> list[Shape]:
-    """Only signs: what they mean is told with all else of their moment."""
-    past, span = scenery.past, (scenery.scale.start, scenery.columns[-1].end)
-    rows: list[Row] = [("acks", scenery.acks, during(past.rises, *span), "rise")]
+def acknowledged(view_state: ReplicaViewState) -> list[SceneShape]:
+    """Only signs: the text of their moment explains them."""
+    past, span = view_state.past, (view_state.scale.start, view_state.columns[-1].end)
+    rows: list[Row] = [("acks", view_state.acks, during(past.rises, *span), "rise")]
     if past.answers:
         answers = during(past.answers, *span)
         good = [it for it in answers if it.error is ErrorCode.none]
-        rows.append(("answers", scenery.answers, good, "ok"))
+        rows.append(("answers", view_state.answers, good, "ok"))
         refused = [it for it in answers if it.error is not ErrorCode.none]
-        rows.append(("refusals", scenery.answers, refused, "bad"))
-    shapes: list[Shape] = []
+        rows.append(("refusals", view_state.answers, refused, "bad"))
+    shapes: list[SceneShape] = []
     for name, y, found, look in rows:
         if name != "refusals":
             shapes.append(text(name, LEFT - 12, y + 4, name, UP_TO, look="soft"))
-        drawn = "".join(_sign(x, y, look) for x in _places(scenery, found))
+        drawn = "".join(_sign(x, y, look) for x in _places(view_state, found))
         if drawn:
             shapes.append(path(f"{name} signs", drawn, look=f"check {look} still"))
     return shapes
 
 
-def _places(scenery: Scenery, found: Sequence[Rise | Answer]) -> list[float]:
-    """One sign a column is enough."""
-    taken = {int((scenery.scale.place(it.at) - LEFT) // COLUMN) for it in found}
+def _places(view_state: ReplicaViewState, found: Sequence[Rise | ProduceResponse]) -> list[float]:
+    """One sign for each column."""
+    taken = {int((view_state.scale.place(it.at) - LEFT) // COLUMN) for it in found}
     return [LEFT + COLUMN * (place + 0.5) for place in sorted(taken)]
 
 
@@ -92,20 +93,20 @@ def _sign(x: float, y: float, look: str) -> str:
     return f"M{x - 4:g} {y:g}l3 3l5 -6"
 
 
-def told(scenery: Scenery, start: int, end: int) -> str:
-    """Who could be answered in a while, and who was."""
+def told(view_state: ReplicaViewState, start: int, end: int) -> str:
+    """The text about rises and answers between two times."""
     words = ""
-    rises = during(scenery.past.rises, start, end)
+    rises = during(view_state.past.rises, start, end)
     if rises:
         was, now = rises[0].was, rises[-1].now
         words += f". HW rose from {was:,} to {now:,}: acks=all is answered below it"
-    answers = during(scenery.past.answers, start, end)
+    answers = during(view_state.past.answers, start, end)
     if answers:
         words += f". {_answered(answers)}"
     return words
 
 
-def _answered(answers: Sequence[Answer]) -> str:
+def _answered(answers: Sequence[ProduceResponse]) -> str:
     answers = sorted(answers, key=lambda it: it.error is ErrorCode.none)  # refusals first
     words = [
         f"{it.client}: offset {it.offset:,} after {it.took} ms"

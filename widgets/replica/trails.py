@@ -1,69 +1,69 @@
-"""The lines of a partition: how long each log was, and how far it was committed.
+"""The lines of a partition: the end of each log, and the high watermark.
 
     lead  ━━━━━━━   solid, heavy      the leader
     sync  ───────   solid, thin       a follower in sync
     lag   ─ ─ ─ ─   dashed            a follower out of the ISR
-    gone  · · · ·   dotted            it does not answer: the last that was known
-    high  ▬▬▬▬▬▬▬   amber, heaviest   the high watermark: it lies below all of them
+    gone  · · · ·   dotted            it does not answer: its last known state
+    high  ▬▬▬▬▬▬▬   amber, heaviest   the high watermark: it is below all of them
 
-A line goes level while nothing changes, and upright when something did. It is one path for each
-stretch in which the replica stood the same; where it falls, the log was cut back.
+A line is horizontal without changes, and vertical at a change. It is one path for each time in
+which the replica's state was the same; where it falls, the log was truncated.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from widgets.replica.past import Sample
-from widgets.replica.plan import BOTTOM, Scenery
-from widgets.scene import Shape, group, line, path, text
+from widgets.replica.layout import BOTTOM, ReplicaViewState
+from widgets.replica.partition_history import Sample
+from widgets.scene import SceneShape, group, line, path, text
 
 LABEL = 16  # from one label to the next
 WORDS = {"lead": "leader", "sync": "in sync", "lag": "out of sync"}
 
 
 class Point(NamedTuple):
-    """From here on a line is at this height."""
+    """The height of a line from here on."""
 
     x: float
     y: float
     stands: str  # "": there is none
 
 
-def trails(scenery: Scenery) -> list[Shape]:
-    shapes = _high(scenery)
-    order = sorted(scenery.brokers, key=lambda it: it == scenery.now.state.leader)
+def trails(view_state: ReplicaViewState) -> list[SceneShape]:
+    shapes = _high(view_state)
+    order = sorted(view_state.brokers, key=lambda it: it == view_state.now.state.leader)
     for broker in order:  # the leader's above the others
-        shapes += _pieces(f"trail {broker}", _points(scenery, broker), scenery.x)
+        shapes += _pieces(f"trail {broker}", _points(view_state, broker), view_state.x)
     return shapes
 
 
-def _high(scenery: Scenery) -> list[Shape]:
+def _high(view_state: ReplicaViewState) -> list[SceneShape]:
     points, last = [], None
-    for x, sample in scenery.stairs:
+    for x, sample in view_state.stairs:
         committed = sample.committed if sample.committed is not None else last
         last = committed
         if committed is not None:
-            points.append(Point(x, scenery.offsets.y(committed), "high"))
-    return _pieces("high watermark", points, scenery.x)
+            points.append(Point(x, view_state.offsets.y(committed), "high"))
+    return _pieces("high watermark", points, view_state.x)
 
 
-def _points(scenery: Scenery, broker: int) -> list[Point]:
+def _points(view_state: ReplicaViewState, broker: int) -> list[Point]:
     found = []
-    for x, sample in scenery.stairs:
+    for x, sample in view_state.stairs:
         replica = sample.state.replicas.get(broker)
         if replica is not None:
-            y = scenery.offset_y(replica.log_end, broker)
+            y = view_state.offset_y(replica.log_end, broker)
             found.append(Point(x, y, sample.stands(broker)))
         elif found:
             found.append(Point(x, found[-1].y, ""))
     return found
 
 
-def _pieces(key: str, points: Iterable[Point], end: float) -> list[Shape]:
-    """A path for each stretch in which the replica stood the same."""
-    shapes: list[Shape] = []
+def _pieces(key: str, points: Iterable[Point], end: float) -> list[SceneShape]:
+    """A path for each time in which the replica's state was the same."""
+    shapes: list[SceneShape] = []
     drawn: list[str] = []
-    last: Point | None = None  # where the pen is, and what it draws
+    last: Point | None = None  # the end of the path so far, and its state
 
     def lift(until: float) -> None:
         if last is not None and last.stands and drawn:
@@ -94,37 +94,39 @@ class Label(NamedTuple):
     stands: str
 
 
-def labels(scenery: Scenery) -> list[Shape]:
-    """What each line is, at its end, as near to it as the others allow."""
-    sample, found = scenery.now, list[Label]()
-    for broker in scenery.brokers:
+def labels(view_state: ReplicaViewState) -> list[SceneShape]:
+    """A label at the end of each line, as near to it as the others allow."""
+    sample, found = view_state.now, list[Label]()
+    for broker in view_state.brokers:
         replica = sample.state.replicas.get(broker)
         if replica is not None:
             stands = sample.stands(broker)
-            words = f"broker {broker} · {word(scenery, sample, broker)} · LEO {replica.log_end:,}"
-            y = scenery.offset_y(replica.log_end, broker)
+            words = (
+                f"broker {broker} · {word(view_state, sample, broker)} · LEO {replica.log_end:,}"
+            )
+            y = view_state.offset_y(replica.log_end, broker)
             found.append(Label(y, f"label {broker}", words, stands))
     if sample.committed is not None:
         words = f"HW {sample.committed:,} · committed"
-        found.append(Label(scenery.offsets.y(sample.committed), "label HW", words, "high"))
+        found.append(Label(view_state.offsets.y(sample.committed), "label HW", words, "high"))
     found.sort()
     ys = spread([label.y for label in found], LABEL)
-    return [_label(scenery, label, y) for label, y in zip(found, ys, strict=True)]
+    return [_label(view_state, label, y) for label, y in zip(found, ys, strict=True)]
 
 
-def word(scenery: Scenery, sample: Sample, broker: int) -> str:
-    """How a replica stands, in a word; of one that does not answer, why."""
+def word(view_state: ReplicaViewState, sample: Sample, broker: int) -> str:
+    """The state of a replica in a word; if it does not answer, the reason."""
     stands = sample.stands(broker)
     if stands != "gone":
         return WORDS[stands]
-    known = broker in scenery.state.brokers and sample is scenery.now
-    status = scenery.status(broker) if known else ""
+    known = broker in view_state.state.brokers and sample is view_state.now
+    status = view_state.status(broker) if known else ""
     return status if status not in ("", "up") else "no answer"
 
 
 def spread(wanted: list[float], apart: float) -> list[float]:
-    """The same in order, no two too close, each as near to where it should be as that allows."""
-    blocks: list[list[float]] = []  # each a run of labels that touch: where they should be
+    """The positions with a minimum distance, each as near as possible to its own."""
+    blocks: list[list[float]] = []  # each a run of labels that touch: their own positions
     for y in wanted:
         blocks.append([y])
         while len(blocks) > 1 and _top(blocks[-1], apart) < (
@@ -139,9 +141,9 @@ def _top(block: list[float], apart: float) -> float:
     return min(sum(block) / len(block) - height / 2, BOTTOM - height)
 
 
-def _label(scenery: Scenery, label: Label, y: float) -> Shape:
+def _label(view_state: ReplicaViewState, label: Label, y: float) -> SceneShape:
     shapes = [
         line("stem", 3, label.y - y, 13, 0, look=f"trail {label.stands}"),
         text("words", 19, 4, label.words, look=f"small name {label.stands}"),
     ]
-    return group(label.key, scenery.x, y, shapes, look="still")
+    return group(label.key, view_state.x, y, shapes, look="still")

@@ -1,24 +1,24 @@
-"""ReplicaView: the replicas of one partition over time, and what was committed.
+"""ReplicaView: the replicas of one partition over time, and its high watermark.
 
     ReplicaView(cluster, "orders", 0)                          live
     ReplicaView(Recording.load("run.jsonl.gz"), "orders", 0)   a run that is over
 
-A line for the end of each log (LEO), a heavy one for the high watermark (HW), below which nothing
-is ever lost by a clean election: kill the leader, and see it go on from there in the next epoch.
-Its time is that of all views (playback.py).
+A line for the end of each log (LEO), a heavy one for the high watermark (HW). A clean election
+loses no record below it: kill the leader, and the next epoch continues from there. The timeline is
+that of playback.py.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from engine.cluster.stream import Happened
+from engine.cluster.event_stream import ClusterEvent
 from engine.model import TopicPartition
 from widgets import controls, palette
 from widgets.controls import Control
-from widgets.moment import Moment
+from widgets.moment import ViewMoment
 from widgets.playback import TIME, Playback
-from widgets.replica.past import Past
-from widgets.replica.plan import Scenery
+from widgets.replica.layout import ReplicaViewState
+from widgets.replica.partition_history import PartitionHistory
 from widgets.replica.scene import about, picture
 from widgets.scene import Scene
 
@@ -40,58 +40,59 @@ class ReplicaView(Playback):
         self._open(source)
 
     def _open(self, source: Any) -> None:
-        self.past = Past(self.partition)
+        self.past = PartitionHistory(self.partition)
         self._span: int | None = None
         super()._open(source)
 
-    def hear(self, events: Sequence[Happened]) -> None:
-        self.past.hear(events)
+    def add_events(self, events: Sequence[ClusterEvent]) -> None:
+        self.past.add_events(events)
 
-    def scenery(self, moment: Moment) -> Scenery:
-        reel, past = self.reel, self.past
-        past.see(reel.between(past.seen or reel.start, reel.end))
-        return Scenery(
-            reel,
+    def view_state(self, moment: ViewMoment) -> ReplicaViewState:
+        run_source, past = self.run_source, self.past
+        past.see(run_source.between(past.seen or run_source.start, run_source.end))
+        return ReplicaViewState(
+            run_source,
             moment.at,
             moment.live,
             moment.acts,
             moment.topic,
             moment.playing,
+            moment.width,
             past,
             self.shown,
         )
 
     @property
     def shown(self) -> int:
-        """How many seconds are seen; 0: all. At first, a minute of what is live."""
+        """How many seconds are shown; 0: all. At first, a minute of a live run."""
         if self._span is not None:
             return self._span
-        return 60 if self.reel.live else 0
+        return 60 if self.run_source.live else 0
 
-    def painted(self, moment: Moment) -> Scene:
-        return picture(self.scenery(moment))
+    def painted(self, moment: ViewMoment) -> Scene:
+        return picture(self.view_state(moment))
 
-    def headline(self, moment: Moment) -> str:
-        return about(self.scenery(moment))
+    def headline(self, moment: ViewMoment) -> str:
+        return about(self.view_state(moment))
 
     def able(self, now: bool) -> frozenset[str]:
         return TIME | {"span"}
 
-    def offers(self, moment: Moment) -> list[Control]:
+    def offers(self, moment: ViewMoment) -> list[Control]:
         return [controls.choice("span", "last", SPANS, str(self.shown))]
 
-    def gist(self, moment: Moment, waits: bool) -> tuple[object, ...]:
-        past = self.scenery(moment).past
+    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+        past = self.view_state(moment).past
         return *super().gist(moment, waits), self.shown, len(past.answers), len(past.cuts)
 
     def span(self, seconds: str) -> None:
-        """How much of the past is seen; 0: all of it."""
+        """How much of the past is shown; 0: all of it."""
         self._span = max(int(seconds), 0)
         self.draw()
 
     def figure(self) -> "go.Figure":
-        """All of it, as a chart."""
+        """A chart of the whole run."""
         from widgets.replica.chart import chart  # noqa: PLC0415 - plotly takes its time
 
         with self.lock:
-            return chart(self.scenery(self.moment()))
+            return chart(self.view_state(self.moment()))

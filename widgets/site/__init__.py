@@ -7,5 +7,5 @@
 
 `make site` makes the films; the pages, the player and the rest of the site are in docs/site/.
 
-Invariant: a film offers nothing that would need Python.
+Invariant: a film has no act that needs Python.
 """

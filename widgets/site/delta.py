@@ -1,14 +1,14 @@
-"""What is new in a picture, against the one before it: as little as can be sent.
+"""The difference between two pictures, as little data as possible.
 
     before   [a, b, c, d]
     steps    [2, -1, c', 1]        two stay, one goes, a row comes, one stays
     after    [a, b, c', d]
 
-A picture is a list of rows (`Scene.rows()["shapes"]`), and a row of a group holds rows in turn. A
-group of which only the inside differs is not told again: in its place stand the steps for what is
-in it. So three kinds of things stand in a list of steps, and each can be told from the others:
+A picture is a list of rows (`Scene.rows()["shapes"]`), and a row of a group contains rows. If only
+the content of a group differs, there are steps for its content instead of the group. So a list of
+steps has three kinds of items:
 
-    2, -1                    a number: so many rows stay, or go
+    2, -1                    a number: how many rows stay, or go
     ["rect", "box", ...]     a row, for it begins with a word
     [[1, -1, ...]]           steps within the next row, which is a group: a list in a list
 
@@ -19,12 +19,12 @@ from difflib import SequenceMatcher
 
 from widgets.scene import Row
 
-CONTENT = 4  # where in a row its content stands
+CONTENT = 4  # the index of a row's content
 Step = int | Row
 
 
 def steps(before: list[Row], after: list[Row]) -> list[Step]:
-    """What leads from one to the other. Rows are matched by their kind and key."""
+    """The steps from one picture to the other. Rows are matched by their kind and key."""
     told: list[Step] = []
     match = SequenceMatcher(None, list(map(_name, before)), list(map(_name, after)), autojunk=False)
     for kind, left, right, low, high in match.get_opcodes():
@@ -78,7 +78,7 @@ def _differ_inside(one: Row, other: Row) -> bool:
 
 
 def _count(told: list[Step], number: int) -> None:
-    """Those that stay, or go, in a row are one number."""
+    """Join consecutive rows that stay, or go, to one number."""
     if not number:
         return
     if told and isinstance(told[-1], int) and (told[-1] > 0) == (number > 0):

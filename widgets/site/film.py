@@ -1,15 +1,15 @@
-"""A film: the pictures of a walk, and what of them can be acted on without Python.
+"""A film: the pictures of a walk, and their acts that work without Python.
 
     {"name": "Cluster", "span": 31200, "pace": 0, "stops": [0, 4, ...],
      "acts": ["back", ...], "playing": {a button},
      "frames": [{"at": 0, "steps": [...], "size": [1000, 420], "about": "...", ...},
                 {"at": 250, "steps": [12, -1, ["text", ...], 3]}, ...]}
 
-A frame tells only what differs from the one before. Acts that lead to another picture of the film
-become the act `frame`, on its number; acts that are neither that nor the player's own are gone,
-and so are their buttons and fields.
+A frame has only the difference to the one before. Acts that lead to another picture of the film
+become the act `frame`, on its number; all other acts, except the player's own, are removed, with
+their buttons and fields.
 
-Invariant: `scenes(film)` gives back each picture as the view drew it, but for its acts.
+Invariant: `scenes(film)` returns each picture as the view drew it, except for its acts.
 """
 
 import json
@@ -22,23 +22,23 @@ from widgets.controls import Control
 from widgets.scene import Row
 from widgets.site import delta
 from widgets.site.walk import Walk, walk
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
 Film: TypeAlias = dict[str, Any]
 Frame: TypeAlias = dict[str, Any]
 
-ACTS, DRAG = 6, 7  # where they stand in a row
+ACTS, DRAG = 6, 7  # their indexes in a row
 EMPTY: Frame = {"shapes": [], "size": [], "title": "", "about": "", "said": "", "trouble": ""}
 EMPTY["controls"] = []
 
 
 class Shot(NamedTuple):
     film: Film
-    still: str  # one picture of it, as SVG that stands alone
+    still: str  # one of its pictures, as a complete SVG file
 
 
-def shoot(view: Stage, share: float = 1) -> Shot:
-    """All pictures of a view, and the one at a share of the time. It is left at the last."""
+def shoot(view: SceneWidget, share: float = 1) -> Shot:
+    """All pictures of a view, and the one at a share of the time. The view ends at the last."""
     way = walk(view)
     before, frames, still = EMPTY, [], ""
     middle = bisect_right(way.times, share * way.span) - 1
@@ -61,8 +61,8 @@ def shoot(view: Stage, share: float = 1) -> Shot:
     return Shot(film, still)
 
 
-def taken(view: Stage, way: Walk) -> Frame:
-    """What a view shows now, as far as a film can show it."""
+def taken(view: SceneWidget, way: Walk) -> Frame:
+    """The current picture of a view, without what a film can't show."""
     scene = json.loads(view.scene)
     return {
         "shapes": [_row(row, way) for row in scene["shapes"] if not _silent(row, way)],
@@ -76,7 +76,7 @@ def taken(view: Stage, way: Walk) -> Frame:
 
 
 def scenes(film: Film) -> Iterator[Frame]:
-    """The pictures again, as the player makes them."""
+    """The pictures of a film, as the player makes them."""
     now = EMPTY
     for frame in film["frames"]:
         told = {name: frame.get(name, now[name]) for name in EMPTY if name != "shapes"}
@@ -89,7 +89,7 @@ def _news(before: Frame, after: Frame) -> Frame:
     return {"steps": delta.steps(before["shapes"], after["shapes"])} | differ
 
 
-# -- what can be done --------------------------------------------------------------------------
+# -- acts --------------------------------------------------------------------------
 
 
 def _silent(row: Row, way: Walk) -> bool:

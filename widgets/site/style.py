@@ -1,4 +1,4 @@
-"""The widgets' one style sheet, for pages that say themselves whether they are light or dark.
+"""The widgets' style sheet, for pages that set light or dark themselves.
 
 <body data-theme="light">    light
 <body data-theme="dark">     dark

@@ -1,4 +1,4 @@
-"""How a view on a recording is gone through, from its first picture to its last.
+"""The way through a view on a recording, from its first picture to its last.
 
     Playback         a picture every quarter of a second, and whenever something happens
     ZooKeeperTree    a picture a change
@@ -17,13 +17,13 @@ from typing import Any
 from widgets.log.hex_view import HexView
 from widgets.log.view import HINT, SegmentView
 from widgets.playback import TIME, Playback
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 from widgets.wire.page import anchor
 from widgets.wire.view import WireView
 from widgets.znodes.view import ZooKeeperTree
 
 TICK = 250  # ms; in between the head glides
-PACE = 700  # ms for a picture, where they go by one by one
+PACE = 700  # ms for a picture that is not at a time of the run
 MOST = 100  # moments of files, or pages: of more, every second or third is left out
 BUTTONS = ("begin", "back", "play", "forward", "live")
 
@@ -42,11 +42,11 @@ class Walk:
     stops: list[int]  # the pictures that back and forward lead to
     acts: frozenset[str] = frozenset()  # what the player does by itself
     leads: Leads = _nowhere  # which picture an act of the view leads to
-    pace: int = 0  # ms for a picture; 0: as it was
-    silent: str = ""  # words in the picture that speak of what a film can't do
+    pace: int = 0  # ms for a picture; 0: real time
+    silent: str = ""  # a text in the picture about an act that a film does not have
 
 
-def walk(view: Stage) -> Walk:
+def walk(view: SceneWidget) -> Walk:
     match view:
         case Playback():
             return _playback(view)
@@ -60,14 +60,14 @@ def walk(view: Stage) -> Walk:
 
 
 def _playback(view: Playback) -> Walk:
-    reel = view.reel
-    start, span = reel.start, max(reel.end - reel.start, 1)
-    stops = {at for at in reel.moments() if start <= at <= reel.end}
-    seen = {state.at for state in reel.between(start, reel.end)} - {start}
-    times = sorted({*range(start, reel.end, TICK), *stops, *seen, start, reel.end})
+    run_source = view.run_source
+    start, span = run_source.start, max(run_source.end - run_source.start, 1)
+    stops = {at for at in run_source.moments() if start <= at <= run_source.end}
+    seen = {state.at for state in run_source.between(start, run_source.end)} - {start}
+    times = sorted({*range(start, run_source.end, TICK), *stops, *seen, start, run_source.end})
 
     def leads(act: str, on: Any) -> int | None:
-        return bisect_right(times, reel.seen(int(on))) - 1 if act == "goto" else None
+        return bisect_right(times, run_source.seen(int(on))) - 1 if act == "goto" else None
 
     return Walk(
         [at - start for at in times],
@@ -80,11 +80,11 @@ def _playback(view: Playback) -> Walk:
 
 
 def _changes(view: ZooKeeperTree) -> Walk:
-    sight, history = view.sight(), view.history
+    view_state, history = view.view_state(), view.history
     numbers = [history.began, *(change.number for change in history.steps)]
     if history.last > numbers[-1]:
         numbers.append(history.last)
-    start, span = sight.start, max(sight.now - sight.start, 1)
+    start, span = view_state.start, max(view_state.now - view_state.start, 1)
     ats = [history.changes[number - 1].at if number else start for number in numbers]
 
     def leads(act: str, on: Any) -> int | None:
@@ -134,7 +134,7 @@ def _moments(view: SegmentView | HexView) -> Walk:
     def go(place: int) -> None:
         view.do("moment", chosen[place])
         if isinstance(view, HexView) and not view.trouble:
-            view.do("last")  # what is new is at the end
+            view.do("last")  # new records are at the end
 
     def leads(act: str, on: Any) -> int | None:
         return bisect_right(chosen, int(on)) - 1 if act == "moment" else None
@@ -152,6 +152,6 @@ def _moments(view: SegmentView | HexView) -> Walk:
 
 
 def _thinned(known: Sequence[int]) -> list[int]:
-    """Some of them, the first and the last for sure."""
+    """Some of them, always with the first and the last."""
     step = -(-len(known) // MOST)
     return sorted({*known[::step], known[-1]})

@@ -9,6 +9,7 @@ const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", g
 const NAMES = { rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"] };
 const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
+const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
 
 function html(tag, look, parent) {
@@ -115,7 +116,19 @@ function render({ model, el }) {
   const live = html("div", "lab-live", root);
   live.setAttribute("aria-live", "polite");
 
-  const act = (name, on) => model.send(on == null ? { act: name } : { act: name, on });
+  const end = () => {
+    root.classList.add("ended");
+    root.inert = true;
+    trouble.textContent = "The kernel has ended. Run this cell again.";
+  };
+  const send = (message) => {
+    try {
+      model.send(message);
+    } catch {
+      end();
+    }
+  };
+  const act = (name, on) => send(on == null ? { act: name } : { act: name, on });
   const menu = menus(frame, act);
   pointing(svg, frame, tip, menu, act);
   keys(svg, menu, act);
@@ -123,6 +136,7 @@ function render({ model, el }) {
   const draw = () => {
     const { size, title, shapes } = JSON.parse(model.get("scene"));
     attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
+    svg.style.minWidth = `${size[0]}px`; // drawn larger where there is room, and never smaller
     attribute(svg, "aria-label", title);
     const active = svg.ownerDocument.activeElement;
     const held = svg.contains(active) ? active : null;
@@ -149,13 +163,19 @@ function render({ model, el }) {
     "change:about": head,
     "change:said": say,
     "change:trouble": fail,
+    // JupyterLab's model, which this is called on, knows whether its kernel still runs.
+    comm_live_update: function () {
+      if (!this.comm_live) end();
+    },
   };
   for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
   [head, draw, say, fail].forEach((each) => each());
   requestAnimationFrame(() => svg.classList.remove("first"));
-  const unwatch = watching(root, model);
+  const unwatch = watching(root, send);
+  const unmeasure = measuring(frame, send);
   return () => {
     unwatch();
+    unmeasure();
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
   };
 }
@@ -167,14 +187,14 @@ function reachable(svg) {
   if (doing.length) doing[0].setAttribute("tabindex", "0");
 }
 
-// Python looks at the cluster only while somebody can see it.
-function watching(root, model) {
+// Python draws only while somebody can see it.
+function watching(root, send) {
   const view = Math.random().toString(36).slice(2);
   let seen = false;
   let told = false;
   const tell = () => {
     const on = seen && !document.hidden;
-    if (on !== told) model.send({ watch: view, on });
+    if (on !== told) send({ watch: view, on });
     told = on;
   };
   const observer = new IntersectionObserver((entries) => {
@@ -188,6 +208,26 @@ function watching(root, model) {
     document.removeEventListener("visibilitychange", tell);
     seen = false;
     tell();
+  };
+}
+
+// Python lays the picture out for the width that it has here.
+function measuring(frame, send) {
+  let told = 0;
+  let due;
+  const tell = () => {
+    const width = frame.clientWidth;
+    if (width && width !== told) send({ width });
+    told = width || told;
+  };
+  const observer = new ResizeObserver(() => {
+    clearTimeout(due);
+    due = setTimeout(tell, told ? SETTLED : 0);
+  });
+  observer.observe(frame);
+  return () => {
+    observer.disconnect();
+    clearTimeout(due);
   };
 }
 

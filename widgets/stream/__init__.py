@@ -1,4 +1,4 @@
-"""StreamView, in parts: from what Spark says of a streaming query to a picture of it.
+"""StreamView, in parts: from Spark's reports on a streaming query to a picture.
 
 query ──> feed ── plain dicts ──> history ──> plan ──> scene: pipeline, strips, lists, batches
           tail, table                └──────> chart    plotly

@@ -1,4 +1,4 @@
-"""All batches of a query as a plotly figure: to be printed, saved, or shown without a kernel.
+"""All batches of a query as a plotly figure, to print, save or show without a kernel.
 
 rows/s       in and out, while a batch ran
 time         of a batch, stacked by its parts
@@ -15,7 +15,7 @@ from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
 from widgets.palette import LIGHT
 from widgets.stream import words
-from widgets.stream.history import Moment
+from widgets.stream.history import BatchMoment
 
 TITLES = (
     "rows a second",
@@ -33,10 +33,10 @@ SHADES = {  # of the parts of a batch: colour, and a pattern beside it
     "commitOffsets": ("green", "."),
     "commitBatch": ("green", "."),
 }
-SLOW = 3  # times as long as any other: so may the first batch be, and its bar is cut
+SLOW = 3  # if the first batch takes more times as long as any other, its bar is cut
 
 
-def chart(moments: Sequence[Moment]) -> go.Figure:
+def chart(moments: Sequence[BatchMoment]) -> go.Figure:
     figure = make_subplots(
         rows=len(TITLES), shared_xaxes=True, vertical_spacing=0.05, subplot_titles=TITLES
     )
@@ -76,12 +76,12 @@ def _add_line(
     )
 
 
-def _add_rates(figure: go.Figure, moments: Sequence[Moment], numbers: Sequence[int]) -> None:
+def _add_rates(figure: go.Figure, moments: Sequence[BatchMoment], numbers: Sequence[int]) -> None:
     _add_line(figure, 1, numbers, [it.rate for it in moments], "in", "blue")
     _add_line(figure, 1, numbers, [it.rate_out for it in moments], "out", "green", "dash")
 
 
-def _add_times(figure: go.Figure, moments: Sequence[Moment], numbers: Sequence[int]) -> None:
+def _add_times(figure: go.Figure, moments: Sequence[BatchMoment], numbers: Sequence[int]) -> None:
     names = list(dict.fromkeys(name for it in moments for name, _ in it.parts))
     for name in sorted(names, key=[*words.PARTS, *names].index):
         word, does = words.PARTS.get(name, (name, "does more for a batch"))
@@ -98,14 +98,16 @@ def _add_times(figure: go.Figure, moments: Sequence[Moment], numbers: Sequence[i
     figure.update_yaxes(title="s", row=2, col=1)
     others = [it.took / 1000 for it in moments[1:]]
     first = moments[0].took / 1000 if moments else 0.0
-    if others and first > SLOW * max(others):  # it compiles, and would make all others look flat
+    if others and first > SLOW * max(others):  # Spark compiles in it
         figure.update_yaxes(range=[0, 1.5 * max(others)], row=2, col=1)
         told = f"batch {numbers[0]}: {first:.1f} s"
         place = {"x": numbers[0], "y": 1.5 * max(others), "xanchor": "left", "yanchor": "top"}
         figure.add_annotation(text=told, showarrow=False, xshift=24, row=2, col=1, **place)
 
 
-def _add_event_time(figure: go.Figure, moments: Sequence[Moment], numbers: Sequence[int]) -> None:
+def _add_event_time(
+    figure: go.Figure, moments: Sequence[BatchMoment], numbers: Sequence[int]
+) -> None:
     """A bar from the earliest row of a batch to its latest, and the watermark."""
     spans = [(it.batch, *it.event_times) for it in moments if it.event_times]
     figure.add_scatter(

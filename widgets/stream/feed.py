@@ -1,13 +1,13 @@
-"""What is new about a query, as plain dicts: asked of Spark, of the brokers and of the table.
+"""New data about a query, as plain dicts, from Spark, the brokers and the table.
 
     query.lastProgress ── another batch? ──> query.recentProgress ──┐
     brokers ── the records of its offsets ──────────────────────────┼──> [{"batchId": 7, ...}]
-    table() ── its rows now, beside those of the look before ───────┘
+    table() ── its rows now, and those of the poll before ── ───────┘
 
-The query is known by what it does (`isActive`, `lastProgress`, ...), so nothing of Spark is needed
-to look at one that was kept. A look takes as long as it takes to ask: it has a thread of its own.
+It uses only `isActive`, `lastProgress` and so on of the query, so a saved one needs no Spark. A
+poll may be slow, so it runs in a thread of its own.
 
-Invariant: each batch is told once; after the end of the query nobody is asked any more.
+Invariant: each batch is returned once; after the end of the query there are no more requests.
 """
 
 import json
@@ -15,29 +15,29 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.client.cluster import ClusterView
-from engine.client.connection import Address
+from engine.client.consumer import Consumer
+from engine.client.values import KafkaException
 from widgets.stream import words
-from widgets.stream.history import Plain, Record, moment, ran
+from widgets.stream.history import Plain, SampleRecord, moment, ran
+from widgets.stream.last_records import tail
 from widgets.stream.table import Row, compared, rows_of
-from widgets.stream.tail import PATIENCE, tail
 
 STOPPED = "The query has stopped."
-MOST = 10  # batches, the newest, whose records are looked for in one look
+MOST = 10  # the newest batches, whose records are fetched in one poll
 
 
 class Feed:
     def __init__(self, query: Any, cluster: Any, table: Callable[[], Any] | None) -> None:
         self.over = False
-        self.status = ""  # what Spark says that it is doing
+        self.status = ""  # Spark's status text
         self.trouble = ""  # why there are no records, or no table
         self._query, self._table = query, table
         self._bootstrap = str(getattr(cluster, "bootstrap", cluster or ""))
         self._asking = threading.Lock()
         self._told: set[tuple[str, int]] = set()  # run and batch
-        self._last: Plain = {}  # what the query said last
-        self._rows: Sequence[Row] | None = None  # of the table, at the look before
-        self._rows_at: int | None = None  # after which batch that was
+        self._last: Plain = {}  # the last progress of the query
+        self._rows: Sequence[Row] | None = None  # of the table, at the poll before
+        self._rows_at: int | None = None  # the batch before that poll
 
     @property
     def has_records(self) -> bool:
@@ -48,20 +48,20 @@ class Feed:
         return self._table is not None
 
     def ask(self) -> list[Plain]:
-        """The batches that were done since, and the end."""
+        """The batches since the last call, and the end of the query."""
         with self._asking:
             if self.over:
                 return []
             try:
                 reports, end = self._reports()
-            except Exception as error:  # whatever it is, Spark is gone: that is told, as the end
+            except Exception as error:  # Spark is gone: reported as the end
                 reports = []
                 end = {"ended": f"Spark answers no more ({type(error).__name__}).", "failed": True}
             self.over = bool(end)
             return self._furnished(self._new(reports)) + ([end] if end else [])
 
     def _reports(self) -> tuple[list[Any], Plain]:
-        """What Spark has to say, and how the query ended if it did."""
+        """Spark's reports, and the end of the query."""
         query = self._query
         active = bool(query.isActive)  # first, or the last batch might be missed
         self.status = words.status(str(query.status["message"]))
@@ -85,17 +85,17 @@ class Feed:
                 found.append(told)
         return found
 
-    # -- beside it -------------------------------------------------------------------------
+    # -- records and table -------------------------------------------------------------------------
 
     def _furnished(self, news: list[Plain]) -> list[Plain]:
-        """With the records of the newest batches, and with the table as it is after the last."""
+        """Add the records of the newest batches, and the table after the last one."""
         if not news:
             return news
         troubles = []
         if self._bootstrap:
             try:
                 self._add_records(news[-MOST:])
-            except Exception as error:  # told above the picture, which goes on without them
+            except Exception as error:  # shown above the picture, which has no records then
                 troubles.append(f"No records: {_why(error)}")
         if self._table is not None:
             try:
@@ -107,11 +107,15 @@ class Feed:
 
     def _add_records(self, news: list[Plain]) -> None:
         batches = [moment(told) for told in news]
-        found: list[list[Record]] = [[] for _ in batches]
+        found: list[list[SampleRecord]] = [[] for _ in batches]
         if any(batch.rows for batch in batches):
-            addresses = [Address.parse(text) for text in self._bootstrap.split(",")]
-            with ClusterView(addresses, "stream-view", PATIENCE, PATIENCE) as cluster:
-                found = [tail(cluster, batch.shares, batch.rows) for batch in batches]
+            config = {
+                "bootstrap.servers": self._bootstrap,
+                "client.id": "stream-view",
+                "auto.offset.reset": "earliest",
+            }
+            with Consumer(config) as consumer:
+                found = [tail(consumer, batch.shares, batch.rows) for batch in batches]
         for told, records in zip(news, found, strict=True):
             told["records"] = [[it.partition, it.offset, it.key, it.value] for it in records]
 
@@ -124,10 +128,12 @@ class Feed:
 
 
 def _plain(progress: Any) -> Plain:
-    """Of an object of Spark's, or of what is plain already."""
+    """A plain dict from an object of Spark's, or from a dict."""
     told: Plain = json.loads(progress.json) if hasattr(progress, "json") else dict(progress)
     return told
 
 
 def _why(error: Exception) -> str:
-    return words.sentence(str(getattr(error, "message", None) or error) or repr(error))
+    if isinstance(error, KafkaException):
+        return words.sentence(error.args[0].str())
+    return words.sentence(str(error) or repr(error))

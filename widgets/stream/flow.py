@@ -3,26 +3,26 @@
     orders ───●──●──> aggregate ───●──> memory       more dots for more rows: 10, 100, 1,000
     payments ──●─╯                                   none: the arrow is pale
 
-Spark counts what comes out of a source and what goes into a sink; nothing of what lies between.
+Spark counts the rows out of a source and into a sink, but none in between.
 """
 
 from itertools import pairwise
 
-from widgets.scene import ABOUT, Shape, path, text, travel
+from widgets.scene import ABOUT, SceneShape, path, text, travel
 from widgets.stream import words
-from widgets.stream.history import Moment, Source
-from widgets.stream.plan import LEFT, RIGHT
+from widgets.stream.history import BatchMoment, SourceProgress
+from widgets.stream.layout import LEFT, RIGHT
 
 AXIS = 52  # the height at which rows flow
 SOURCE, SINK = 214, 190  # widths of the cards at both ends
 DOTS = 4  # at most
-EVEN = 78  # so far an arrow from a lower source is level: its words stand there
+EVEN = 78  # the horizontal part of an arrow from a lower source, with its text
 
-Place = tuple[Source, float, float]  # top, bottom
+Place = tuple[SourceProgress, float, float]  # top, bottom
 Box = tuple[float, float]  # x, width
 
 
-def drawn(moment: Moment, places: list[Place], boxes: list[Box]) -> list[Shape]:
+def drawn(moment: BatchMoment, places: list[Place], boxes: list[Box]) -> list[SceneShape]:
     shapes = []
     end = boxes[0][0]
     for number, (source, top, bottom) in enumerate(places):
@@ -40,13 +40,13 @@ def drawn(moment: Moment, places: list[Place], boxes: list[Box]) -> list[Shape]:
 
 
 def _link(
-    moment: Moment,
+    moment: BatchMoment,
     key: str,
     start: tuple[float, float],
     end: float,
     rows: int,
     facts: tuple[str, str] | None,
-) -> list[Shape]:
+) -> list[SceneShape]:
     """An arrow, and dots that run along it: more of them for more rows."""
     x, y = start
     turn = (x + EVEN + end) / 2

@@ -1,4 +1,4 @@
-"""The table after a batch: what is new, changed or gone has a sign, weight and a glow.
+"""The table after a batch: new, changed and deleted rows have a sign and are highlighted.
 
 The table after batch 7          4 rows, 3 changed
     pizza      count
@@ -10,12 +10,12 @@ The table after batch 7          4 rows, 3 changed
 
 from dataclasses import dataclass
 
-from widgets.scene import UP_TO, Shape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
 from widgets.stream import words
-from widgets.stream.history import Moment
-from widgets.stream.table import CHANGED, GONE, NEW, Line, Table
+from widgets.stream.history import BatchMoment
+from widgets.stream.table import CHANGED, GONE, NEW, TableDiff, TableLine
 
-ROW, HEAD = 18, 48  # heights of a row, and of what stands above them
+ROW, HEAD = 18, 48  # heights of a row, and of the heading
 GLYPHS = {NEW: ("+", "ok bold"), CHANGED: ("△", "bold"), GONE: ("−", "bad bold")}
 SIGN = 20  # the width of a row's sign
 COLUMNS = 6  # at most; if there are more, the last says how many
@@ -24,7 +24,7 @@ LABEL = 120  # characters
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    moment: Moment
+    moment: BatchMoment
     x: float
     y: float
     width: float
@@ -32,7 +32,7 @@ class Grid:
     keys: set[str]  # of the records that came in
 
 
-def drawn(moment: Moment, x: float, y: float, width: float) -> list[Shape]:
+def drawn(moment: BatchMoment, x: float, y: float, width: float) -> list[SceneShape]:
     table = moment.table
     told = _counted(moment, table) if table else "not looked at: the next batch was done too soon"
     title = f"The table after batch {moment.batch}"
@@ -56,11 +56,11 @@ def drawn(moment: Moment, x: float, y: float, width: float) -> list[Shape]:
 
 
 def kin(key: str, label: str) -> dict[str, str]:
-    """A record and the row of its key light up together."""
+    """A record and the row of its key are highlighted together."""
     return {"kin": f"key {key}", "label": label[:LABEL]}
 
 
-def _counted(moment: Moment, table: Table) -> str:
+def _counted(moment: BatchMoment, table: TableDiff) -> str:
     shown = len([it for it in table.lines if it.mark != GONE])
     told = words.many(table.count, "row")
     if shown < table.count:
@@ -70,13 +70,13 @@ def _counted(moment: Moment, table: Table) -> str:
     return f"{told}, {marked}{since}"
 
 
-def _cell(row: Line, place: int) -> str:
+def _cell(row: TableLine, place: int) -> str:
     was = dict(row.was)
     return f"{was[place]} → {row.cells[place]}" if place in was else row.cells[place]
 
 
-def _edges(table: Table, width: float) -> list[float]:
-    """As wide as columns need to be; if there is no room for that, all a bit narrower."""
+def _edges(table: TableDiff, width: float) -> list[float]:
+    """The widths that columns need; if there is not enough room, all are narrower."""
     needs = [
         max([width_of(name, 10), *(width_of(_cell(row, place), 11.5) for row in table.lines)]) + 20
         for place, name in enumerate(table.columns[:COLUMNS])
@@ -88,7 +88,7 @@ def _edges(table: Table, width: float) -> list[float]:
     return edges
 
 
-def _row(grid: Grid, number: int, row: Line) -> Shape:
+def _row(grid: Grid, number: int, row: TableLine) -> SceneShape:
     label = f"{row.mark or 'as before'}: {', '.join(row.cells)}"
     shared = next((cell for cell in row.cells if cell in grid.keys), row.cells[0])
     inside = [rect("back", 0, 0, grid.width, ROW - 1, 3, look="clear", **kin(shared, label))]

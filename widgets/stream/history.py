@@ -1,15 +1,15 @@
-"""A query's run, batch by batch: what Spark reports, folded into moments. Pure, and without Spark.
+"""A query's run as moments, batch by batch, from Spark's reports. Pure, and without Spark.
 
-    what Spark reports of a batch ─┐
-    "records": what came in ───────┼─> one plain dict a batch ──> History ──> Moment, Moment, ...
-    "table": what is in it now ────┘   (JSON: to be kept)                     what a picture shows
+    Spark's report on a batch ─────┐
+    "records": its input records ──┼─> one plain dict a batch ──> History ──> BatchMoment, ...
+    "table": its rows now ─────────┘   (JSON: can be saved)                   for pictures
     "ended": how the query ended
 
-A query tells of each batch when it is done, and every ten seconds that nothing is to be done: the
-latter has no "addBatch" among its times, and makes no moment. A batch without rows does: Spark
-runs one when the watermark has moved, to close windows and to drop state that nobody can need.
+A query reports each batch when it is done, and every ten seconds that it is idle: the latter has no
+"addBatch" among its times, and makes no moment. A batch without rows does: Spark runs one when the
+watermark has moved, to close windows and to delete state that is not needed any more.
 
-Invariant: moments stand in the order in which their batches ran; each batch of a run has one.
+Invariant: moments are in the order of their batches; each batch of a run has one.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from widgets.stream import words
-from widgets.stream.table import Table
+from widgets.stream.table import TableDiff
 
 MOST = 500  # moments that are kept
 
@@ -27,14 +27,14 @@ Plain: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What a batch read of one partition."""
+class PartitionShare:
+    """The records that a batch read of one partition."""
 
     topic: str
     partition: int
-    start: int | None  # None: where the query began, of which Spark says nothing
+    start: int | None  # None: the start of the query, which Spark does not report
     end: int
-    latest: int | None  # where the partition ended; None: the source doesn't tell
+    latest: int | None  # the end of the partition; None: the source does not report it
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -45,26 +45,26 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceProgress:
     name: str
     rows: int
-    shares: tuple[Share, ...]
+    shares: tuple[PartitionShare, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """Of an operator that remembers."""
+class OperatorState:
+    """The state of an operator."""
 
     operator: str  # Spark's name
     rows: int
     updated: int
     removed: int
-    late: int  # rows that came behind the watermark, and count no more
+    late: int  # rows before the watermark, which are dropped
     memory: int  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SampleRecord:
     partition: str  # orders-0
     offset: int
     key: str
@@ -72,7 +72,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Moment:
+class BatchMoment:
     """The end of a batch."""
 
     batch: int
@@ -81,19 +81,19 @@ class Moment:
     at: int  # when it began, in ms since 1970
     took: int  # ms
     parts: tuple[tuple[str, int], ...]  # Spark's names, ms
-    sources: tuple[Source, ...]
-    states: tuple[State, ...]  # as rows flow through them
+    sources: tuple[SourceProgress, ...]
+    states: tuple[OperatorState, ...]  # as rows flow through them
     sink: str
-    arriving: float  # rows a second that came in since the batch before
+    arriving: float  # input rows a second since the batch before
     rows_out: int | None  # None: the sink doesn't count
     watermark: int | None  # ms since 1970; None: there is none, or not yet
     event_times: tuple[int, int] | None  # the earliest and latest among the rows
-    records: tuple[Record, ...] | None = None  # the last that came in; None: not looked for
-    table: Table | None = None
+    records: tuple[SampleRecord, ...] | None = None  # the last input records; None: not fetched
+    table: TableDiff | None = None
 
     @property
     def key(self) -> str:
-        """What tells it apart from others in a picture."""
+        """Its key in a picture."""
         return f"{self.run[:4]} {self.batch}"
 
     @property
@@ -110,12 +110,12 @@ class Moment:
         return None if self.rows_out is None else self.rows_out / max(self.took, 1) * 1000
 
     @property
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[PartitionShare]:
         return [share for source in self.sources for share in source.shares]
 
     @cached_property
     def lag(self) -> int | None:
-        """Records that wait; None if no source tells."""
+        """Records that wait; None if no source reports them."""
         known = [share.lag for share in self.shares if share.lag is not None]
         return sum(known) if known else None
 
@@ -125,15 +125,15 @@ class Moment:
 
 
 @dataclass(slots=True)
-class History:
-    moments: list[Moment] = field(default_factory=list)
-    forgotten: int = 0  # moments that were too many
+class QueryHistory:
+    moments: list[BatchMoment] = field(default_factory=list)
+    forgotten: int = 0  # moments that were dropped, over the limit
     ended: str = ""  # in a sentence; "": it runs
     failed: bool = False
     _kept: list[Plain] = field(default_factory=list)
 
     def add(self, told: Plain) -> bool:
-        """True: something new is to be seen."""
+        """True: the picture may change."""
         news = False
         if ran(told) and not self.knows(told):
             self.moments.append(moment(told))
@@ -152,18 +152,18 @@ class History:
         return any((it.run, it.batch) == here for it in reversed(self.moments))
 
     def plain(self) -> list[Plain]:
-        """All of it, to be kept as JSON and added to another history."""
+        """All moments as JSON, which can be added to another history."""
         end = {"ended": self.ended, "failed": self.failed}
         return [*self._kept, end] if self.ended else list(self._kept)
 
 
 def ran(told: Plain) -> bool:
-    """Whether this tells of a batch, and not only that there was nothing to do."""
+    """Whether this is the report of a batch, and not of an idle query."""
     return "addBatch" in told.get("durationMs", {})
 
 
 def kept(told: Plain) -> Plain:
-    """Without what no picture shows: the many metrics of a state store."""
+    """The report without the metrics that no picture shows."""
     names = (
         *("runId", "name", "timestamp", "batchId", "inputRowsPerSecond", "durationMs"),
         *("eventTime", "sources", "sink", "records", "table"),
@@ -175,13 +175,13 @@ def kept(told: Plain) -> Plain:
     return {name: told[name] for name in names if name in told} | {"stateOperators": operators}
 
 
-def moment(told: Plain) -> Moment:
+def moment(told: Plain) -> BatchMoment:
     spans, times = dict(told["durationMs"]), told.get("eventTime") or {}
     out = told.get("sink", {}).get("numOutputRows", -1)
     watermark, table = _time(times.get("watermark")), told.get("table")
     edges = _time(times.get("min")), _time(times.get("max"))
     records = told.get("records")
-    return Moment(
+    return BatchMoment(
         batch=told["batchId"],
         run=str(told.get("runId", "")),
         name=told.get("name") or "",
@@ -189,20 +189,20 @@ def moment(told: Plain) -> Moment:
         took=spans.get(words.WHOLE) or sum(spans.values()),
         parts=_parts(spans),
         sources=tuple(map(_source, told.get("sources", []))),
-        # Spark begins at the sink, rows begin at the source.
+        # Spark lists operators from the sink; here they are listed from the source.
         states=tuple(map(_state, reversed(told.get("stateOperators", [])))),
         sink=words.plain(told.get("sink", {}).get("description", ""), "sink"),
         arriving=told.get("inputRowsPerSecond") or 0.0,
         rows_out=None if out is None or out < 0 else out,
         watermark=watermark or None,
         event_times=(edges[0], edges[1]) if edges[0] is not None and edges[1] is not None else None,
-        records=None if records is None else tuple(Record(*it) for it in records),
-        table=None if table is None else Table.of(table),
+        records=None if records is None else tuple(SampleRecord(*it) for it in records),
+        table=None if table is None else TableDiff.of(table),
     )
 
 
 def _parts(spans: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """In the order in which they happen, those that Spark has added since the last."""
+    """The parts in the order of execution, unknown ones last."""
     whole = spans.get(words.WHOLE, 0)
     names = [*(it for it in words.PARTS if it in spans)]
     names += sorted(it for it in spans if it not in words.PARTS and it != words.WHOLE)
@@ -210,16 +210,16 @@ def _parts(spans: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return (*((it, spans[it]) for it in names), *([(words.REST, rest)] if rest > 0 else []))
 
 
-def _source(told: Plain) -> Source:
+def _source(told: Plain) -> SourceProgress:
     start, end, latest = (
         words.topics_of(told.get(name)) for name in ("startOffset", "endOffset", "latestOffset")
     )
     rows, whole = told.get("numInputRows", 0), sum(map(sum, map(dict.values, end.values())))
-    # Spark doesn't say where a query began: at the first records, if it read as many as there are.
+    # Spark does not report the start of a query: it is 0 if the batch read all records.
     # A partition found later has no start either, and is read from its first record.
     unknown = 0 if start or rows == whole else None
     shares = [
-        Share(
+        PartitionShare(
             topic,
             int(partition),
             start.get(topic, {}).get(partition, unknown),
@@ -230,11 +230,11 @@ def _source(told: Plain) -> Source:
         for partition, offset in sorted(offsets.items(), key=lambda it: int(it[0]))
     ]
     name = words.source(str(told.get("description", "")), told.get("endOffset"))
-    return Source(name, rows, tuple(shares))
+    return SourceProgress(name, rows, tuple(shares))
 
 
-def _state(told: Plain) -> State:
-    return State(
+def _state(told: Plain) -> OperatorState:
+    return OperatorState(
         operator=told["operatorName"],
         rows=told.get("numRowsTotal", 0),
         updated=told.get("numRowsUpdated", 0),
@@ -245,5 +245,5 @@ def _state(told: Plain) -> State:
 
 
 def _time(told: str | None) -> int | None:
-    """Of a text as "2026-11-22T07:55:51.448Z", in ms since 1970."""
+    """A time such as "2026-11-22T07:55:51.448Z" in ms since 1970."""
     return None if told is None else round(datetime.fromisoformat(told).timestamp() * 1000)

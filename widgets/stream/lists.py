@@ -1,37 +1,39 @@
-"""The stream and the table, side by side: what came in, and what is known after it.
+"""The stream and the table, side by side: the input records, and the table after them.
 
     What came in                          The table after batch 7
     orders-0 @ 60   funghi  {"n": 3}      △   funghi     12 → 13
     orders-1 @ 60   salami  {"n": 4}      +   salami     1
 
-A record and the row of its key light up together.
+A record and the row of its key are highlighted together.
 """
 
-from widgets.scene import UP_TO, Shape, fit, group, line, rect, text
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text
 from widgets.stream import grid, words
 from widgets.stream.grid import HEAD, ROW, kin
-from widgets.stream.history import Moment, Record
-from widgets.stream.plan import GAP, LEFT, MIDDLE, RIGHT, Scenery
+from widgets.stream.history import BatchMoment, SampleRecord
+from widgets.stream.layout import GAP, LEFT, MIDDLE, RIGHT, StreamViewState
 
 PLACE, KEY = 100, 110  # widths: orders-0 @ 17, a key
 
 
-def height(scenery: Scenery) -> float:
-    return HEAD + ROW * scenery.rows + 10 if scenery.has_records or scenery.has_table else 0
+def height(view_state: StreamViewState) -> float:
+    return (
+        HEAD + ROW * view_state.rows + 10 if view_state.has_records or view_state.has_table else 0
+    )
 
 
-def drawn(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
-    shapes: list[Shape] = []
-    middle = RIGHT if not scenery.has_table else MIDDLE - GAP
-    if scenery.has_records:
+def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
+    shapes: list[SceneShape] = []
+    middle = RIGHT if not view_state.has_table else MIDDLE - GAP
+    if view_state.has_records:
         shapes += _records(moment, y, middle - LEFT)
-    if scenery.has_table:
-        left = MIDDLE + GAP if scenery.has_records else LEFT
+    if view_state.has_table:
+        left = MIDDLE + GAP if view_state.has_records else LEFT
         shapes += grid.drawn(moment, left, y, RIGHT - left)
     return shapes
 
 
-def _records(moment: Moment, y: float, width: float) -> list[Shape]:
+def _records(moment: BatchMoment, y: float, width: float) -> list[SceneShape]:
     shapes = [
         text("came in", LEFT, y + 14, "What came in", look="bold"),
         text("how many", LEFT + width, y + 14, _counted(moment), UP_TO, look="soft"),
@@ -42,7 +44,7 @@ def _records(moment: Moment, y: float, width: float) -> list[Shape]:
     return shapes
 
 
-def _counted(moment: Moment) -> str:
+def _counted(moment: BatchMoment) -> str:
     if moment.records is None:
         return "not looked at"
     whole, shown = words.many(moment.rows, "row"), len(moment.records)
@@ -51,7 +53,7 @@ def _counted(moment: Moment) -> str:
     return f"the last {shown} of {whole}" if shown < moment.rows else whole
 
 
-def _record(number: int, it: Record, y: float, width: float) -> Shape:
+def _record(number: int, it: SampleRecord, y: float, width: float) -> SceneShape:
     place = f"{it.partition} @ {it.offset:,}"
     told, room = f"{place}: {it.key} {it.value}", width - PLACE - KEY
     shapes = [

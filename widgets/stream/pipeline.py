@@ -1,4 +1,4 @@
-"""The way of the rows: topics on the left, what is computed, and what it remembers, a sink.
+"""The flow of rows: sources on the left, operators with their state, and the sink.
 
     ┌ orders ────────┐  80 rows   ┌ aggregate ──────┐  12 rows  ┌ memory ───┐
     │ 0 ▓▓▓▓█░  60   │───●──●────>│ one result a key│───●──────>│ 10 rows/s │
@@ -6,13 +6,13 @@
     └ 80 wait ───────┘            ( state: 17 rows )
 
 The bar of a partition is all of it: read before, read in this batch, not read yet.
-Invariant: what is drawn of a batch is what Spark says of it; what Spark doesn't say is a "?".
+Invariant: the numbers of a batch are Spark's; an unknown number is a "?".
 """
 
 from widgets.scene import (
     ABOUT,
     UP_TO,
-    Shape,
+    SceneShape,
     fit,
     group,
     line,
@@ -24,8 +24,8 @@ from widgets.scene import (
 )
 from widgets.stream import flow, words
 from widgets.stream.flow import AXIS, SINK, SOURCE, Box
-from widgets.stream.history import Moment, Share, Source, State
-from widgets.stream.plan import LEFT, RIGHT, Scenery
+from widgets.stream.history import BatchMoment, OperatorState, PartitionShare, SourceProgress
+from widgets.stream.layout import LEFT, RIGHT, StreamViewState
 
 TOP = 14
 PART, DEEP = 17, 62  # heights of a partition and of an operator
@@ -35,11 +35,11 @@ WAY, BENT = 82, 130  # the least that an arrow is long, and one from a lower sou
 MOST_PARTS, MOST_SOURCES, MOST_OPERATORS = 4, 3, 3  # that are drawn
 
 
-def drawn(scenery: Scenery) -> tuple[list[Shape], float]:
+def drawn(view_state: StreamViewState) -> tuple[list[SceneShape], float]:
     """The shapes, and where they end."""
-    moment = scenery.moment
+    moment = view_state.moment
     if moment is None:
-        return _waiting(scenery), TOP + 90
+        return _waiting(view_state), TOP + 90
     shapes, y = [], float(TOP)
     places: list[flow.Place] = []
     for number, source in enumerate(moment.sources[:MOST_SOURCES]):
@@ -53,7 +53,7 @@ def drawn(scenery: Scenery) -> tuple[list[Shape], float]:
     boxes = _boxes(moment)
     shapes += [_operator(moment, at, it, *box) for at, (it, box) in enumerate(boxes)]
     shapes += flow.drawn(moment, places, [box for _, box in boxes])
-    shapes.append(_sink(scenery, moment))
+    shapes.append(_sink(view_state, moment))
     if len(moment.states) > MOST_OPERATORS:
         more = f"and {words.many(len(moment.states) - MOST_OPERATORS, 'more operator')}"
         shapes.append(text("more operators", RIGHT - SINK, AXIS + 60, more, look="soft"))
@@ -61,11 +61,11 @@ def drawn(scenery: Scenery) -> tuple[list[Shape], float]:
     return shapes, max(low, y)
 
 
-def _waiting(scenery: Scenery) -> list[Shape]:
-    ended, middle = scenery.history.ended, (LEFT + RIGHT) / 2
+def _waiting(view_state: StreamViewState) -> list[SceneShape]:
+    ended, middle = view_state.history.ended, (LEFT + RIGHT) / 2
     yet = "No batch was done." if ended else "No batch is done yet."
-    told = fit(ended or scenery.status or "Spark is starting the query", RIGHT - LEFT, 11)
-    look = "bad" if scenery.history.failed else "soft"
+    told = fit(ended or view_state.status or "Spark is starting the query", RIGHT - LEFT, 11)
+    look = "bad" if view_state.history.failed else "soft"
     return [
         text("nothing", middle, AXIS, yet, ABOUT, look="head"),
         text("status", middle, AXIS + 24, told, ABOUT, look=look),
@@ -75,13 +75,13 @@ def _waiting(scenery: Scenery) -> list[Shape]:
 # -- sources -----------------------------------------------------------------------------------
 
 
-def _height(source: Source) -> float:
+def _height(source: SourceProgress) -> float:
     count = len(source.shares)
     rows = min(count, MOST_PARTS) + (count > MOST_PARTS)
     return 60 + PART * rows
 
 
-def _source(moment: Moment, number: int, source: Source, y: float) -> Shape:
+def _source(moment: BatchMoment, number: int, source: SourceProgress, y: float) -> SceneShape:
     height = _height(source)
     several = len({share.topic for share in source.shares}) > 1
     shapes = [
@@ -106,8 +106,8 @@ def _source(moment: Moment, number: int, source: Source, y: float) -> Shape:
     return group(f"source {number}", LEFT, y, shapes, label=label)
 
 
-def _share(share: Share, y: float, several: bool) -> Shape:
-    """Of all that the partition has: read before, read now, left."""
+def _share(share: PartitionShare, y: float, several: bool) -> SceneShape:
+    """The shares of a partition: read before, read in this batch, not read yet."""
     start = share.end if share.start is None else share.start
     name = str(share) if several else str(share.partition)
     x, long = (84, 52) if several else (32, 78)
@@ -133,8 +133,8 @@ def _share(share: Share, y: float, several: bool) -> Shape:
 # -- operators and their state -------------------------------------------------------------------
 
 
-def _boxes(moment: Moment) -> list[tuple[State | None, Box]]:
-    states: list[State | None] = list(moment.states[:MOST_OPERATORS])
+def _boxes(moment: BatchMoment) -> list[tuple[OperatorState | None, Box]]:
+    states: list[OperatorState | None] = list(moment.states[:MOST_OPERATORS])
     states = states or [None]
     count, gap = len(states), 34
     first = LEFT + SOURCE + (WAY if len(moment.sources) < 2 else BENT)
@@ -144,7 +144,9 @@ def _boxes(moment: Moment) -> list[tuple[State | None, Box]]:
     return [(state, (x + place * (width + gap), width)) for place, state in enumerate(states)]
 
 
-def _operator(moment: Moment, at: int, state: State | None, x: float, width: float) -> Shape:
+def _operator(
+    moment: BatchMoment, at: int, state: OperatorState | None, x: float, width: float
+) -> SceneShape:
     name, does = words.STATELESS if state is None else words.operator(state.operator)
     shapes = [
         rect("card", 0, 0, width, DEEP, 10, look="card"),
@@ -158,8 +160,8 @@ def _operator(moment: Moment, at: int, state: State | None, x: float, width: flo
     return group(f"operator {at}", x, AXIS - DEEP / 2, shapes, label=label)
 
 
-def _store(key: str, state: State, width: float) -> list[Shape]:
-    """A drum, as databases are drawn."""
+def _store(key: str, state: OperatorState, width: float) -> list[SceneShape]:
+    """A cylinder, as databases are drawn."""
     wide, half = width - 24, (width - 24) / 2
     top, foot = f"A{half:g} 9 0 0 1 {wide:g} 9", f"A{half:g} 9 0 0 1 0 {STORE - 9}"
     drum = f"M0 9{top}V{STORE - 9}{foot}ZM0 9A{half:g} 9 0 0 0 {wide:g} 9"
@@ -191,8 +193,8 @@ def _store(key: str, state: State, width: float) -> list[Shape]:
 # -- the sink ----------------------------------------------------------------------------------
 
 
-def _sink(scenery: Scenery, moment: Moment) -> Shape:
-    name = scenery.into or scenery.name or moment.name or moment.sink
+def _sink(view_state: StreamViewState, moment: BatchMoment) -> SceneShape:
+    name = view_state.into or view_state.name or moment.name or moment.sink
     kind = moment.sink if name != moment.sink else "the sink"
     told = moment.rate_out
     rate = "rows are not counted" if told is None else f"{words.rate(told)} rows/s"

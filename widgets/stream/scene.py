@@ -1,60 +1,60 @@
-"""One moment of a query as a picture: a pure function, with Spark at hand or without.
+"""One moment of a query as a picture: a pure function, without Spark.
 
-The parts stand in plan.py; this puts them below each other, and says in a sentence what the batch
-did and how the query ended.
+layout.py has the positions of the parts; this module draws them, with a sentence about the batch
+and the end of the query.
 """
 
-from widgets.scene import Scene, Shape, group, rect, text, wrap
+from widgets.scene import Scene, SceneShape, group, rect, text, wrap
 from widgets.stream import batches, lists, pipeline, strips, words
-from widgets.stream.history import Moment
-from widgets.stream.plan import LEFT, RIGHT, WIDTH, Scenery
+from widgets.stream.history import BatchMoment
+from widgets.stream.layout import LEFT, RIGHT, WIDTH, StreamViewState
 
 LINE = 17
 
 
-def picture(scenery: Scenery) -> Scene:
-    moment = scenery.moment
-    shapes, y = pipeline.drawn(scenery)
+def picture(view_state: StreamViewState) -> Scene:
+    moment = view_state.moment
+    shapes, y = pipeline.drawn(view_state)
     if moment is None:
-        return Scene(WIDTH, y, shapes, title=title(scenery), says=scenery.history.ended)
-    says = sentence(moment, scenery.before)
+        return Scene(WIDTH, y, shapes, title=title(view_state), says=view_state.history.ended)
+    says = sentence(moment, view_state.before)
     for number, part in enumerate(wrap(says, RIGHT - LEFT, 12)):
         y += LINE
         shapes.append(text(f"says {number}", LEFT, y, part))
-    if scenery.live and not moment.late:
-        says = ""  # a voice that never stops would say nothing
+    if view_state.live and not moment.late:
+        says = ""  # batches come too often to be read aloud
     y += 14
-    if scenery.head is None and scenery.history.ended:
-        band, y = _ended(scenery, y)
+    if view_state.head is None and view_state.history.ended:
+        band, y = _ended(view_state, y)
         shapes += band
-        says = scenery.history.ended
-    shapes += strips.drawn(scenery, moment, y)
+        says = view_state.history.ended
+    shapes += strips.drawn(view_state, moment, y)
     y += strips.HEIGHT
-    shapes += lists.drawn(scenery, moment, y)
-    y += lists.height(scenery)
-    shapes += batches.drawn(scenery, y)
-    return Scene(WIDTH, y + batches.HEIGHT, shapes, title=title(scenery), says=says)
+    shapes += lists.drawn(view_state, moment, y)
+    y += lists.height(view_state)
+    shapes += batches.drawn(view_state, y)
+    return Scene(WIDTH, y + batches.HEIGHT, shapes, title=title(view_state), says=says)
 
 
-def title(scenery: Scenery) -> str:
-    """What the picture is, read aloud."""
-    name = f" {scenery.name}" if scenery.name else ""
-    at = f", batch {scenery.moment.batch}" if scenery.moment else ""
+def title(view_state: StreamViewState) -> str:
+    """The description of the picture, for screen readers."""
+    name = f" {view_state.name}" if view_state.name else ""
+    at = f", batch {view_state.moment.batch}" if view_state.moment else ""
     return f"Streaming query{name}{at}"
 
 
-def header(scenery: Scenery) -> str:
+def header(view_state: StreamViewState) -> str:
     """A few words above the picture."""
-    moment, history = scenery.moment, scenery.history
+    moment, history = view_state.moment, view_state.history
     at = f"batch {moment.batch}" if moment else ""
     lag = "" if moment is None or moment.lag is None else f"lag {words.amount(moment.lag)}"
-    state = "failed" if history.failed else "ended" if history.ended else scenery.status
-    parts = scenery.name, at, lag, state if scenery.head is None else "looking back"
+    state = "failed" if history.failed else "ended" if history.ended else view_state.status
+    parts = view_state.name, at, lag, state if view_state.head is None else "looking back"
     return " · ".join(filter(None, parts))
 
 
-def sentence(moment: Moment, before: Moment | None = None) -> str:
-    """What a batch did."""
+def sentence(moment: BatchMoment, before: BatchMoment | None = None) -> str:
+    """The result of a batch, in a sentence."""
     took = words.seconds(moment.took)
     if moment.rows:
         said = [f"Batch {moment.batch}: {words.many(moment.rows, 'row')} in {took}."]
@@ -74,9 +74,9 @@ def sentence(moment: Moment, before: Moment | None = None) -> str:
     return " ".join(said)
 
 
-def _ended(scenery: Scenery, y: float) -> tuple[list[Shape], float]:
-    failed = scenery.history.failed
-    told = ("▲ " if failed else "■ ") + scenery.history.ended
+def _ended(view_state: StreamViewState, y: float) -> tuple[list[SceneShape], float]:
+    failed = view_state.history.failed
+    told = ("▲ " if failed else "■ ") + view_state.history.ended
     lines = wrap(told, RIGHT - LEFT - 20, 12)
     high = LINE * len(lines) + 10
     look = "bad bold" if failed else "bold"
@@ -84,4 +84,4 @@ def _ended(scenery: Scenery, y: float) -> tuple[list[Shape], float]:
         rect("back", 0, 0, RIGHT - LEFT, high, 6, look="outage" if failed else "card"),
         *(text(f"line {at}", 10, 18 + LINE * at, part, look=look) for at, part in enumerate(lines)),
     ]
-    return [group("ended", LEFT, y - 4, shapes, label=scenery.history.ended)], y + high + 10
+    return [group("ended", LEFT, y - 4, shapes, label=view_state.history.ended)], y + high + 10

@@ -1,15 +1,17 @@
-"""Two strips under the pipeline: where the time of a batch went, and how far event time is.
+"""Two strips under the pipeline: the parts of a batch's time, and event time.
 
     ▒▓▓██████████████▒▒      note, plan, run, done: the parts of a batch, to scale
-    ──░░░░▼━━━━━━━━━━━──     the watermark, and the times of the rows that came in
+    ──░░░░▼━━━━━━━━━━━──     the watermark, and the times of the input rows
 
-The watermark of a batch was set by the batches before it: rows that lie left of it are too late.
+The watermark of a batch was set by the batches before it: rows left of it are too late.
 """
 
-from widgets.scene import ABOUT, UP_TO, Shape, group, line, path, rect, text, width_of
+from math import ceil
+
+from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of
 from widgets.stream import words
-from widgets.stream.history import Moment
-from widgets.stream.plan import GAP, LEFT, MIDDLE, RIGHT, Scenery
+from widgets.stream.history import BatchMoment
+from widgets.stream.layout import GAP, LEFT, MIDDLE, RIGHT, StreamViewState
 
 HEIGHT = 78
 BAR = 16  # how high
@@ -23,11 +25,11 @@ LOOKS = {  # of the parts of a batch
 }
 
 
-def drawn(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
-    return [*_times(moment, y), *_watermark(scenery, moment, y)]
+def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
+    return [*_times(moment, y), *_watermark(view_state, moment, y)]
 
 
-def _times(moment: Moment, y: float) -> list[Shape]:
+def _times(moment: BatchMoment, y: float) -> list[SceneShape]:
     whole, width = max(sum(it for _, it in moment.parts), 1), MIDDLE - GAP - LEFT
     title = f"Where {words.seconds(moment.took)} went"
     shapes = [text("times", LEFT, y + 12, title, look="bold")]
@@ -49,8 +51,8 @@ def _words(word: str, spent: int) -> str:
     return f"{word} {spent} ms"
 
 
-def _named(moment: Moment, whole: int, width: float) -> set[str]:
-    """The parts with words below them: first the longest, then those for which there is room."""
+def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
+    """The parts with a text below them: the longest first, then those with room."""
     places, x = list[tuple[int, str, float]](), 0.0
     for name, spent in moment.parts:
         places.append((spent, name, x))
@@ -65,10 +67,10 @@ def _named(moment: Moment, whole: int, width: float) -> set[str]:
     return named
 
 
-def _watermark(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
+def _watermark(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
     left, right, level = MIDDLE + GAP, RIGHT, y + 22 + BAR / 2
     shapes = [text("event time", left, y + 12, "Event time", look="bold")]
-    edges = _edges(scenery)
+    edges = _edges(view_state)
     if not edges:
         why = "No watermark: each row counts, however late it comes."
         return [*shapes, text("no watermark", left, y + 40, why, look="soft")]
@@ -93,8 +95,8 @@ def _watermark(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
     (clock,) = words.clocks([moment.watermark])
     x = place(moment.watermark)
     told = f"watermark {clock}"
-    half = width_of(told, 10) / 2
-    about = min(max(x, left + half), right - half) - x  # the words stay in the strip
+    half = ceil(width_of(told, 10) / 2)  # rounded up, so that the text stays in the strip
+    about = min(max(x, left + half), right - half) - x  # the text stays in the strip
     inside = [
         line("stem", 0, -8, 0, 12, look="watermark"),
         path("flag", "M-5 -12h10l-5 7z", look="watermark"),
@@ -105,12 +107,12 @@ def _watermark(scenery: Scenery, moment: Moment, y: float) -> list[Shape]:
     return [*shapes, group("watermark", x, level, inside, label=label)]
 
 
-def _edges(scenery: Scenery) -> list[int]:
-    """All times that the strip has to show, in order: those of the last batches too, so that it
-    is seen how the watermark moves."""
+def _edges(view_state: StreamViewState) -> list[int]:
+    """All times of the strip, in order: also those of the last batches, to show how the watermark
+    moves."""
     found = [
         at
-        for it in scenery.recent
+        for it in view_state.recent
         for at in (it.watermark, *(it.event_times or ()))
         if at is not None
     ]

@@ -1,4 +1,4 @@
-"""A table as it was after a batch, beside what it was before: what is new, changed, gone.
+"""A table after a batch, compared with the one before: new, changed and deleted rows.
 
     before            after              Table
     ada    3          ada    5           △ ada    5   was 3
@@ -6,10 +6,10 @@
     eve    2          kim    1           + kim    1
                                          − eve    2
 
-Nobody says which columns name a row, so it is told from the rows: the fewest columns, from the
-left, that are the same in no two of them. Where whole rows are twice there they are counted.
+The columns of the key are not known, so they are derived from the rows: the fewest columns, from
+the left, that differ between all rows. Duplicates of whole rows are numbered.
 
-Invariant: at most MOST rows are kept, those with a mark before all others, in the table's order.
+Invariant: at most MOST rows are kept, first those with a mark, in the table's order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,38 +26,40 @@ Cells: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    mark: str  # new, changed, gone, or "": as it was
+class TableLine:
+    mark: str  # new, changed, gone, or "": unchanged
     cells: Cells
-    was: tuple[tuple[int, str], ...] = ()  # column, and what stood there before
+    was: tuple[tuple[int, str], ...] = ()  # columns, and their values before
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableDiff:
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
     count: int  # rows in all
-    marked: int  # of which something is told
-    since: int | None  # the batch that it is compared with
+    marked: int  # with a mark
+    since: int | None  # the batch of the table before
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Table":
+    def of(cls, plain: Mapping[str, Any]) -> "TableDiff":
         lines = tuple(
-            Line(mark, tuple(cells), tuple((int(at), was) for at, was in before))
+            TableLine(mark, tuple(cells), tuple((int(at), was) for at, was in before))
             for mark, cells, before in plain["lines"]
         )
         facts = (plain[name] for name in ("count", "marked", "since"))
         return cls(tuple(plain["columns"]), lines, *facts)
 
     def plain(self) -> dict[str, Any]:
-        """To be kept as JSON."""
+        """As JSON."""
         lines = [[it.mark, list(it.cells), [list(each) for each in it.was]] for it in self.lines]
         facts = {name: getattr(self, name) for name in ("count", "marked", "since")}
         return {"columns": list(self.columns), "lines": lines, **facts}
 
 
-def compared(before: Sequence[Row] | None, after: Sequence[Row], since: int | None = None) -> Table:
-    """`before` None: it was not looked at, and so nothing is marked."""
+def compared(
+    before: Sequence[Row] | None, after: Sequence[Row], since: int | None = None
+) -> TableDiff:
+    """`before` None: not known, so no row has a mark."""
     columns = list(dict.fromkeys(name for row in (*(before or ()), *after) for name in row))
     new, old = _texts(after, columns), _texts(before or (), columns)
     wide = max(_naming(new, len(columns)), _naming(old, len(columns)))
@@ -65,14 +67,14 @@ def compared(before: Sequence[Row] | None, after: Sequence[Row], since: int | No
     if before is None:
         past = now
     lines = [_line(cells, past.get(name)) for name, cells in now.items()]
-    lines += [Line(GONE, cells) for name, cells in past.items() if name not in now]
+    lines += [TableLine(GONE, cells) for name, cells in past.items() if name not in now]
     lines.sort(key=lambda it: [_order(cell) for cell in it.cells])
     marked = sum(bool(it.mark) for it in lines)
-    return Table(tuple(columns), tuple(_chosen(lines)), len(after), marked, since)
+    return TableDiff(tuple(columns), tuple(_chosen(lines)), len(after), marked, since)
 
 
 def rows_of(answer: Any) -> list[Row]:
-    """Of dicts or of Spark's rows, of a DataFrame of pandas' or of Spark's own."""
+    """The rows of a list of dicts or Spark rows, or of a DataFrame of pandas or Spark."""
     if hasattr(answer, "collect"):
         answer = answer.collect()
     elif hasattr(answer, "to_dict"):
@@ -84,7 +86,7 @@ def text(cell: Any) -> str:
     match cell:
         case None:
             told = "null"
-        case float() | datetime() if cell != cell:  # pandas' way to say that there is none
+        case float() | datetime() if cell != cell:  # pandas' value for "none"
             told = "null"
         case datetime():
             told = cell.isoformat(" ", "milliseconds" if cell.microsecond else "seconds")[:23]
@@ -109,7 +111,7 @@ def _texts(rows: Iterable[Row], columns: list[str]) -> list[Cells]:
 
 
 def _naming(rows: list[Cells], columns: int) -> int:
-    """How many columns, from the left, tell the rows apart."""
+    """How many columns, from the left, make the rows different."""
     wide = 1
     while wide < columns and len({cells[:wide] for cells in rows}) < len(rows):
         wide += 1
@@ -117,7 +119,7 @@ def _naming(rows: list[Cells], columns: int) -> int:
 
 
 def _by_name(rows: list[Cells], wide: int) -> dict[tuple[Cells, int], Cells]:
-    """A row's name is what its first columns say, and how manieth it is of those."""
+    """The rows by their key: the first columns, and a number among equal ones."""
     found: dict[tuple[Cells, int], Cells] = {}
     seen: dict[Cells, int] = {}
     for cells in rows:
@@ -126,23 +128,23 @@ def _by_name(rows: list[Cells], wide: int) -> dict[tuple[Cells, int], Cells]:
     return found
 
 
-def _line(cells: Cells, before: Cells | None) -> Line:
+def _line(cells: Cells, before: Cells | None) -> TableLine:
     if before is None:
-        return Line(NEW, cells)
+        return TableLine(NEW, cells)
     pairs = enumerate(zip(before, cells, strict=True))
     was = tuple((place, old) for place, (old, new) in pairs if old != new)
-    return Line(CHANGED if was else "", cells, was)
+    return TableLine(CHANGED if was else "", cells, was)
 
 
 def _order(cell: str) -> tuple[bool, float, str]:
-    """Numbers by their size, and before words."""
+    """Numbers by their size, before texts."""
     try:
         return False, float(cell), cell
     except ValueError:
         return True, 0.0, cell
 
 
-def _chosen(lines: list[Line]) -> list[Line]:
+def _chosen(lines: list[TableLine]) -> list[TableLine]:
     kept = [it for it in lines if it.mark][:MOST]
     plain = [it for it in lines if not it.mark][: MOST - len(kept)]
     chosen = {id(it) for it in (*kept, *plain)}

@@ -1,15 +1,15 @@
-"""StreamView: a streaming query to look at, and to go back in, batch by batch.
+"""StreamView: shows a streaming query, and goes back in its run, batch by batch.
 
-    StreamView(query)                                        what Spark says of it
-    StreamView(query, cluster, lambda: spark.table("t"))     beside it what came in, and the table
-    StreamView.replay(json.load(file))                       one that was kept: no Spark, no brokers
+    StreamView(query)                                        Spark's reports
+    StreamView(query, cluster, lambda: spark.table("t"))     also the input records and the table
+    StreamView.replay(json.load(file))                       a saved run: no Spark, no brokers
 
-`view.moments()` is the whole run as plain JSON, to be kept. Spark has no hook between two batches,
-so the table is asked for as soon as a batch is seen to be done: where batches are shorter than a
-look, it may be that of a later one, and the batches between have none.
+`view.moments()` is the whole run as plain JSON. Spark has no hook between two batches, so the table
+is read when a poll finds that a batch is done: if batches are shorter than the time between two
+polls, it may be the table of a later batch, and the batches between have none.
 
-Invariant: the head is None (live, or at the end) or one of the moments. Nothing is asked after the
-query's end, nor while nobody looks.
+Invariant: the head is None (live, or at the end) or one of the moments. There are no requests after
+the query's end, nor while no page shows the view.
 """
 
 import time
@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from widgets import controls, palette
 from widgets.controls import Control
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 from widgets.stream import batches
 from widgets.stream.feed import Feed
-from widgets.stream.history import History, Plain
-from widgets.stream.plan import Scenery
+from widgets.stream.history import Plain, QueryHistory
+from widgets.stream.layout import StreamViewState
 from widgets.stream.scene import header, picture
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 PACE = 0.7  # seconds for a batch when the run is played
-LEAST_ROWS = 4  # of the lists, so that they needn't grow at once
+LEAST_ROWS = 4  # of the lists, so that they don't grow at once
 
 
-class StreamView(Stage):
-    _css = palette.for_pages("znodes.css")  # what has changed glows, as in the tree of znodes
+class StreamView(SceneWidget):
+    _css = palette.for_pages("znodes.css")  # changes are highlighted, as in the tree of znodes
 
     ACTS: ClassVar[frozenset[str]] = frozenset({"seek", "begin", "back", "play", "forward", "live"})
 
@@ -50,18 +50,18 @@ class StreamView(Stage):
         `table`: gives its rows, as dicts or as a DataFrame; it is asked after each batch.
         `into`: what the sink is called, a topic say, for Spark tells only of what kind it is."""
         super().__init__(name="Stream")
-        self.interval = self._every = every  # seconds from one look to the next
-        self.history = History()
+        self.interval = self._every = every  # seconds between two polls
+        self.history = QueryHistory()
         self.feed = Feed(query, cluster, table) if query is not None else None
         self._name, self._into = str(getattr(query, "name", None) or ""), into
-        self._head: int | None = None  # how manieth moment since the beginning
+        self._head: int | None = None  # the number of a moment since the beginning
         self._turn: float | None = None  # when the next is shown, while the run is played
         self._drawn: object = None
-        self.look()
+        self.poll()
 
     @classmethod
     def replay(cls, moments: Iterable[Plain], *, into: str = "") -> "StreamView":
-        """One that was kept: `view.moments()`, or the progress that Spark reported, as JSON."""
+        """A saved run: `view.moments()`, or the progress that Spark reported, as JSON."""
         view = cls(None, into=into)
         for told in moments:
             view.history.add(told)
@@ -70,8 +70,8 @@ class StreamView(Stage):
 
     # -- looking ---------------------------------------------------------------------------
 
-    def look(self) -> bool:
-        """Ask the query, and draw what is new. False: nothing more will happen by itself."""
+    def poll(self) -> bool:
+        """Ask the query, and draw changes. False: nothing more will come by itself."""
         return self.advance(time.monotonic())
 
     def advance(self, now: float) -> bool:
@@ -90,11 +90,11 @@ class StreamView(Stage):
             self.interval = max(min(self._every, turn - now), 0.05)
             return self._turn is not None or (feed is not None and not feed.over)
 
-    def scenery(self) -> Scenery:
+    def view_state(self) -> StreamViewState:
         feed, moments = self.feed, self.history.moments
         tables, records = [it.table for it in moments], [it.records for it in moments]
         rows = [len(it.lines) for it in tables if it] + [len(it) for it in records if it]
-        return Scenery(
+        return StreamViewState(
             self.history,
             None if self._head is None else self._here - self.history.forgotten,
             self.ACTS if moments else frozenset(),
@@ -108,20 +108,20 @@ class StreamView(Stage):
         )
 
     def draw(self) -> None:
-        """A picture of the moment, if it is another one than that which is shown."""
+        """Draw the moment, if its picture differs from the one shown."""
         with self.lock:
-            scenery = self.scenery()
+            view_state = self.view_state()
             history = self.history
-            what = len(history.moments), history.forgotten, history.ended, scenery.playing
-            if (*what, scenery.head, scenery.status) == self._drawn:
+            what = len(history.moments), history.forgotten, history.ended, view_state.playing
+            if (*what, view_state.head, view_state.status) == self._drawn:
                 return
-            self._drawn = (*what, scenery.head, scenery.status)
-            self.about = header(scenery)
-            self.show(picture(scenery), self._buttons(scenery))
+            self._drawn = (*what, view_state.head, view_state.status)
+            self.about = header(view_state)
+            self.show(picture(view_state), self._buttons(view_state))
 
-    def _buttons(self, scenery: Scenery) -> list[Control]:
-        off = not scenery.acts
-        playing, live = scenery.playing, bool(self.feed) and not self.history.ended
+    def _buttons(self, view_state: StreamViewState) -> list[Control]:
+        off = not view_state.acts
+        playing, live = view_state.playing, bool(self.feed) and not self.history.ended
         found = [
             controls.button("begin", "◂◂", "back to the first batch", off=off),
             controls.button("back", "◂", "a batch back", off=off),
@@ -142,7 +142,7 @@ class StreamView(Stage):
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
         with self.lock:
-            seen = batches.window(self.scenery())
+            seen = batches.window(self.view_state())
             if seen:
                 place = min(int(float(share) * len(seen)), len(seen) - 1)
                 self._go(self.history.forgotten + seen[place])
@@ -163,7 +163,7 @@ class StreamView(Stage):
         self._go(None)
 
     def play(self) -> None:
-        """Batch by batch from here on, from the first if this is the last; or pause."""
+        """Play batch by batch from here, or from the first if this is the last; or pause."""
         with self.lock:
             if self._turn is not None:
                 self._turn = None
@@ -176,7 +176,7 @@ class StreamView(Stage):
 
     @property
     def _here(self) -> int:
-        """Where the head is; what it was at may be forgotten."""
+        """The index of the head; its moment may have been dropped."""
         return max(self._head or 0, self.history.forgotten)
 
     @property
@@ -202,7 +202,7 @@ class StreamView(Stage):
 
     def moments(self) -> list[Plain]:
         """The run up to now, as plain JSON for `replay`."""
-        self.look()
+        self.poll()
         with self.lock:
             return self.history.plain()
 
@@ -210,6 +210,6 @@ class StreamView(Stage):
         """Rows a second, times, lag, state and watermark of all batches."""
         from widgets.stream.chart import chart  # noqa: PLC0415 - plotly takes a second to load
 
-        self.look()
+        self.poll()
         with self.lock:
             return chart(self.history.moments)

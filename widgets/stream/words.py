@@ -1,4 +1,4 @@
-"""Spark's words for the parts of a query, in ours: short ones, and one sentence for a failure.
+"""Short names for the parts of a query, instead of Spark's, and one sentence for a failure.
 
 RateStreamV2[rowsPerSecond=50]                              rate
 org...python.PythonMicroBatchStream@31f9f122                a Python source
@@ -47,13 +47,13 @@ LONGEST = 300  # characters of a sentence
 
 
 def status(message: str) -> str:
-    """What Spark says that a query does, calmly: it looks for data many times a second."""
+    """The status of a query, without changes many times a second."""
     known = (words for start, words in STATUS.items() if message.startswith(start))
     return next(known, message.partition(" from ")[0].lower())
 
 
 def source(description: str, offsets: object) -> str:
-    """Topics, if the offsets are a Kafka source's; else what it calls itself."""
+    """The topics, if the offsets are a Kafka source's; else the source's own name."""
     if topics := topics_of(offsets):
         return ", ".join(sorted(topics))
     return plain(description, "source")
@@ -83,7 +83,7 @@ def operator(name: str) -> tuple[str, str]:
 
 
 def sentence(failure: str) -> str:
-    """The first sentence of what went wrong: what was raised, and not how Spark heard of it."""
+    """The first sentence of the original error, without Spark's text around it."""
     told = failure.partition("=== Streaming Query ===")[0]
     if "Traceback (most recent call last)" in told:
         told = _raised(told.partition("During handling of the above exception")[0])
@@ -111,7 +111,7 @@ def amount(rows: float) -> str:
 
 
 def rate(rows: float) -> str:
-    """A second: 52, or 0.6."""
+    """Rows a second: 52, or 0.6."""
     return f"{rows:.1f}" if 0 < rows < 9.95 else amount(rows)
 
 
@@ -128,7 +128,7 @@ def seconds(milliseconds: float) -> str:
 
 
 def clocks(times: Sequence[int]) -> list[str]:
-    """Times in ms since 1970, each with its day where they are of several days."""
+    """Times in ms since 1970 as text, with the day if they are of several days."""
     dates = [datetime.fromtimestamp(at / 1000, UTC) for at in times]
     form = "%H:%M:%S" if len({date.date() for date in dates}) < 2 else "%d %b %H:%M:%S"
     return [date.strftime(form) for date in dates]

@@ -1,14 +1,14 @@
-"""A message taken apart: every field that its version has, with its value and its bytes.
+"""The fields of a message in its version, each with its value and its bytes.
 
     size │ api key │ version │ correlation id │ client id │ topics: 1 │ · name │ partitions: 2 │ ...
     ─────┴─────────┴─────────┴────────────────┴───────────┴───────────┴────────┴───────────────┴──
     request header                                         the fields of the version, in wire order
 
-engine.wire declares the fields and reads the primitives; here their places are kept as well. What
-is told of a frame may end early (engine.broker.frames says where): the rest is one leaf that says
-so. Record batches are opened to their header.
+engine.wire declares the fields and reads the primitives; here their positions are kept as well. A
+frame may be incomplete (see engine.broker.frames): then one leaf describes the rest. Of record
+batches the header is read.
 
-Invariant: the leaves come in order and tile the bytes that are there, whatever these are.
+Invariant: the leaves are in order, and each byte is in exactly one, whatever the bytes are.
 """
 
 from collections.abc import Callable
@@ -33,51 +33,51 @@ TAGS, NONE = "tagged fields", "none"
 SENT_AS_IT_IS = "straight from the log file: sendfile, no broker looks at them"
 
 
-class Leaf(NamedTuple):
+class FieldNode(NamedTuple):
     """A field."""
 
     start: int  # the first byte, counted from the frame's own first
     end: int  # the byte after the last
     name: str
-    value: str  # as people write it
+    value: str  # as text
     about: str  # its type
     kind: str  # the colour of its band
     depth: int
-    raw: Any = None  # the value itself, of those that are not but counts
+    raw: Any = None  # the value itself, except of counts
     first: bool = False  # a new element of an array begins with it
 
 
-def dissect(api: str, version: int, way: str, frame: bytes) -> list[Leaf]:
-    """A frame from its size on; it may be the beginning of one."""
-    knife = _Knife(Api[api], version, way, frame)
+def dissect(api: str, version: int, way: str, frame: bytes) -> list[FieldNode]:
+    """The leaves of a frame, from its size on; the frame may be incomplete."""
+    reader = _FrameReader(Api[api], version, way, frame)
     try:
-        knife.cut()
-        knife.rest("left over", "nobody reads it", "unused")
+        reader.cut()
+        reader.rest("left over", "nobody reads it", "unused")
     except _Missing:
         whole = SIZE.size + SIZE.unpack_from(frame)[0] if len(frame) >= SIZE.size else 0
-        knife.rest("cut off", "only the beginning was kept", "unused")
-        knife.missing(whole - len(frame))
+        reader.rest("cut off", "only the beginning was kept", "unused")
+        reader.missing(whole - len(frame))
     except (Malformed, *BYTES_ERRORS) as error:
-        knife.rest("unreadable", str(error), "torn")
-    return knife.leaves
+        reader.rest("unreadable", str(error), "torn")
+    return reader.leaves
 
 
-def errors(leaves: list[Leaf]) -> list[str]:
-    """The names of the error codes in an answer that are not 0, each once."""
+def errors(leaves: list[FieldNode]) -> list[str]:
+    """The names of the error codes in a response except 0, each once."""
     found = (error_name(leaf.raw) for leaf in leaves if leaf.about == "error code" and leaf.raw)
     return list(dict.fromkeys(found))
 
 
 class _Missing(Exception):
-    """The bytes end here, and the message does not."""
+    """The bytes end before the message does."""
 
 
-class _Knife:
-    """Goes through a frame, leaf by leaf."""
+class _FrameReader:
+    """Reads a frame, leaf by leaf."""
 
     def __init__(self, api: Api, version: int, way: str, frame: bytes) -> None:
         self.api, self.version, self.way, self.frame = api, version, way, frame
-        self.leaves: list[Leaf] = []
+        self.leaves: list[FieldNode] = []
         self._at = 0
         self._depth = 0
         self._first = False  # the next leaf begins an element
@@ -101,7 +101,7 @@ class _Knife:
         self._message(message(self.api, self.version, self.way))
 
     def rest(self, name: str, why: str, kind: str) -> None:
-        """The bytes that no field has taken."""
+        """The bytes after the last field."""
         if self._at < len(self.frame):
             size = count(len(self.frame) - self._at, "byte")
             self._leaf(len(self.frame), name, f"{size}: {why}", "", kind)
@@ -149,7 +149,7 @@ class _Knife:
         self._depth -= 1
 
     def _row(self, field: Field, start: int, at: int, number: int) -> None:
-        """Plain values one after the other are one leaf."""
+        """Consecutive plain values are one leaf."""
         assert isinstance(field.type, str)
         values = []
         for _ in range(number):
@@ -246,7 +246,7 @@ class _Knife:
         self, end: int, name: str, value: str, about: str, kind: str, raw: Any = None
     ) -> None:
         self.leaves.append(
-            Leaf(self._at, end, name, value, about, kind, self._depth, raw, self._first)
+            FieldNode(self._at, end, name, value, about, kind, self._depth, raw, self._first)
         )
         self._at, self._first = end, False
 
@@ -277,7 +277,7 @@ class _Knife:
 
 
 def _contents(batch: bytes, header: Header) -> str:
-    """What a batch holds, in words."""
+    """The content of a batch, as text."""
     try:
         found = records.decode(batch)
     except KafkaError as error:

@@ -1,15 +1,15 @@
-"""Who said what to whom: exchanges out of a cluster's events, or arrows out of a simulator's trace.
+"""Requests and responses from a cluster's events, or messages of a simulator's trace, as arrows.
 
-    event "request"   asker ──────────────────> broker      it came: the event's time less `took`
-                            <──────────────────             the answer left: the event's time
+    event "request"   asker ──────────────────> broker      request: the event's time less `took`
+                            <──────────────────             response: the event's time
 
-Both times are by the broker's clock; how long a message was on its way nobody has measured. An
-exchange is told when its answer leaves, so one that waits long comes late to the list.
+Both times are by the broker's clock; the time of a message in the network is not measured. The
+event of an exchange comes with its response, so one that waits long comes late to the list.
 
-A party is a client by its client.id, or a broker ("broker 1"). Brokers are known by what only
-brokers say of themselves in a request.
+A party is a client by its client.id, or a broker ("broker 1"). A broker is recognized by fields
+that only brokers set in a request.
 
-Invariant: arrows are ordered by time, an answer behind its request.
+Invariant: arrows are ordered by time, a response after its request.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,14 +17,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from engine.broker.frames import NAMES, frame
-from engine.cluster.stream import Happened
+from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
-from widgets.wire.anatomy import ANSWER, ASK, Leaf, dissect, errors
+from widgets.wire.anatomy import ANSWER, ASK, FieldNode, dissect, errors
 from widgets.wire.values import error_name, title
 
-MOST = 2_000  # exchanges of a live cluster that are remembered
-REPLIES = ("Fetched", "session")  # how a simulated answer begins
+MOST = 2_000  # exchanges of a live cluster that are kept
+REPLIES = ("Fetched", "session")  # the beginnings of simulated responses
 CODES = {code.name for code in ErrorCode} - {"none"}
 
 
@@ -35,10 +35,10 @@ def broker(number: int) -> str:
 class Exchange:
     """A request and its answer."""
 
-    def __init__(self, event: Happened) -> None:
-        facts = self.facts = dict(event.data)  # the stream takes the bytes of the oldest away
+    def __init__(self, event: ClusterEvent) -> None:
+        facts = self.facts = dict(event.data)  # a copy: the stream removes the bytes of the oldest
         self.number = event.number
-        left, came = event.at, event.at - int(facts["took"])  # all that older recordings tell
+        left, came = event.at, event.at - int(facts["took"])  # older recordings have only these
         self.left: float = facts["left_us"] / 1000 if "left_us" in facts else left
         self.came: float = facts["came_us"] / 1000 if "came_us" in facts else came
         self.api = Api[facts["api"]]
@@ -58,22 +58,22 @@ class Exchange:
 
     @property
     def has_answer(self) -> bool:
-        """All have one, but for a produce that wants none."""
+        """All have a response except a Produce with acks=0."""
         return self.api is not Api.PRODUCE or "partitions" in self.facts
 
     def frame(self, way: str) -> bytes | None:
-        """What is kept of its bytes."""
+        """Its bytes, as far as they are kept."""
         return frame(self.facts, NAMES[way == ANSWER])
 
     @cached_property
-    def asked(self) -> list[Leaf]:
+    def asked(self) -> list[FieldNode]:
         return self._leaves(ASK)
 
     @cached_property
-    def answered(self) -> list[Leaf]:
+    def answered(self) -> list[FieldNode]:
         return self._leaves(ANSWER)
 
-    def _leaves(self, way: str) -> list[Leaf]:
+    def _leaves(self, way: str) -> list[FieldNode]:
         found = self.frame(way)
         return [] if found is None else dissect(self.api.name, self.version, way, found)
 
@@ -85,7 +85,7 @@ class Exchange:
 
     @cached_property
     def routine(self) -> str:
-        """What it is, if it comes all the time and brings nothing."""
+        """Its name, if it is periodic and without news."""
         if self.api is Api.HEARTBEAT and not self.errors:
             return "heartbeat"
         if self.api is Api.FETCH and not self.errors:
@@ -94,18 +94,18 @@ class Exchange:
         return ""
 
 
-class Arrow(NamedTuple):
-    at: float  # ms, as the source of events counts them
+class MessageArrow(NamedTuple):
+    at: float  # ms, by the source of the events
     number: int  # of the exchange, or of the message
     way: str  # ASK or ANSWER
     source: str
     target: str
-    kind: str  # the API, as it is written; of a simulated message the first word
-    routine: str  # what to count it as; "": it is drawn
+    kind: str  # the API's name; of a simulated message the first word
+    routine: str  # the name under which it is counted; "": it is drawn
     exchange: Exchange | None = None
-    words: str = ""  # of a simulated message, which has nothing else
+    words: str = ""  # the text of a simulated message
     lost: bool = False
-    answer: bool = True  # there will be one
+    answer: bool = True  # it has a response
 
     @property
     def key(self) -> str:
@@ -120,13 +120,13 @@ class Arrow(NamedTuple):
         return {self.source, self.target}
 
 
-class Conversation:
-    """All arrows that are known, and between whom."""
+class MessageLog:
+    """All arrows, and their parties."""
 
     def __init__(self, most: int = 0) -> None:
-        """`most`: exchanges that are remembered; 0: all."""
-        self.arrows: list[Arrow] = []
-        self.parties: list[str] = []  # clients in the order in which they came, then brokers
+        """`most`: exchanges that are kept; 0: all."""
+        self.arrows: list[MessageArrow] = []
+        self.parties: list[str] = []  # clients in the order of their first request, then brokers
         self.kinds: list[str] = []
         self.forgotten = 0
         self.start: float | None = None
@@ -137,30 +137,30 @@ class Conversation:
     def last(self) -> int:
         return self._number
 
-    def add(self, events: Iterable[Happened]) -> bool:
+    def add(self, events: Iterable[ClusterEvent]) -> bool:
         """Whether there was something new."""
-        found: list[Arrow] = []
+        found: list[MessageArrow] = []
         for event in events:
             self._number = max(self._number, event.number)
             if event.kind == "request":
                 found += _arrows(Exchange(event))
         return self._take(found)
 
-    def tell(self, moments: Iterable[Any]) -> bool:
-        """What was sent in a simulator's moments."""
+    def add_moments(self, moments: Iterable[Any]) -> bool:
+        """Add the messages of a simulator's moments."""
         number = 0
-        found: list[Arrow] = []
+        found: list[MessageArrow] = []
         for moment in moments:
             for each in moment.messages:
                 number += 1
                 found.append(_message(number, moment.at, each))
         return self._take(found)
 
-    def _take(self, found: list[Arrow]) -> bool:
+    def _take(self, found: list[MessageArrow]) -> bool:
         if not found:
             return False
         arrows = sorted([*self.arrows, *found], key=_place)
-        if not self.forgotten:  # who waits long has asked before the first that is told
+        if not self.forgotten:  # a long request may have come before the first event
             self.start = arrows[0].at
         if self._most and len(arrows) > 2 * self._most:
             gone = len(arrows) - 2 * self._most
@@ -173,7 +173,7 @@ class Conversation:
         return True
 
 
-def _place(arrow: Arrow) -> tuple[float, int, bool]:
+def _place(arrow: MessageArrow) -> tuple[float, int, bool]:
     return arrow.at, arrow.number, arrow.way == ANSWER
 
 
@@ -184,16 +184,16 @@ def rank(party: str) -> tuple[int, int]:
     return (1, int(number)) if is_broker else (2, 0) if party == "zookeeper" else (0, 0)
 
 
-def _arrows(it: Exchange) -> Iterator[Arrow]:
+def _arrows(it: Exchange) -> Iterator[MessageArrow]:
     kind, answer = title(it.api), it.has_answer
     ends = it.asker, it.server
-    yield Arrow(it.came, it.number, ASK, *ends, kind, it.routine, it, answer=answer)
+    yield MessageArrow(it.came, it.number, ASK, *ends, kind, it.routine, it, answer=answer)
     if answer:
-        yield Arrow(it.left, it.number, ANSWER, *ends[::-1], kind, it.routine, it)
+        yield MessageArrow(it.left, it.number, ANSWER, *ends[::-1], kind, it.routine, it)
 
 
-def _message(number: int, at: int, each: Any) -> Arrow:
-    """A simulated one. Whether it asks or answers its words tell."""
+def _message(number: int, at: int, each: Any) -> MessageArrow:
+    """A simulated message; its text shows whether it is a request or a response."""
     source, target = _party(each.source), _party(each.target)
     kind, _, rest = each.text.partition(" ")
     is_answer = kind in REPLIES or kind.endswith("Response")
@@ -203,7 +203,9 @@ def _message(number: int, at: int, each: Any) -> Arrow:
     words, lost = each.text if is_answer else rest, each.arrives < 0
     if not lost:
         words += f", {each.arrives - at} ms"
-    return Arrow(at, number, way, source, target, kind, routine, None, words.strip(", "), lost)
+    return MessageArrow(
+        at, number, way, source, target, kind, routine, None, words.strip(", "), lost
+    )
 
 
 def _party(machine: str) -> str:

@@ -1,16 +1,16 @@
-"""Which arrows are seen, and where: time runs downwards, a row for each arrow.
+"""The arrows on a page and their positions: time runs downwards, a row for each arrow.
 
              producer-1           broker 1
       0.000      │ Produce v9 ...    │
-                 │──────────────────>┃      a bar while the broker is at it, or waits
+                 │──────────────────>┃      a bar while the broker serves it, or waits
       0.001      │<┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┃
-                 │  3 heartbeats     │      what comes all the time is counted in one line
+                 │  3 heartbeats     │      periodic messages are counted in one line
       4.210      │──────────────────>┃
 
-Rows have one height, so time is in order and not to scale; the times stand beside them. The page is
-as many rows as there is room for, up to the newest, or to where one has scrolled back to.
+Rows have the same height, so time is in order and not to scale; each row has its time. The page has
+as many rows as fit, up to the newest, or to the row that was scrolled to.
 
-Invariant: rows never overlap; each arrow has one row at most, and both ends of it are drawn.
+Invariant: rows never overlap; each arrow has at most one row, and both of its ends are drawn.
 """
 
 from bisect import bisect_right
@@ -23,28 +23,28 @@ from typing import NamedTuple, TypeAlias
 from widgets.log.fields import count
 from widgets.timeline import Axis, axis
 from widgets.wire.anatomy import ANSWER, ASK
-from widgets.wire.exchange import Arrow, Conversation, rank
+from widgets.wire.exchange import MessageArrow, MessageLog, rank
 
 WIDTH, LEFT, RIGHT = 1000, 16, 984
 CLOCK = 66  # the times end here
 TOP, HEAD = 12, 34  # the parties' names
 ROW, FOLD, SLANT = 26, 18, 10
 LINES = TOP + HEAD + 12  # where the first row begins
-ROOM, ROOM_OPEN = 450, 255  # for rows; less of it while a message is open
+ROOM, ROOM_OPEN = 450, 255  # for rows, and while a message is open
 PAIR = 170, 860  # the lifelines of two
-CROWD = 108, 596  # the first and the last of many; their words stand beside them
+CROWD = 108, 596  # the first and the last of many; their texts are beside them
 ASIDE = 640
 BROKERS, CLIENTS = 5, 4  # parties that are drawn, at most
 EVERYTHING = ""
 
-Anchor: TypeAlias = tuple[float, float, bool]  # of a place in the order of arrows
+Anchor: TypeAlias = tuple[float, float, bool]  # a position in the order of arrows
 Between: TypeAlias = frozenset[str]
 
 
-class Row(NamedTuple):
+class WireRow(NamedTuple):
     y: float
-    arrow: Arrow  # or the last of those that are folded
-    folded: str = ""  # how many of what, in words
+    arrow: MessageArrow  # or the last of those that are folded
+    folded: str = ""  # the number and name of folded arrows
 
     @property
     def height(self) -> float:
@@ -52,32 +52,32 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Page:
-    talk: Conversation
+class WirePage:
+    messages: MessageLog
     live: bool
-    between: Between = frozenset()  # what these say to each other; one: to all; none: all
+    between: Between = frozenset()  # two: messages between them; one: with all; none: all messages
     kind: str = EVERYTHING  # only this API
     fold: bool = True
     until: Anchor | None = None  # of the last row; None: the newest
     opened: str = ""  # the key of an arrow
 
     @cached_property
-    def chosen(self) -> list[Arrow]:
-        """What was asked for, seen or not."""
+    def chosen(self) -> list[MessageArrow]:
+        """The parties that the user asked for, also those without messages."""
         return [
             arrow
-            for arrow in self.talk.arrows
+            for arrow in self.messages.arrows
             if self.kind in (EVERYTHING, arrow.kind) and self._concerns(arrow)
         ]
 
-    def _concerns(self, arrow: Arrow) -> bool:
+    def _concerns(self, arrow: MessageArrow) -> bool:
         if len(self.between) < 2:
             return not self.between or bool(arrow.parties & self.between)
         return arrow.source != arrow.target and arrow.parties <= self.between
 
     @cached_property
     def parties(self) -> list[str]:
-        """Those that are drawn, from left to right."""
+        """The parties that are drawn, from left to right."""
         known = self.present
         brokers = [it for it in known if is_machine(it)]
         if len(known) <= BROKERS + CLIENTS:
@@ -89,9 +89,9 @@ class Page:
 
     @cached_property
     def present(self) -> list[str]:
-        """Those that say something, and those that are waited for."""
+        """The parties with messages, and those that the user asked for."""
         seen = {party for arrow in self.chosen for party in arrow.parties} | self.between
-        known = [it for it in self.talk.parties if it in seen]
+        known = [it for it in self.messages.parties if it in seen]
         return sorted([*known, *sorted(seen.difference(known))], key=rank)
 
     @property
@@ -100,7 +100,7 @@ class Page:
 
     @cached_property
     def x(self) -> dict[str, float]:
-        """Where each lifeline is."""
+        """The x of each lifeline."""
         first, last = PAIR if self.is_pair else CROWD
         step = (last - first) / max(len(self.parties) - 1, 1)
         return {party: first + step * at for at, party in enumerate(self.parties)}
@@ -112,11 +112,11 @@ class Page:
     # -- rows ----------------------------------------------------------------------------
 
     @cached_property
-    def every(self) -> list[Row]:
-        """All rows that there are, without a place."""
-        found: list[Row] = []
+    def every(self) -> list[WireRow]:
+        """All rows, without positions."""
+        found: list[WireRow] = []
         counts: Counter[str] = Counter()
-        last: Arrow | None = None
+        last: MessageArrow | None = None
         for arrow in self.chosen:
             if arrow.source not in self.x or arrow.target not in self.x:
                 continue
@@ -126,22 +126,22 @@ class Page:
                     last = arrow
                 continue
             if last:
-                found.append(Row(0, last, _counted(counts)))
+                found.append(WireRow(0, last, _counted(counts)))
                 counts, last = Counter(), None
-            found.append(Row(0, arrow))
-        return [*found, Row(0, last, _counted(counts))] if last else found
+            found.append(WireRow(0, arrow))
+        return [*found, WireRow(0, last, _counted(counts))] if last else found
 
     @cached_property
     def end(self) -> int:
-        """How many rows there are up to the last one that is seen."""
+        """How many rows there are up to the last one on the page."""
         if self.until is None:
             return len(self.every)
         found = bisect_right(self.every, self.until, key=lambda row: anchor(row.arrow))
         return max(found, min(self.fitting(0, 1), len(self.every)))
 
     @cached_property
-    def rows(self) -> list[Row]:
-        """Those that are seen."""
+    def rows(self) -> list[WireRow]:
+        """The rows on the page."""
         start, y, placed = self.end - self.fitting(self.end, -1), float(LINES), []
         for row in self.every[start : self.end]:
             placed.append(row._replace(y=y))
@@ -153,7 +153,7 @@ class Page:
         return LINES + (ROOM_OPEN if self.opened else ROOM)
 
     def fitting(self, start: int, step: int) -> int:
-        """How many rows from here, on or back, have room on a page."""
+        """How many rows from here, forward or back, fit on a page."""
         room, number = self.bottom - LINES, 0
         rows = self.every[start:] if step > 0 else self.every[:start][::-1]
         for row in rows:
@@ -164,36 +164,36 @@ class Page:
         return number
 
     def turned(self, share: float) -> Anchor | None:
-        """The anchor of a page further on, or below 0 further back; None: the newest."""
+        """The anchor of a page further forward, or back for a negative number; None: the newest."""
         at = self.end + round(share * max(len(self.rows), 2))
         at = max(at, self.fitting(0, 1))
         return None if at >= len(self.every) else anchor(self.every[at - 1].arrow)
 
-    def showing(self, arrow: Arrow) -> Anchor | None:
-        """The anchor of a page on which an arrow is: this one, if it is on it."""
+    def showing(self, arrow: MessageArrow) -> Anchor | None:
+        """The anchor of a page with this arrow: the current one, if it has it."""
         every = [row.arrow for row in self.every]
         if arrow not in every or any(row.arrow is arrow for row in self.rows):
             return self.until
         return anchor(every[min(every.index(arrow) + 3, len(every) - 1)])
 
-    def find(self, key: str) -> Arrow | None:
-        return next((it for it in self.talk.arrows if it.key == key), None)
+    def find(self, key: str) -> MessageArrow | None:
+        return next((it for it in self.messages.arrows if it.key == key), None)
 
     # -- time ----------------------------------------------------------------------------
 
     @property
     def scale(self) -> Axis:
-        """Of the strip below."""
-        start = self.talk.start or 0
-        last = self.talk.arrows[-1].at if self.talk.arrows else start
+        """The scale of the strip below."""
+        start = self.messages.start or 0
+        last = self.messages.arrows[-1].at if self.messages.arrows else start
         return axis(int(start), round(last), self.live, CLOCK + 20, RIGHT - CLOCK - 40)
 
     def clock(self, at: float) -> str:
         """Seconds since the first message."""
-        return f"{(at - (self.talk.start or 0)) / 1000:.3f}"
+        return f"{(at - (self.messages.start or 0)) / 1000:.3f}"
 
 
-def anchor(arrow: Arrow) -> Anchor:
+def anchor(arrow: MessageArrow) -> Anchor:
     return arrow.at, arrow.number, arrow.way == ANSWER
 
 
@@ -205,18 +205,18 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(count(number, what) for what, number in sorted(counts.items()))
 
 
-class Span(NamedTuple):
-    """A broker is at a request, or lets it wait."""
+class ServingSpan(NamedTuple):
+    """The time in which a broker serves a request, or lets it wait."""
 
     number: int  # of the exchange
     server: str
     begin: float  # y
     end: float
-    level: int  # at how many others it is at the same time
+    level: int  # how many others it serves at the same time
 
 
-def spans(page: Page) -> Iterator[Span]:
-    """Of a request that came before the page began, or goes on behind it, what is on it."""
+def spans(page: WirePage) -> Iterator[ServingSpan]:
+    """The spans on the page; of longer ones the part on the page."""
     begins: dict[int, float] = {}
     ends: dict[int, float] = {}
     servers: dict[int, str] = {}
@@ -235,4 +235,4 @@ def spans(page: Page) -> Iterator[Span]:
         levels = taken.setdefault(servers[number], [])
         level = next((at for at, until in enumerate(levels) if until <= begin), len(levels))
         levels[level : level + 1] = [end]
-        yield Span(number, servers[number], begin, end, level)
+        yield ServingSpan(number, servers[number], begin, end, level)

@@ -1,4 +1,4 @@
-"""A message, opened: its fields as a tree, and beside them the very bytes.
+"""An open message: its fields as a tree, and their bytes beside them.
 
     Produce v9, request · producer-1 to broker 1 · 142 bytes            [answer] [close]
     acks             1                 0000  00 00 00 8a 00 00 00 09  00 00 00 01 00 0a 70 72
@@ -6,8 +6,8 @@
     topic_data       1                 0020  02 07 6f 72 64 65 72 73  02 00 00 00 00 5e 00 00
       • name         “orders”          ...
 
-A field and its bytes light up together. A page holds as many fields as have room with their bytes;
-one with more bytes than that is shown as far as there is room.
+A field and its bytes are highlighted together. A page has as many fields as fit with their bytes; a
+field with more bytes than that is shown in part.
 
 Invariant: a row of the tree has its bytes beside it, at least the first of them.
 """
@@ -17,19 +17,19 @@ from collections.abc import Iterator
 from widgets.log.fields import count
 from widgets.log.hex_page import ACROSS
 from widgets.log.hex_scene import CELL, LETTER
-from widgets.scene import ABOUT, UP_TO, Act, Shape, fit, group, path, rect, text, width_of
-from widgets.wire.anatomy import ANSWER, NONE, TAGS, Leaf
-from widgets.wire.exchange import Arrow, Exchange
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, fit, group, path, rect, text, width_of
+from widgets.wire.anatomy import ANSWER, NONE, TAGS, FieldNode
+from widgets.wire.exchange import Exchange, MessageArrow
 from widgets.wire.page import LEFT, RIGHT, WIDTH
 from widgets.wire.words import told
 
 ROWS, PITCH, BAND = 20, 18, 15.5  # of the tree, and of the bytes
-NAMES, VALUES, TREE = LEFT + 14, LEFT + 214, LEFT + 500  # where things begin; where the tree ends
+NAMES, VALUES, TREE = LEFT + 14, LEFT + 214, LEFT + 500  # x of names, of values, of the end
 INDENT = 12
-PLACE, HEX, MIDDLE = 560, 580, 12  # where the places of bytes end, and the bytes begin
+PLACE, HEX, MIDDLE = 560, 580, 12  # the end of the offsets, and the start of the bytes
 HEAD, FOOT = 46, 38
 HEIGHT = HEAD + ROWS * PITCH + FOOT
-MANY = 60  # fields, beyond which only those in the tree have a label: a notebook is to stay small
+MANY = 60  # fields; with more, only those in the tree have a label, so that a notebook stays small
 NO_BYTES = "Its bytes are not there: "
 WHY = {
     True: "the trace was on without them, or there were so many that the oldest were let go.",
@@ -37,8 +37,8 @@ WHY = {
 }
 
 
-def drawn(arrow: Arrow, top: float, first: int) -> tuple[list[Shape], float]:
-    """And how high it is."""
+def drawn(arrow: MessageArrow, top: float, first: int) -> tuple[list[SceneShape], float]:
+    """The shapes of the panel, and its height."""
     it = arrow.exchange
     leaves = [] if it is None else it.answered if arrow.way == ANSWER else it.asked
     height = HEIGHT if leaves else HEAD + 44
@@ -57,12 +57,12 @@ def drawn(arrow: Arrow, top: float, first: int) -> tuple[list[Shape], float]:
     return shapes, height
 
 
-def _is_idle(leaf: Leaf) -> bool:
-    """Tagged fields that are not there: a byte without a line of its own."""
+def _is_idle(leaf: FieldNode) -> bool:
+    """No tagged fields: this byte has no line of its own."""
     return leaf.name == TAGS and leaf.value == NONE
 
 
-def _head(arrow: Arrow, top: float) -> Iterator[Shape]:
+def _head(arrow: MessageArrow, top: float) -> Iterator[SceneShape]:
     it, y = arrow.exchange, top + 24
     kind = it.title if it else arrow.kind
     way = "the answer" if arrow.way == ANSWER else "the request" if it else "a message"
@@ -80,7 +80,7 @@ def _head(arrow: Arrow, top: float) -> Iterator[Shape]:
         yield _button("other", RIGHT - 182, y, f"the {other}", f"show the {other}", turn)
 
 
-def _button(key: str, x: float, y: float, words: str, label: str, act: Act) -> Shape:
+def _button(key: str, x: float, y: float, words: str, label: str, act: Act) -> SceneShape:
     wide = width_of(words, 11.5) + 20
     inside = [
         rect("box", 0, -15, wide, 22, 6, look="paper"),
@@ -100,7 +100,7 @@ class _Page:
     """Lines of the tree, and the bytes of these."""
 
     def __init__(
-        self, leaves: list[Leaf], lines: list[int], first: int, frame: bytes, top: float
+        self, leaves: list[FieldNode], lines: list[int], first: int, frame: bytes, top: float
     ) -> None:
         self.leaves, self.lines, self.first, self.frame, self.top = leaves, lines, first, frame, top
         self.start = leaves[lines[first]].start // ACROSS * ACROSS
@@ -109,7 +109,7 @@ class _Page:
         self.is_dense = len(here) > MANY
         self.shown = [at for at in lines[first : first + ROWS] if leaves[at].start <= self.end]
 
-    def shapes(self) -> Iterator[Shape]:
+    def shapes(self) -> Iterator[SceneShape]:
         for row, at in enumerate(self.shown):
             yield from self._line(self.leaves[at], at, self.top + PITCH * row)
         for at, leaf in enumerate(self.leaves):
@@ -118,7 +118,7 @@ class _Page:
         yield from self._bytes()
         yield from self._turn()
 
-    def _line(self, leaf: Leaf, at: int, y: float) -> Iterator[Shape]:
+    def _line(self, leaf: FieldNode, at: int, y: float) -> Iterator[SceneShape]:
         x = NAMES + INDENT * leaf.depth
         box = LEFT + 6, y - 1, TREE - LEFT - 6, PITCH - 1, 4
         yield rect(f"l{at}", *box, look="clear", label=_label(leaf), kin=f"b{at}")
@@ -131,7 +131,7 @@ class _Page:
         look = "soft" if leaf.kind in ("size", "unused") else "small"
         yield text(f"v{at}", VALUES, y + 12, words, look=f"{look} still{bad}")
 
-    def _band(self, leaf: Leaf, at: int) -> Shape:
+    def _band(self, leaf: FieldNode, at: int) -> SceneShape:
         drawn = ""
         for start in range(self.start, self.end, ACROSS):
             first = max(leaf.start, start) - start
@@ -145,7 +145,7 @@ class _Page:
             return path(f"b{at}", drawn, look=look)
         return path(f"b{at}", drawn, look=look, label=_label(leaf), kin=f"b{at}")
 
-    def _bytes(self) -> Iterator[Shape]:
+    def _bytes(self) -> Iterator[SceneShape]:
         for start in range(self.start, self.end, ACROSS):
             y = self.top + PITCH * (start - self.start) / ACROSS + 12
             data = self.frame[start : min(start + ACROSS, self.end)]
@@ -156,8 +156,8 @@ class _Page:
                     middle = (_x(column) + _x(column + len(half) - 1) + CELL) / 2
                     yield text(f"x{start + column}", middle, y, half.hex(" "), ABOUT, look="byte")
 
-    def _turn(self) -> Iterator[Shape]:
-        """To the fields before and behind."""
+    def _turn(self) -> Iterator[SceneShape]:
+        """The buttons to the previous and next fields."""
         y, total, x = self.top + PITCH * ROWS + 17, len(self.lines), NAMES
         behind = self.first + len(self.shown)
         if self.first:
@@ -176,7 +176,7 @@ def _x(column: int) -> float:
     return HEX + CELL * column - LETTER / 2 + (MIDDLE if column >= ACROSS // 2 else 0)
 
 
-def _label(leaf: Leaf) -> str:
+def _label(leaf: FieldNode) -> str:
     about = f"{leaf.about}, " if leaf.about else ""
     last = max(leaf.end - 1, leaf.start)
     place = f"byte {leaf.start}" if last == leaf.start else f"bytes {leaf.start} to {last}"

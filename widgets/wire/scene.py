@@ -1,9 +1,9 @@
-"""The conversation as a picture: lifelines, and slanted arrows between them.
+"""The messages as a picture: lifelines, and slanted arrows between them.
 
     ┌──────────────┬──────────────────────────────────────┐
     │ producer-1      broker 1                            │   parties
-    │     │ ─────────────> ┃    Produce v9 · orders-0 ...  │   a request: a whole line
-    │     │ <┄┄┄┄┄┄┄┄┄┄┄┄┄ ┃    orders-0 offset 42         │   an answer: a broken one
+    │     │ ─────────────> ┃    Produce v9 · orders-0 ...  │   a request: a solid line
+    │     │ <┄┄┄┄┄┄┄┄┄┄┄┄┄ ┃    orders-0 offset 42         │   a response: a dashed one
     │     │ <┄┄┄┄┄┄┄┄┄┄┄✗┄ ┃    ✗ NOT_LEADER_OR_FOLLOWER   │   with an error: a cross, too
     ├──────────────┴──────────────────────────────────────┤
     │ ▁▂▁▁▅▁▁▁▁▁▂▁[▁▁▇▁]                                  │   how much was said when
@@ -17,10 +17,10 @@ A pure function of the page: the same page makes the same picture, with a kernel
 from collections.abc import Iterator
 from math import hypot
 
-from widgets.scene import ABOUT, UP_TO, Act, Scene, Shape, fit, group, line, path, rect, text
+from widgets.scene import ABOUT, UP_TO, Act, Scene, SceneShape, fit, group, line, path, rect, text
 from widgets.wire import panel
 from widgets.wire.anatomy import ANSWER
-from widgets.wire.exchange import Arrow
+from widgets.wire.exchange import MessageArrow
 from widgets.wire.page import (
     ASIDE,
     CLOCK,
@@ -32,8 +32,8 @@ from widgets.wire.page import (
     SLANT,
     TOP,
     WIDTH,
-    Page,
-    Row,
+    WirePage,
+    WireRow,
     is_machine,
     spans,
 )
@@ -42,7 +42,7 @@ from widgets.wire.words import told
 STRIP, BARS, BIN = 44, 24, 6.0  # the strip below, the height of its bars, their width
 TIP = 7.0  # of an arrow
 CROSS = 0.85  # how far along an arrow the cross of an error is
-LOOP = 26  # how far an arrow to oneself goes out
+LOOP = 26  # the width of an arrow to itself
 NARROW, WIDEST = 90, 130  # a party's name
 NOTHING_YET = "Nobody has said anything yet. What is asked from now on appears here."
 
@@ -52,7 +52,7 @@ NOT_TRACED = (
 )
 
 
-def picture(page: Page, first: int = 0) -> Scene:
+def picture(page: WirePage, first: int = 0) -> Scene:
     """`first`: the field with which the panel begins."""
     arrow = page.find(page.opened) if page.opened else None
     top = page.bottom + STRIP + 10
@@ -65,15 +65,15 @@ def picture(page: Page, first: int = 0) -> Scene:
         *below,
     ]
     if not page.rows:
-        words = NOTHING_YET if page.live else NOTHING_SUCH if page.talk.arrows else NOT_TRACED
+        words = NOTHING_YET if page.live else NOTHING_SUCH if page.messages.arrows else NOT_TRACED
         shapes.append(text("nothing", WIDTH / 2, LINES + 60, words, ABOUT, look="soft"))
     count = len(page.parties)
     title = f"What {count} parties say to each other, {len(page.rows)} lines of {len(page.every)}"
     return Scene(WIDTH, top + height, shapes, title=title, says=_says(page))
 
 
-def _says(page: Page) -> str:
-    """Read aloud: what is open, or else the last that failed."""
+def _says(page: WirePage) -> str:
+    """The text that is read aloud: the open message, or else the last failed one."""
     arrow = page.find(page.opened) if page.opened else None
     if arrow:
         return label(page, arrow)
@@ -84,7 +84,7 @@ def _says(page: Page) -> str:
 # -- parties -----------------------------------------------------------------------------------
 
 
-def _lifelines(page: Page) -> Iterator[Shape]:
+def _lifelines(page: WirePage) -> Iterator[SceneShape]:
     step = (page.x[page.parties[-1]] - page.x[page.parties[0]]) if page.parties else 0
     wide = min(step / max(len(page.parties) - 1, 1) - 6, WIDEST) if len(page.parties) > 1 else 110
     for party, x in page.x.items():
@@ -102,8 +102,8 @@ def _lifelines(page: Page) -> Iterator[Shape]:
         yield text("left out", RIGHT, TOP + 18, fit(words, RIGHT - ASIDE, 11), UP_TO, look="soft")
 
 
-def _bars(page: Page) -> Iterator[Shape]:
-    """Where a broker is at a request."""
+def _bars(page: WirePage) -> Iterator[SceneShape]:
+    """The times in which a broker serves a request."""
     for it in spans(page):
         x = page.x[it.server] - 3 + min(it.level, 4) * 5
         box = x, it.begin, 6, max(it.end - it.begin, 3), 2
@@ -113,7 +113,7 @@ def _bars(page: Page) -> Iterator[Shape]:
 # -- rows --------------------------------------------------------------------------------------
 
 
-def _row(page: Page, row: Row) -> Iterator[Shape]:
+def _row(page: WirePage, row: WireRow) -> Iterator[SceneShape]:
     if row.folded:
         yield _folded(page, row)
         return
@@ -155,12 +155,14 @@ def _slanted(x1: float, x2: float, lost: bool) -> tuple[str, str]:
 
 
 def _loop(x: float) -> tuple[str, str]:
-    """To oneself: a controller is a broker, too."""
+    """An arrow to itself: a controller is a broker, too."""
     drawn = f"M{x + 4} -3h{LOOP - 6}q6 0 6 {SLANT / 2 + 2}t-6 {SLANT / 2 + 2}h{-LOOP + 8}"
     return drawn, f"M{x + 12} {SLANT - 3}l-6 4l6 4"
 
 
-def _words(page: Page, arrow: Arrow, words: str, failed: bool, middle: float) -> Iterator[Shape]:
+def _words(
+    page: WirePage, arrow: MessageArrow, words: str, failed: bool, middle: float
+) -> Iterator[SceneShape]:
     name, room = _name(arrow), 0.0
     cross = "✗ " if failed else ""
     look = "soft" if arrow.way == ANSWER else "small"
@@ -175,14 +177,14 @@ def _words(page: Page, arrow: Arrow, words: str, failed: bool, middle: float) ->
     yield text("words", ASIDE, 8, fit(said, room, 11.5), look=look)
 
 
-def _name(arrow: Arrow) -> str:
+def _name(arrow: MessageArrow) -> str:
     if arrow.way == ANSWER:
         return ""
     return arrow.exchange.title if arrow.exchange else arrow.kind
 
 
-def _folded(page: Page, row: Row) -> Shape:
-    """A line that counts what comes all the time."""
+def _folded(page: WirePage, row: WireRow) -> SceneShape:
+    """A line that counts periodic messages."""
     xs = list(page.x.values())
     y = row.y + FOLD / 2
     middle = (xs[0] + xs[-1]) / 2
@@ -197,7 +199,7 @@ def _folded(page: Page, row: Row) -> Shape:
     return group(f"fold {row.arrow.key}", 0, y, inside, label=told_by, acts=acts)
 
 
-def label(page: Page, arrow: Arrow) -> str:
+def label(page: WirePage, arrow: MessageArrow) -> str:
     """An arrow in a sentence."""
     words, failed = told(arrow)
     verb = "answers" if arrow.way == ANSWER else "asks" if arrow.exchange else "tells"
@@ -212,11 +214,11 @@ def label(page: Page, arrow: Arrow) -> str:
     return f"{seconds} s: {arrow.source} {verb} {arrow.target}: {about}{took}"
 
 
-# -- how much was said when --------------------------------------------------------------------
+# -- messages over time --------------------------------------------------------------------
 
 
-def _strip(page: Page) -> Iterator[Shape]:
-    """The whole run; the part that is seen is framed. It can be dragged."""
+def _strip(page: WirePage) -> Iterator[SceneShape]:
+    """The whole run, with a frame around the page, which can be dragged."""
     if not page.every:
         return
     scale, y = page.scale, page.bottom + 8

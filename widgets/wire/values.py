@@ -1,18 +1,18 @@
-"""Values of the protocol, as people write them."""
+"""Values of the protocol, as text."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from engine.client.assignors.protocol import decode_assignment, decode_subscription
+from engine.assignors.protocol import decode_assignment, decode_subscription
 from engine.errors import ErrorCode, KafkaError
 from engine.model import id_text
 from engine.wire.apis import Api
-from widgets.log.dates import moment
 from widgets.log.fields import text
+from widgets.log.timestamps import moment
 
-KINDS = {  # the colour of a primitive's band, where it is not that of a number
+KINDS = {  # the colour of a primitive's band, if it is no number
     "bool": "flags",
     "int8": "flags",
     "error_code": "check",
@@ -49,7 +49,7 @@ def said(primitive: str, value: Any) -> str:
 
 
 def meaning(api: Api, name: str, data: bytes) -> str:
-    """Of bytes that a broker hands on without a look inside, if we know what they are."""
+    """The meaning of bytes that a broker does not read, if it is known."""
     reader = READERS.get((api, name))
     if reader is None or not data:
         return text(data)

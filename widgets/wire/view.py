@@ -1,16 +1,16 @@
-"""WireView: what clients and brokers say to each other, as it is said.
+"""WireView: the requests and responses of clients and brokers, live.
 
-    WireView(cluster)                                       everybody, live
+    WireView(cluster)                                       all parties, live
     WireView(cluster, between=("producer-1", 1))            a client, by client.id, and broker 1
-    WireView(Recording.load("run.jsonl.gz"))                what was said while it was recorded
-    WireView(Trace.of(seed=7))                              a simulated run: words, no bytes
+    WireView(Recording.load("run.jsonl.gz"))                the messages of a recording
+    WireView(Trace.of(seed=7))                              a simulated run: texts, no bytes
 
-While it shows a live cluster every broker tells of each request, with its bytes. That costs the
-brokers something, so it ends when the view is closed, or by the button; it says which it is.
+While it shows a live cluster, every broker reports each request, with its bytes. That makes the
+brokers slower, so it ends when the view is closed, or by a button, which shows the current state.
 
-It looks on and never meddles: nothing can be edited or sent.
+It changes nothing in the cluster, and sends no message of its own.
 
-Invariant: of several views on one cluster the last to be closed ends the trace.
+Invariant: if there are several views on one cluster, the last one to be closed ends the trace.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ from weakref import WeakKeyDictionary
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
-from widgets.stage import Stage
-from widgets.wire.exchange import MOST, Conversation, broker
-from widgets.wire.page import EVERYTHING, Anchor, Page, anchor
+from widgets.stage import SceneWidget
+from widgets.wire.exchange import MOST, MessageLog, broker
+from widgets.wire.page import EVERYTHING, Anchor, WirePage, anchor
 from widgets.wire.scene import picture
 
 Party = str | int  # a client.id, or a broker's number
 ON = "the trace costs the brokers a little"
 OFF = "the trace is off: nothing new is told"
-_tracing: "WeakKeyDictionary[Any, set[int]]" = WeakKeyDictionary()  # which views want it
+_tracing: "WeakKeyDictionary[Any, set[int]]" = WeakKeyDictionary()  # the views that need the trace
 _numbers = count(1)  # of views
 
 
-class WireView(Stage):
+class WireView(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"read", "shut", "turn", "api", "fold", "back", "forward", "pause", "seek", "trace"}
     )
@@ -44,8 +44,8 @@ class WireView(Stage):
         self.source = source
         self.number = next(_numbers)
         self.is_live = hasattr(source, "trace")
-        self.talk = Conversation(MOST if self.is_live else 0)
-        self.until: Anchor | None = None  # where the page ends; None: it follows
+        self.messages = MessageLog(MOST if self.is_live else 0)
+        self.until: Anchor | None = None  # the end of the page; None: the newest
         self.opened = ""
         self._between = frozenset(broker(it) if isinstance(it, int) else it for it in between)
         self._kind, self._fold, self._first = EVERYTHING, True, 0
@@ -54,26 +54,26 @@ class WireView(Stage):
         if self.is_live:
             self._try(self._switch, True)
         elif hasattr(source, "diagram"):
-            self.talk.tell(source)
-        self.look()
+            self.messages.add_moments(source)
+        self.poll()
 
     # -- looking -------------------------------------------------------------------------
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         if not self.is_live:
-            if hasattr(self.source, "events") and not self.talk.last:
-                self.talk.add(self.source.events())
+            if hasattr(self.source, "events") and not self.messages.last:
+                self.messages.add(self.source.events())
             self.draw()
             return False
-        events = self.source.events(self.talk.last)
+        events = self.source.events(self.messages.last)
         with self.lock:
-            self.talk.add(events)
+            self.messages.add(events)
             self.draw()
         return True
 
-    def page(self) -> Page:
-        return Page(
-            self.talk,
+    def page(self) -> WirePage:
+        return WirePage(
+            self.messages,
             self.is_live,
             self._between,
             self._kind,
@@ -83,11 +83,11 @@ class WireView(Stage):
         )
 
     def draw(self) -> None:
-        """If it is another picture than that which is shown."""
+        """Draw the page, if its picture differs from the one shown."""
         with self.lock:
             what = (
-                *(len(self.talk.arrows), self.talk.forgotten, self._kind, self._fold, self.until),
-                *(self.opened, self._first, self.is_traced),
+                *(len(self.messages.arrows), self.messages.forgotten, self._kind, self._fold),
+                *(self.until, self.opened, self._first, self.is_traced),
             )
             if what != self._drawn:
                 self._drawn = what
@@ -95,15 +95,15 @@ class WireView(Stage):
                 self.about = self._about(page)
                 self.show(picture(page, self._first), self._controls(page))
 
-    def _about(self, page: Page) -> str:
+    def _about(self, page: WirePage) -> str:
         whom = " – ".join(sorted(self._between, reverse=True)) or f"{len(page.present)} parties"
         if not self.is_live:
             return f"{whom} · {len(page.every):,} lines"
         return f"{whom} · {ON if self.is_traced else OFF}"
 
-    def _controls(self, page: Page) -> list[Control]:
+    def _controls(self, page: WirePage) -> list[Control]:
         follows = self.until is None
-        kinds = [(EVERYTHING, "every API"), *((it, it) for it in self.talk.kinds)]
+        kinds = [(EVERYTHING, "every API"), *((it, it) for it in self.messages.kinds)]
         found = [
             controls.choice("api", "show", kinds, self._kind),
             controls.button("fold", "fold routine", "count heartbeats and empty fetches in a line",
@@ -137,7 +137,7 @@ class WireView(Stage):
         self._go(None if at >= last else (at, float("inf"), True))
 
     def pause(self) -> None:
-        """Stay with what is seen while more is said; or follow again."""
+        """Keep the page while new messages come; or follow them again."""
         page = self.page()
         if self.until is not None or not page.rows:
             self._go(None)
@@ -150,7 +150,7 @@ class WireView(Stage):
             self.until = until
             self.draw()
 
-    # -- what is seen --------------------------------------------------------------------
+    # -- selection --------------------------------------------------------------------
 
     def api(self, name: str) -> None:
         """Only this one; "": all."""
@@ -159,13 +159,13 @@ class WireView(Stage):
             self.draw()
 
     def fold(self) -> None:
-        """Whether what comes all the time is counted, or drawn one by one."""
+        """Whether periodic messages are counted, or drawn one by one."""
         with self.lock:
             self._fold = not self._fold
             self.draw()
 
     def read(self, key: str) -> None:
-        """A message by its arrow. The page stays where it is."""
+        """Open a message by its arrow. The page stays the same."""
         with self.lock:
             page = self.page()
             arrow = page.find(str(key))
@@ -181,7 +181,7 @@ class WireView(Stage):
             self.draw()
 
     def shut(self) -> None:
-        """Close the message, and follow again if we did."""
+        """Close the message, and follow new ones again if the view did before."""
         with self.lock:
             self.opened = ""
             self.until = None if self._follows else self.until

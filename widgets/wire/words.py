@@ -1,11 +1,11 @@
-"""What a request carries and what came of it, in a few words.
+"""The content of a request and its result, as a short text.
 
     Produce v9        orders-0 · 3 records · acks -1        ──>   offset 42
     Fetch v12         orders-0 @ 42                         ──>   orders-0: 93 bytes, HW 45
     JoinGroup v7      kitchen · a new member                ──>   ✗ MEMBER_ID_REQUIRED
 
-From its fields, if its bytes are there; else from what the event tells beside them. What an API has
-no words for here is told by its group or its topics.
+It is made from the fields, if there are bytes, else from the event's other data. For an API without
+a text here it is the group or the topics.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,18 +13,18 @@ from typing import Any
 
 from engine.wire.apis import Api
 from widgets.log.fields import count
-from widgets.wire.anatomy import ANSWER, Leaf
-from widgets.wire.exchange import CODES, Arrow, Exchange
+from widgets.wire.anatomy import ANSWER, FieldNode
+from widgets.wire.exchange import CODES, Exchange, MessageArrow
 
-NAMED = 2  # partitions, before the rest is counted
+NAMED = 2  # partitions that are named; the rest is counted
 TOPICS = ("topic", "topic_name", "name")
 SPECIAL = {-1: "latest", -2: "earliest"}  # instead of a timestamp
 PARTITIONS = ("partition", "partition_index", "index")
 NUMBERS = ("partition_indexes", "partitions")  # lists of them, of one topic
 
 
-def told(arrow: Arrow) -> tuple[str, bool]:
-    """The words beside an arrow, and whether something failed."""
+def told(arrow: MessageArrow) -> tuple[str, bool]:
+    """The text beside an arrow, and whether there was an error."""
     it = arrow.exchange
     if it is None:
         first, *rest = arrow.words.split(", ")
@@ -52,16 +52,16 @@ def outcome(it: Exchange) -> tuple[str, bool]:
 
 
 class Fields:
-    """The leaves of a message, asked for by name."""
+    """The leaves of a message, by name."""
 
-    def __init__(self, leaves: list[Leaf]) -> None:
+    def __init__(self, leaves: list[FieldNode]) -> None:
         self.leaves = leaves
 
     def first(self, name: str, default: Any = "") -> Any:
         found = self.leaf(name)
         return default if found is None or found.raw is None else found.raw
 
-    def leaf(self, name: str) -> Leaf | None:
+    def leaf(self, name: str) -> FieldNode | None:
         return next((leaf for leaf in self.leaves if leaf.name == name), None)
 
     def value(self, name: str) -> str:
@@ -72,7 +72,7 @@ class Fields:
         return [it.raw for it in self.leaves if it.name == name and it.depth >= depth]
 
     def partitions(self, *names: str) -> Iterator[tuple[str, list[Any]]]:
-        """Each partition, with the values of these fields behind its number."""
+        """Each partition, with the values of these fields after its number."""
         topic, place, values = "", "", list[Any]()
         for leaf in self.leaves:
             if leaf.name in TOPICS and leaf.depth:

@@ -1,10 +1,10 @@
-"""ZooKeeperTree: what Kafka keeps in ZooKeeper, as it changes.
+"""ZooKeeperTree: the znodes of Kafka, and their changes.
 
-history   the changes, one after another, and the tree that they make at any of them
-words     what a path is for, what a change was, what a stat says
-rows      which znodes are seen: what is open, what was looked for, what just went
+history   the changes in order, and the tree after each of them
+words     the texts for paths, changes and stats
+rows      the visible znodes: open ones, found ones, deleted ones
 plan      where things stand
-panel     one znode in full, or one who watches
+panel     one znode in full, or the watches of one session
 scene     the whole picture
 view      the widget
 """

@@ -1,11 +1,11 @@
-"""The changes, one after another, and the tree that they make.
+"""The changes in order, and the tree after each of them.
 
     there /a    created /b    ended 0x12    deleted /b    changed /a        changes
         1            2             3             4             5            numbers
                      ●             ◆             ▽             ✎            steps of the strip
 
-A live tree, a recording's track and a moment of the past are all made in the same way: from the
-first change on. So there is one way to be wrong, and not three.
+A live tree, a recording's track and a moment of the past are all made by the same code: from the
+first change on.
 """
 
 import re
@@ -13,37 +13,37 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.cluster.mirror import Change, Kind, Znode, parent
 from engine.cluster.recording import Recording
-from engine.controller.znodes import BROKER_IDS, CONTROLLER
+from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, parent
+from engine.zookeeper.znodes import BROKER_IDS, CONTROLLER
 
-STEPS = frozenset({Kind.CREATED, Kind.CHANGED, Kind.DELETED, Kind.ENDED})
+STEPS = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED, ChangeKind.ENDED})
 BROKER = re.compile(rf"{BROKER_IDS}/(\d+)")
 CHOSEN = re.compile(r'"brokerid":\s*(-?\d+)')
 
 
 @dataclass
-class Tree:
-    """As it is after some change."""
+class ZnodeTreeView:
+    """The tree after some change."""
 
-    nodes: dict[str, Znode] = field(default_factory=dict)
-    below: dict[str, set[str]] = field(default_factory=dict)  # a path, and its children's
+    nodes: dict[str, ZnodeState] = field(default_factory=dict)
+    below: dict[str, set[str]] = field(default_factory=dict)  # by path: the paths of its children
     watchers: dict[str, set[int]] = field(default_factory=dict)  # sessions, by path
     sessions: dict[int, int] = field(default_factory=dict)  # the latest of each broker
     ended: set[int] = field(default_factory=set)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: ZnodeChange) -> None:
         path = change.path
         match change.kind:
-            case Kind.WATCHED:
+            case ChangeKind.WATCHED:
                 self.watchers.setdefault(path, set()).add(change.session)
-            case Kind.UNWATCHED:
+            case ChangeKind.UNWATCHED:
                 self.watchers.get(path, set()).discard(change.session)
-            case Kind.ENDED:
+            case ChangeKind.ENDED:
                 self.ended.add(change.session)
                 for who in self.watchers.values():
                     who.discard(change.session)
-            case Kind.DELETED:
+            case ChangeKind.DELETED:
                 self._fire(change)
                 self.nodes.pop(path, None)
                 self.below.get(parent(path), set()).discard(path)
@@ -52,10 +52,10 @@ class Tree:
                 if change.znode:
                     self._put(path, change.znode)
 
-    def _fire(self, change: Change) -> None:
-        self.watchers.get(change.path, set()).difference_update(change.told)
+    def _fire(self, change: ZnodeChange) -> None:
+        self.watchers.get(change.path, set()).difference_update(change.notified)
 
-    def _put(self, path: str, znode: Znode) -> None:
+    def _put(self, path: str, znode: ZnodeState) -> None:
         self.nodes[path] = znode
         if path != "/":
             self.below.setdefault(parent(path), set()).add(path)
@@ -63,14 +63,15 @@ class Tree:
             self.sessions[int(found[1])] = znode.owner
 
     def children(self, path: str) -> list[str]:
-        """Numbers by their value, other names by their letters."""
+        """In order: numbers by their value, other names alphabetically."""
         return sorted(self.below.get(path, ()), key=order)
 
     def watched_by(self, session: int) -> list[str]:
         return sorted(path for path, who in self.watchers.items() if session in who)
 
     def alive(self, broker: int) -> bool:
-        """As far as ZooKeeper knows: it is registered, and its session goes on."""
+        """Whether a broker is alive by ZooKeeper: it is registered, and its session has not
+        ended."""
         return f"{BROKER_IDS}/{broker}" in self.nodes and self.sessions[broker] not in self.ended
 
     @property
@@ -81,16 +82,16 @@ class Tree:
         return int(found[1]) if found else -1
 
 
-class History:
-    def __init__(self, changes: Iterable[Change] = ()) -> None:
-        self.changes: list[Change] = []
-        self.steps: list[Change] = []  # those of the strip
-        self.now = Tree()
-        self.owners: dict[int, int] = {}  # which broker a session was of, at any time
-        self._past: tuple[int, Tree] = (0, Tree())  # the last that was asked for
+class ZnodeHistory:
+    def __init__(self, changes: Iterable[ZnodeChange] = ()) -> None:
+        self.changes: list[ZnodeChange] = []
+        self.steps: list[ZnodeChange] = []  # those of the strip
+        self.now = ZnodeTreeView()
+        self.owners: dict[int, int] = {}  # the broker of each session, of all times
+        self._past: tuple[int, ZnodeTreeView] = (0, ZnodeTreeView())  # the result of the last call
         self.add(changes)
 
-    def add(self, changes: Iterable[Change]) -> None:
+    def add(self, changes: Iterable[ZnodeChange]) -> None:
         for change in changes:
             self.changes.append(change)
             self.now.apply(change)
@@ -99,13 +100,13 @@ class History:
             if change.znode and (found := BROKER.fullmatch(change.path)):
                 self.owners[change.znode.owner] = int(found[1])
 
-    def at(self, number: int) -> Tree:
+    def at(self, number: int) -> ZnodeTreeView:
         """The tree after the change of that number."""
         if number >= len(self.changes):
             return self.now
         known, tree = self._past
         if number < known:
-            known, tree = 0, Tree()
+            known, tree = 0, ZnodeTreeView()
         for change in self.changes[known:number]:
             tree.apply(change)
         self._past = number, tree
@@ -128,20 +129,20 @@ class History:
         return next((it.number for it in self.steps if it.number > number), None)
 
     def until(self, at: int) -> int:
-        """The last change that had happened by then; 0: none."""
+        """The last change up to this time; 0: none."""
         return next((it.number for it in reversed(self.changes) if it.at <= at), 0)
 
     @property
     def began(self) -> int:
-        """The change with which the first look was complete: nothing had happened by then."""
+        """The last change of the first read of the tree."""
         first = self.steps[0].number if self.steps else self.last + 1
         return first - 1
 
 
-def recorded(recording: Recording) -> list[Change]:
-    """What a recording tells of znodes; nothing, if nobody asked it to."""
+def recorded(recording: Recording) -> list[ZnodeChange]:
+    """The changes in a recording; none if it was made without znodes."""
     rows: list[Any] = [row for _, rows in recording.track("znodes") for row in rows]
-    return [Change.parse(row) for row in rows]
+    return [ZnodeChange.parse(row) for row in rows]
 
 
 def order(path: str) -> tuple[int, str]:

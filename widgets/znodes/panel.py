@@ -1,8 +1,8 @@
-"""One znode in full, beside what its numbers mean; or one who watches, and what."""
+"""One znode in full, with explained numbers; or one session with its watches."""
 
-from engine.cluster.mirror import Znode
-from widgets.scene import UP_TO, Act, Shape, fit, rect, text, width_of, wrap
-from widgets.znodes.plan import LEFT, WIDTH, Sight
+from engine.cluster.znode_changes import ZnodeState
+from widgets.scene import UP_TO, Act, SceneShape, fit, rect, text, width_of, wrap
+from widgets.znodes.layout import LEFT, WIDTH, ZnodeViewState
 from widgets.znodes.words import fields, purpose, stat, whose
 
 MIDDLE = 500
@@ -11,30 +11,32 @@ LINE = 17
 MOST = 14  # lines of data
 
 
-def panel(sight: Sight, top: float) -> tuple[list[Shape], float]:
-    """The shapes, and where they end."""
-    if sight.who:
-        return _watcher(sight, top)
-    znode = sight.tree.nodes.get(sight.chosen)
-    if sight.chosen and znode is None:
-        return _box("gone", f"{sight.chosen} is not there now.", [], top)
-    return _znode(sight, znode, top) if znode else ([], top)
+def panel(view_state: ZnodeViewState, top: float) -> tuple[list[SceneShape], float]:
+    """The shapes, and their lower end."""
+    if view_state.who:
+        return _watcher(view_state, top)
+    znode = view_state.tree.nodes.get(view_state.chosen)
+    if view_state.chosen and znode is None:
+        return _box("gone", f"{view_state.chosen} is not there now.", [], top)
+    return _znode(view_state, znode, top) if znode else ([], top)
 
 
-def _znode(sight: Sight, znode: Znode, top: float) -> tuple[list[Shape], float]:
-    path = sight.chosen
-    shapes: list[Shape] = []
+def _znode(
+    view_state: ZnodeViewState, znode: ZnodeState, top: float
+) -> tuple[list[SceneShape], float]:
+    path = view_state.chosen
+    shapes: list[SceneShape] = []
     y = top + 40
     for words in wrap(purpose(path), WIDTH - 2 * INSIDE, 11) if purpose(path) else []:
         shapes.append(text(f"purpose {y}", INSIDE, y, words, look="soft"))
         y += 15
-    left, right = _data(znode, y + 6), _numbers(sight, znode, y + 6)
+    left, right = _data(znode, y + 6), _numbers(view_state, znode, y + 6)
     shapes += [*left, *right]
     return _box(path, path, shapes, top)
 
 
-def _data(znode: Znode, y: float) -> list[Shape]:
-    shapes: list[Shape] = []
+def _data(znode: ZnodeState, y: float) -> list[SceneShape]:
+    shapes: list[SceneShape] = []
     told = fields(znode.data)
     wide = max(width_of(name, 11) for name, _ in told)
     at = INSIDE + min(wide, 190) + (12 if wide else 0)
@@ -57,11 +59,11 @@ def _parts(value: str, width: float) -> list[str]:
     return found if len(found) <= 3 else [*found[:2], found[2][:-1] + "…"]
 
 
-def _numbers(sight: Sight, znode: Znode, y: float) -> list[Shape]:
+def _numbers(view_state: ZnodeViewState, znode: ZnodeState, y: float) -> list[SceneShape]:
     shapes = []
-    told = stat(sight.chosen, znode, sight.history)
-    who = sight.tree.watchers.get(sight.chosen, set())
-    names = ", ".join(sorted(whose(each, sight.history) for each in who))
+    told = stat(view_state.chosen, znode, view_state.history)
+    who = view_state.tree.watchers.get(view_state.chosen, set())
+    names = ", ".join(sorted(whose(each, view_state.history) for each in who))
     told.append(("watched", f"by {names}, for its next change" if names else "by nobody"))
     for name, words in told:
         shapes.append(text(f"{name} name", MIDDLE, y, name, look="bold small"))
@@ -71,9 +73,9 @@ def _numbers(sight: Sight, znode: Znode, y: float) -> list[Shape]:
     return shapes
 
 
-def _watcher(sight: Sight, top: float) -> tuple[list[Shape], float]:
-    paths = sight.tree.watched_by(sight.who)
-    name = whose(sight.who, sight.history)
+def _watcher(view_state: ZnodeViewState, top: float) -> tuple[list[SceneShape], float]:
+    paths = view_state.tree.watched_by(view_state.who)
+    name = whose(view_state.who, view_state.history)
     title = f"{name[:1].upper()}{name[1:]} watches the data of"
     shapes, y = [], top + 44
     for path in paths[:MOST]:
@@ -84,16 +86,18 @@ def _watcher(sight: Sight, top: float) -> tuple[list[Shape], float]:
         shapes.append(text("others", INSIDE, y, words, look="soft"))
     if not paths:
         shapes.append(text("none", INSIDE, y, "nothing now", look="soft"))
-    words = "Its session: " + f"0x{sight.who:x}"
+    words = "Its session: " + f"0x{view_state.who:x}"
     shapes.append(text("session", MIDDLE, top + 44, words, look="soft"))
     hint = "Each of these watches fires once, at the next change, and is then set again. "
     hint += "Watches on children are not in this list: ZooKeeper does not name their owners."
     for number, part in enumerate(wrap(hint, WIDTH - MIDDLE - 40, 11)):
         shapes.append(text(f"hint {number}", MIDDLE, top + 64 + 16 * number, part, look="soft"))
-    return _box(f"who {sight.who}", title, shapes, top)
+    return _box(f"who {view_state.who}", title, shapes, top)
 
 
-def _box(key: str, title: str, inside: list[Shape], top: float) -> tuple[list[Shape], float]:
+def _box(
+    key: str, title: str, inside: list[SceneShape], top: float
+) -> tuple[list[SceneShape], float]:
     bottom = max((shape.where[1] for shape in inside), default=top + 22) + 14
     card = rect("panel", LEFT - 6, top, WIDTH - 2 * LEFT + 12, bottom - top, 8, look="card")
     shut = text("shut", WIDTH - LEFT - 8, top + 20, "✕", UP_TO, look="soft", label="close this",

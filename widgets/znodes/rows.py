@@ -1,18 +1,18 @@
-"""Which znodes are seen: what is open, what was looked for, and what has just gone.
+"""The visible znodes: open ones, found ones, and those that were just deleted.
 
-    /                                 open from the beginning: what Kafka lives by
+    /                                 open from the beginning: the most important ones
       brokers
         ids
-          1, 3                        and 2, struck through, while its end is news
+          1, 3                        and 2, struck through, just after its deletion
         topics
           orders
             partitions
               0/state                 a partition's znode is empty: it has no row of its own
       config  ·  7                    closed, with the number of those below
 
-A thousand topics are a dozen rows and one that says how many more there are; a search finds each.
+A thousand topics are a dozen rows and one with the number of the others; a search finds each.
 
-Invariant: never more than MOST rows; and but for a search, every change has a row to be shown on.
+Invariant: never more than MOST rows; except during a search, every change has a row.
 """
 
 import re
@@ -20,46 +20,46 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.cluster.mirror import Znode, parent
-from engine.controller.znodes import BROKER_IDS, TOPICS
+from engine.cluster.znode_changes import ZnodeState, parent
+from engine.zookeeper.znodes import BROKER_IDS, TOPICS
 from widgets.story import internal
-from widgets.znodes.history import Tree, order
+from widgets.znodes.history import ZnodeTreeView, order
 
 MOST = 52
 FEW = 12  # children that are shown at first
-SMALL = 3  # topics that are open from the beginning, if there are no more
+SMALL = 3  # topics are open from the beginning if there are at most so many
 FIRST = frozenset({"/", "/brokers", BROKER_IDS, TOPICS})
 TOPIC = re.compile(rf"{TOPICS}/([^/]+)(/partitions)?")
 
 
-class Row(NamedTuple):
+class ZnodeRow(NamedTuple):
     path: str
     depth: int
     name: str
-    znode: Znode | None
+    znode: ZnodeState | None
     below: int  # children
     open: bool = False
     gone: bool = False
-    more: int = 0  # this row stands for so many children that are not shown
+    more: int = 0  # how many children that are not shown this row stands for
 
 
 @dataclass
-class Choice:
-    """What the reader has opened, closed and asked for."""
+class TreeSelection:
+    """The znodes that the user has opened and closed, and the search."""
 
     opened: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
-    limits: dict[str, int] = field(default_factory=dict)  # children shown, if more than a few
+    limits: dict[str, int] = field(default_factory=dict)  # how many children are shown, if not FEW
     wanted: str = ""  # part of a path
 
-    def is_open(self, path: str, tree: Tree) -> bool:
+    def is_open(self, path: str, tree: ZnodeTreeView) -> bool:
         if path in self.closed:
             return False
         return path in self.opened or path in FIRST or _small(path, tree)
 
 
-def _small(path: str, tree: Tree) -> bool:
-    """A topic of the reader's own, while there are only a few."""
+def _small(path: str, tree: ZnodeTreeView) -> bool:
+    """A topic that is not Kafka's own, while there are only a few."""
     found = TOPIC.fullmatch(path)
     if found is None or internal(found[1]):
         return False
@@ -67,9 +67,11 @@ def _small(path: str, tree: Tree) -> bool:
     return len(own) <= SMALL
 
 
-def visible(tree: Tree, choice: Choice, gone: Mapping[str, Znode | None]) -> list[Row]:
-    """The rows in order; `gone`: what was deleted just now."""
-    rows: list[Row] = []
+def visible(
+    tree: ZnodeTreeView, choice: TreeSelection, gone: Mapping[str, ZnodeState | None]
+) -> list[ZnodeRow]:
+    """The rows in order; `gone`: paths that were just deleted."""
+    rows: list[ZnodeRow] = []
     if choice.wanted:
         _search(rows, tree, choice.wanted.lower())
     else:
@@ -78,7 +80,7 @@ def visible(tree: Tree, choice: Choice, gone: Mapping[str, Znode | None]) -> lis
 
 
 def row_of(path: str, rows: Collection[str]) -> str:
-    """Where a change of this path can be seen: on its own row, or on one that stands for it."""
+    """The row of a change of this path: its own, or one that stands for it."""
     while path not in rows and path != "/":
         if f"{path}/state" in rows:
             return f"{path}/state"
@@ -87,10 +89,10 @@ def row_of(path: str, rows: Collection[str]) -> str:
 
 
 def _walk(
-    rows: list[Row],
-    tree: Tree,
-    choice: Choice,
-    gone: Mapping[str, Znode | None],
+    rows: list[ZnodeRow],
+    tree: ZnodeTreeView,
+    choice: TreeSelection,
+    gone: Mapping[str, ZnodeState | None],
     path: str,
     depth: int,
 ) -> None:
@@ -102,7 +104,7 @@ def _walk(
         path, name, children = children[0], f"{name}/state", tree.children(children[0])
     is_open = bool(children) and choice.is_open(path, tree)
     znode = tree.nodes.get(path)
-    rows.append(Row(path, depth, name, znode, len(children), is_open, path in gone))
+    rows.append(ZnodeRow(path, depth, name, znode, len(children), is_open, path in gone))
     lost = [each for each in sorted(gone) if parent(each) == path and each not in tree.nodes]
     if not is_open and not (lost and choice.is_open(path, tree)):
         return
@@ -111,19 +113,21 @@ def _walk(
         if each in tree.nodes or each in tree.below:
             _walk(rows, tree, choice, gone, each, depth + 1)
         elif len(rows) < MOST:
-            rows.append(Row(each, depth + 1, each.rpartition("/")[2], gone[each], 0, gone=True))
+            rows.append(
+                ZnodeRow(each, depth + 1, each.rpartition("/")[2], gone[each], 0, gone=True)
+            )
     if len(children) > len(shown) and len(rows) < MOST:
         more = len(children) - len(shown)
-        rows.append(Row(f"{path}/…", depth + 1, "", None, 0, more=more))
+        rows.append(ZnodeRow(f"{path}/…", depth + 1, "", None, 0, more=more))
 
 
-def _search(rows: list[Row], tree: Tree, wanted: str) -> None:
-    """Those whose path has it, by their whole path; the shortest first."""
+def _search(rows: list[ZnodeRow], tree: ZnodeTreeView, wanted: str) -> None:
+    """The znodes whose path contains the text, by their whole path; the shortest first."""
     found = sorted((path for path in tree.nodes if wanted in path.lower()), key=_length)
     for path in found[: MOST - 1]:
-        rows.append(Row(path, 0, path, tree.nodes[path], 0))
+        rows.append(ZnodeRow(path, 0, path, tree.nodes[path], 0))
     if len(found) > len(rows):
-        rows.append(Row("/…", 0, "", None, 0, more=len(found) - len(rows)))
+        rows.append(ZnodeRow("/…", 0, "", None, 0, more=len(found) - len(rows)))
 
 
 def _length(path: str) -> tuple[int, str]:

@@ -1,10 +1,10 @@
-"""ZooKeeperTree: what Kafka keeps in ZooKeeper, and who is told when it changes.
+"""ZooKeeperTree: the znodes of Kafka, and the sessions that are notified of changes.
 
     ZooKeeperTree(cluster)                       live, in a session of its own
-    ZooKeeperTree("127.0.0.1:2181")              a ZooKeeper of somebody else
+    ZooKeeperTree("127.0.0.1:2181")              any other ZooKeeper
     ZooKeeperTree(Recording.load("run.jsonl"))   recorded with cluster.record(path, znodes=True)
 
-It only looks. Nothing in the tree can be changed here.
+It only reads. Nothing in the tree can be changed here.
 
 Invariant: the head is None (now, or the end) or the number of a change.
 """
@@ -12,20 +12,20 @@ Invariant: the head is None (now, or the end) or the number of a change.
 import time
 from typing import Any, ClassVar
 
-from engine.cluster.znodes import Znodes
+from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls, palette
 from widgets.controls import Control
 from widgets.scene import Scene, text
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 from widgets.timeline import axis
-from widgets.znodes.history import History, recorded
-from widgets.znodes.plan import WIDTH, Sight
-from widgets.znodes.rows import FEW, Choice
+from widgets.znodes.history import ZnodeHistory, recorded
+from widgets.znodes.layout import WIDTH, ZnodeViewState
+from widgets.znodes.rows import FEW, TreeSelection
 from widgets.znodes.scene import about, picture
 
 PACE = 0.9  # seconds from step to step, when it plays
-TICK = 1000  # ms; so often the clock moves on though nothing has happened
+TICK = 1000  # ms between two pictures without a change
 HOW = (
     "This recording knows nothing of znodes: cluster.record(path, znodes=True) makes one that does."
 )
@@ -37,7 +37,7 @@ OVER = "The cluster is over: this is what was there."
 OURSELVES = "The session of this picture, and its watch on the whole tree, are left out."
 
 
-class ZooKeeperTree(Stage):
+class ZooKeeperTree(SceneWidget):
     _css = palette.for_pages("znodes.css")
 
     ACTS: ClassVar[frozenset[str]] = frozenset(
@@ -48,17 +48,17 @@ class ZooKeeperTree(Stage):
     def __init__(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or HOST:PORT of a ZooKeeper."""
         super().__init__(name="ZooKeeper")
-        self.history = History()
-        self.choice = Choice()
+        self.history = ZnodeHistory()
+        self.choice = TreeSelection()
         self.head: int | None = None
         self.playing = False
         self.chosen, self.watcher = "", 0
         self.clock = time.monotonic
         self._due = 0.0  # the next step, if it plays
         self._drawn: object = None
-        self._told = ""  # the source's own trouble
-        self._own = Znodes(source) if isinstance(source, str) else None
-        self._znodes: Znodes | None = self._own
+        self._told = ""  # the source's last error
+        self._own = ZnodeWatcher(source) if isinstance(source, str) else None
+        self._znodes: ZnodeWatcher | None = self._own
         if hasattr(source, "znodes"):
             self._znodes = source.znodes()
         if self._znodes:
@@ -74,7 +74,7 @@ class ZooKeeperTree(Stage):
 
     # -- looking -------------------------------------------------------------------------
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         source = self._znodes
         news = source.changes(self.history.last) if source else []
         with self.lock:
@@ -83,22 +83,22 @@ class ZooKeeperTree(Stage):
                 self._due = self.clock() + PACE
                 self._go_on()
             self.draw()
-            if source and source.trouble != self._told:  # what went wrong in an act stays there
+            if source and source.trouble != self._told:  # the error of an act stays
                 self.trouble = self._told = source.trouble
             return self.playing or bool(source and not source.closed)
 
     def _now(self) -> int:
-        """Of a recording, its end; of a cluster that is over, its last change."""
+        """The end of a recording, the last change of a stopped cluster, or the present."""
         if self._znodes and not self._znodes.closed:
             return time.time_ns() // 1_000_000
         return self.history.changes[-1].at if self.history.changes else 0
 
-    def sight(self) -> Sight:
+    def view_state(self) -> ZnodeViewState:
         moving = bool(self._znodes and not self._znodes.closed)
         self._end = max(self._end, self._now())
         number = self.history.last if self.head is None else self.head
         at = self._end if self.head is None else self.history.changes[max(number, 1) - 1].at
-        return Sight(
+        return ZnodeViewState(
             self.history,
             number,
             self.head is None and moving,
@@ -119,27 +119,34 @@ class ZooKeeperTree(Stage):
             return [UNNAMED]
         reading = f"Reading: {len(self.history.now.nodes):,} znodes up to now."
         ours = [OVER if source.closed else OURSELVES]
-        known = [source.deaf or UNNAMED]
+        known = [source.no_watches or UNNAMED]
         return [*([reading] if source.reading and not source.closed else []), *known, *ours]
 
     def draw(self) -> None:
-        """A picture of the moment, if it is another one than that which is shown."""
+        """Draw the moment, if its picture differs from the one shown."""
         with self.lock:
             if not self.history.changes and not self._znodes:
                 self.about = ""
                 hint = text("hint", WIDTH / 2, 36, HOW, 0, look="soft")
                 return self.show(Scene(WIDTH, 66, [hint], title=HOW, says=HOW), [])
-            sight = self.sight()
-            news = [change.number for change in sight.news]
+            view_state = self.view_state()
+            news = [change.number for change in view_state.news]
             what = (
-                *(sight.number, news, sight.live, sight.at // TICK, self.chosen, self.watcher),
-                *(sight.notes, self.playing, repr(self.choice)),
+                *(
+                    view_state.number,
+                    news,
+                    view_state.live,
+                    view_state.at // TICK,
+                    self.chosen,
+                    self.watcher,
+                ),
+                *(view_state.notes, self.playing, repr(self.choice)),
             )
             if what == self._drawn:
                 return
             self._drawn = what
-            self.about = about(sight)
-            self.show(picture(sight), self._controls())
+            self.about = about(view_state)
+            self.show(picture(view_state), self._controls())
 
     def _controls(self) -> list[Control]:
         steps, now = self.history.steps, self.head is None
@@ -159,10 +166,10 @@ class ZooKeeperTree(Stage):
             found.append(controls.button("live", "▸▸", "to the end", off=now))
         return found
 
-    # -- what is seen --------------------------------------------------------------------
+    # -- selection --------------------------------------------------------------------
 
     def expand(self, path: str) -> None:
-        """Show what is below."""
+        """Show its children."""
         with self.lock:
             self.choice.closed.discard(path)
             self.choice.opened.add(path)
@@ -181,21 +188,21 @@ class ZooKeeperTree(Stage):
             self.draw()
 
     def find(self, wanted: str) -> None:
-        """Only paths that have this in them; with "" the tree again."""
+        """Show only paths that contain this; with "" the tree again."""
         with self.lock:
             self.choice.wanted = str(wanted).strip()
             self.draw()
 
     def choose(self, path: str) -> None:
-        """A znode in full; the same again: no more."""
-        if path not in self.sight().tree.nodes:
+        """Show a znode in full; a second call with the same one closes it."""
+        if path not in self.view_state().tree.nodes:
             raise KafkaError(ErrorCode.invalid_request, f"there is no znode {path} at this moment")
         with self.lock:
             self.chosen, self.watcher = ("" if path == self.chosen else path), 0
             self.draw()
 
     def who(self, session: str) -> None:
-        """What somebody watches."""
+        """Show the watches of a session."""
         with self.lock:
             again = int(session) == self.watcher
             self.chosen, self.watcher = "", 0 if again else int(session)
@@ -214,7 +221,7 @@ class ZooKeeperTree(Stage):
 
     def back(self) -> None:
         here = self.history.last if self.head is None else self.head
-        if self.head is None:  # the last change is what is seen now
+        if self.head is None:  # the last change is shown already
             here += 1
         before = self.history.before(here)
         self._stop_at(self.history.began if before is None else before)
@@ -225,7 +232,7 @@ class ZooKeeperTree(Stage):
             self._stop_at(self.history.after(self.head))
 
     def play(self) -> None:
-        """Change by change, from here or from the beginning; or pause."""
+        """Play change by change, from here or from the beginning; or pause."""
         with self.lock:
             self.playing = not self.playing
             if self.playing and self.head is None:
@@ -244,7 +251,7 @@ class ZooKeeperTree(Stage):
         self._stop_at(None if at >= self._end else max(self.history.until(at), self.history.began))
 
     def goto(self, at: float) -> None:
-        """To what happened at a time, in ms since 1970."""
+        """To the change at a time, in ms since 1970."""
         self._stop_at(max(self.history.until(int(at)), self.history.began))
 
     def step_to(self, number: float) -> None:

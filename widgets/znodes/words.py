@@ -1,21 +1,21 @@
-"""What a path is for, what a change was, what a stat says: in words."""
+"""Texts for the meaning of a path, a change and a stat."""
 
 import json
 import re
 
-from engine.cluster.mirror import Change, Kind, Znode
-from engine.controller.znodes import BROKER_IDS
-from widgets.log.dates import moment
+from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState
+from engine.zookeeper.znodes import BROKER_IDS
+from widgets.log.timestamps import moment
 from widgets.story import CURE, EXPIRY, FAULT, Sort
-from widgets.znodes.history import History
+from widgets.znodes.history import ZnodeHistory
 
 CHANGED = Sort("✎", "lead", 2)
 DELETED = Sort("▽", FAULT.look, 3)
 SORTS = {
-    Kind.CREATED: CURE,
-    Kind.CHANGED: CHANGED,
-    Kind.DELETED: DELETED,
-    Kind.ENDED: EXPIRY,
+    ChangeKind.CREATED: CURE,
+    ChangeKind.CHANGED: CHANGED,
+    ChangeKind.DELETED: DELETED,
+    ChangeKind.ENDED: EXPIRY,
 }
 PATHS = {  # patterns of whole paths, the first that fits
     r"/brokers/ids": "One ephemeral znode for each live broker. The controller watches the "
@@ -49,7 +49,7 @@ PATHS = {  # patterns of whole paths, the first that fits
 
 
 def purpose(path: str) -> str:
-    """What Kafka keeps there; "" if it is nothing of Kafka's."""
+    """The meaning of a path for Kafka; "" if it is not Kafka's."""
     return next((words for it, words in PATHS.items() if re.fullmatch(it, path)), "")
 
 
@@ -57,7 +57,7 @@ def short(session: int) -> str:
     return f"0x…{session & 0xFFFF:04x}"
 
 
-def whose(session: int, history: History) -> str:
+def whose(session: int, history: ZnodeHistory) -> str:
     """A session's owner."""
     broker = history.owners.get(session)
     return "somebody else" if broker is None else f"broker {broker}"
@@ -74,7 +74,7 @@ def _plain(value: str) -> str:
 
 
 def fields(data: str) -> list[tuple[str, str]]:
-    """A JSON object, one field a line; of anything else one field without a name."""
+    """The fields of a JSON object; of anything else one field without a name."""
     try:
         value = json.loads(data)
     except ValueError:
@@ -84,8 +84,8 @@ def fields(data: str) -> list[tuple[str, str]]:
     return [(name, json.dumps(it, ensure_ascii=False)) for name, it in value.items()]
 
 
-def stat(path: str, znode: Znode, history: History) -> list[tuple[str, str]]:
-    """Each number of it, explained."""
+def stat(path: str, znode: ZnodeState, history: ZnodeHistory) -> list[tuple[str, str]]:
+    """Each number of a stat, with an explanation."""
     epoch = ", the broker's epoch" if re.fullmatch(rf"{BROKER_IDS}/\d+", path) else ""
     times = {0: "not written", 1: "written once"}.get(
         znode.version, f"written {znode.version:,} times"
@@ -107,23 +107,23 @@ def clock(at: int) -> str:
     return f"{moment(at)[11:]} UTC" if at else "at the beginning"
 
 
-def told(change: Change, history: History) -> str:
-    """A change in words."""
-    if change.kind is Kind.ENDED:
+def told(change: ZnodeChange, history: ZnodeHistory) -> str:
+    """A change as text."""
+    if change.kind is ChangeKind.ENDED:
         who = whose(change.session, history)
         return f"session {short(change.session)} of {who} ended"
     words = f"{change.path} {change.kind.value}"
-    if change.znode is None and change.kind is Kind.CREATED:
+    if change.znode is None and change.kind is ChangeKind.CREATED:
         words += ", and gone before it could be read"
-    if change.told:
-        names = sorted(whose(session, history) for session in change.told)
+    if change.notified:
+        names = sorted(whose(session, history) for session in change.notified)
         words += f" → told: {', '.join(names)}"
     return words
 
 
-def brief(change: Change) -> str:
+def brief(change: ZnodeChange) -> str:
     """A word or two for the timeline."""
-    if change.kind is Kind.ENDED:
+    if change.kind is ChangeKind.ENDED:
         return "session ended"
     name = change.path.rpartition("/")[2] or "/"
     if name.isdigit() or name == "state":

@@ -83,6 +83,7 @@
         if (this.speed) this.run();
         return;
       }
+      if ("width" in message) return; // a film's pictures are there beforehand
       this.alone = false;
       this.acts[message.act]?.call(this, message.on);
     }

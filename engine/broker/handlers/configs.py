@@ -2,18 +2,22 @@
 (API 44), 0 to 1.
 
     resource   topic T               what was set for it, over the broker's defaults
-               broker N, itself      what can be changed while it runs, and (read only) the rest
+               broker N, itself      the keys that can change at run time, and (read only) the rest
                broker ""             what was set for all brokers at once
 
 AlterConfigs replaces all that was set for a resource; IncrementalAlterConfigs sets, deletes,
-appends to a list or subtracts from one, key by key. Both check the whole outcome first, then
-write it to ZooKeeper, whence every broker takes it; here it counts before the answer goes out.
+appends to a list or subtracts from one, key by key. Both check the whole result first, then write
+it to ZooKeeper, where every broker reads it. This broker applies it before it responds.
+
+Other programs may have written to ZooKeeper. A key that this broker does not know is described
+without a value, and stays when the resource is altered, until it is deleted by name. A key with a
+bad value is described with the value in use, its default; the bad one is its first synonym.
 
 Left out: log levels (broker loggers), policies, secrets.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -28,7 +32,7 @@ from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterCon
 
 from engine.broker.admin import DYNAMIC_DEFAULT
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
 from engine.config import (
     BrokerConfig,
     Config,
@@ -45,7 +49,7 @@ from engine.errors import ErrorCode, KafkaError
 
 
 class Resource(IntEnum):
-    """What has a configuration, by Kafka's numbers."""
+    """A type of resource, by Kafka's numbers."""
 
     TOPIC = 2
     BROKER = 4
@@ -53,7 +57,7 @@ class Resource(IntEnum):
 
 
 class Operation(IntEnum):
-    """What is to be done with one key, by Kafka's numbers."""
+    """A change of one key, by Kafka's numbers."""
 
     SET = 0
     DELETE = 1
@@ -92,7 +96,7 @@ def _entity(broker: Broker, asked: Any) -> Entity:
                 )
             return Entity("brokers", str(int(name)) if name else DYNAMIC_DEFAULT)
         case Resource.BROKER_LOGGER:
-            raise _invalid("The log levels of this broker can't be changed while it runs")
+            raise _invalid("The log levels of this broker cannot be changed at run time")
         case _:
             raise _invalid(f"Unexpected resource type {asked.resource_type} for resource {name}")
 
@@ -134,7 +138,7 @@ async def _entries(broker: Broker, asked: Any) -> list[Entry]:
     if entity.name != DYNAMIC_DEFAULT:
         return describe_broker(admin.broker_config, admin.layers())
     overrides = admin.overrides.get(entity, {})
-    config = BrokerConfig.parse(overrides, base=admin.static)
+    config = admin.config(*entity, admin.static)
     layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
     return [entry for entry in describe_broker(config, layers) if entry.name in overrides]
 
@@ -189,8 +193,12 @@ def _altered(asked: Any, outcome: object) -> AlterConfigsResourceResponse:
 async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
     entity = _entity(broker, asked)
     _refuse_null(each.name for each in asked.configs if each.value is None)
+    await broker.admin.reload(*entity)
+    standing = broker.admin.overrides.get(entity, {})
     values = {each.name: each.value for each in asked.configs}
-    await _configure(broker, entity, values, validate_only)
+    known = entity.config.keys()
+    foreign = {name: text for name, text in standing.items() if name not in known}
+    await _configure(broker, entity, foreign | values, values, validate_only)
 
 
 async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
@@ -207,7 +215,8 @@ async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
     values = dict(broker.admin.overrides.get(entity, {}))
     for each in asked.configs:
         _operate(entity.config, values, each)
-    await _configure(broker, entity, values, validate_only)
+    named = [each.name for each in asked.configs if each.name in values]
+    await _configure(broker, entity, values, named, validate_only)
 
 
 def _refuse_null(names: Iterable[str]) -> None:
@@ -239,25 +248,36 @@ def _items(text: str | None) -> list[str]:
 
 
 async def _configure(
-    broker: Broker, entity: Entity, values: Mapping[str, str], validate_only: bool
+    broker: Broker,
+    entity: Entity,
+    values: Mapping[str, str],
+    named: Collection[str],
+    validate_only: bool,
 ) -> None:
-    _check(broker, entity, values)
+    _check(broker, entity, values, named)
     if not validate_only:
         await broker.admin.change_config(entity.kind, entity.name, values)
         broker.replicas.reconfigure(broker.admin.topic_config)
 
 
-def _check(broker: Broker, entity: Entity, values: Mapping[str, str]) -> None:
-    """Refuse a key that is not there, one that takes a restart, or a value that cannot be."""
-    keys = [entity.config.find(name) for name in values]
+def _check(
+    broker: Broker, entity: Entity, values: Mapping[str, str], named: Collection[str]
+) -> None:
+    """Refuse an unknown key, one that needs a restart, or a bad value.
+
+    Only the keys in this request are checked; other keys may have bad values from before.
+    """
+    keys = [entity.config.find(name) for name in named]
     try:
-        if entity.kind == "topics":
-            TopicConfig.parse(values, base=broker.admin.broker_config.topic_defaults())
-            return
-        fixed = [key.name for key in keys if not key.dynamic]
+        fixed = [key.name for key in keys if not key.dynamic and entity.kind == "brokers"]
         if fixed:
             raise _invalid(f"Cannot update these configs dynamically: {', '.join(fixed)}")
-        BrokerConfig.parse(values, base=broker.admin.static)
+        admin = broker.admin
+        base: Config = admin.static
+        if entity.kind == "topics":
+            base = admin.broker_config.topic_defaults()
+        others, _ = base.lenient({name: values[name] for name in values if name not in named})
+        entity.config.parse({name: values[name] for name in named}, base=others)
     except KafkaError as error:
         what = f"{entity.config.kind} {entity.name}"
         raise _invalid(f"Invalid config value for resource {what}: {error.message}") from error

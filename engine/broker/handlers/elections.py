@@ -3,22 +3,22 @@ ListPartitionReassignments (API 46), version 0.
 
     request -> an event for the controller -> its result, partition by partition -> answer
 
-Elections: a preferred one gives each partition back to its first replica; an unclean one lets a
-replica lead that is not in sync, where nobody else is left. "All partitions" leaves those out of
-the answer that need no election. What was elected is answered once this broker's own metadata
-says so too, so that the client's next question finds it; at the latest after `timeout`.
+Elections: a preferred election makes the first replica leader again; an unclean one may elect a
+replica that is not in sync, if no other is left. If all partitions are requested, the response
+omits those that need no election. The response is sent when this broker's own metadata has the new
+leaders, so that the client's next Metadata request finds them; at the latest after `timeout`.
 
-Reassignments: the answer says that a move has begun. How far it is, the other request tells.
+Reassignments: the response confirms that a move has begun. ListPartitionReassignments shows how far
+it is.
 
-Only the controller takes these requests. Where it takes longer than `timeout`, the answer is
-REQUEST_TIMED_OUT, and it goes on all the same.
+Only the controller accepts these requests. If they take longer than `timeout`, the response is
+REQUEST_TIMED_OUT, and the work continues.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import partial
-from itertools import groupby
 from typing import Any, TypeVar
 
 from kio.schema.alter_partition_reassignments.v0.response import (
@@ -38,7 +38,7 @@ from kio.schema.list_partition_reassignments.v0.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of, deadline, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, message_of
 from engine.controller.events import (
     AlterReassignments,
     ElectLeaders,
@@ -48,6 +48,7 @@ from engine.controller.events import (
 )
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_topic, partitions_in
 
 T = TypeVar("T")
 
@@ -60,23 +61,15 @@ class Election(IntEnum):
 
 
 async def _ask(broker: Broker, event: Event, until: float) -> Any:
-    """What comes of an event. Whoever ceases to be the controller meanwhile answers an error."""
+    """The result of an event. An error if this broker stops being the controller meanwhile."""
     try:
         async with asyncio.timeout_at(until):
-            outcome = await broker.controlling.ask(event)
+            outcome = await broker.controller_service.ask(event)
     except TimeoutError as error:
-        raise KafkaError(
-            ErrorCode.request_timed_out, "the controller is still at something else"
-        ) from error
+        raise KafkaError(ErrorCode.request_timed_out, "the controller is still busy") from error
     if isinstance(outcome, KafkaError):
         raise outcome
     return outcome
-
-
-def _by_topic(results: Mapping[TopicPartition, T]) -> Iterable[tuple[str, list[tuple[int, T]]]]:
-    """As the protocol nests them: a topic, and what there is to say of its partitions."""
-    for topic, items in groupby(sorted(results), key=lambda each: each.topic):
-        yield topic, [(each.partition, results[each]) for each in items]
 
 
 # -- ElectLeaders ----------------------------------------------------------------------------
@@ -85,14 +78,10 @@ def _by_topic(results: Mapping[TopicPartition, T]) -> Iterable[tuple[str, list[t
 async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersResponse:
     wanted = None
     if request.topic_partitions is not None:
-        wanted = frozenset(
-            TopicPartition(each.topic, number)
-            for each in request.topic_partitions
-            for number in each.partitions
-        )
+        wanted = frozenset(partitions_in(request.topic_partitions, "topic"))
     until = deadline(request.timeout)
     outcome = await attempt(_elect(broker, wanted, request.election_type, until))
-    if isinstance(outcome, KafkaError):  # version 0 has no place for an error of the whole
+    if isinstance(outcome, KafkaError):  # version 0 has no field for an error of the whole request
         outcome = dict.fromkeys(_all(broker) if wanted is None else wanted, outcome)
     elif wanted is None:
         outcome = {
@@ -100,22 +89,23 @@ async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersRespons
             for partition, error in outcome.items()
             if code_of(error) != ErrorCode.election_not_needed
         }
+    rows = (
+        (
+            each,
+            PartitionResult(
+                partition_id=each.partition,
+                error_code=code_of(error),
+                error_message=message_of(error),
+            ),
+        )
+        for each, error in _rows(outcome)
+    )
     return ElectLeadersResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
         replica_election_results=tuple(
-            ReplicaElectionResult(
-                topic=topic,
-                partition_result=tuple(
-                    PartitionResult(
-                        partition_id=number,
-                        error_code=code_of(error),
-                        error_message=message_of(error),
-                    )
-                    for number, error in results
-                ),
-            )
-            for topic, results in _by_topic(outcome)
+            ReplicaElectionResult(topic=topic, partition_result=results)
+            for topic, results in by_topic(rows)
         ),
     )
 
@@ -130,12 +120,12 @@ async def _elect(
     leads = partial(_leads, broker, unclean)
     elected = [partition for partition, error in outcomes.items() if error is None]
     await broker.metadata.until(lambda: all(map(leads, elected)), until)
-    late = KafkaError(ErrorCode.request_timed_out, "the new leader has not begun to lead yet")
+    late = KafkaError(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
     return {**outcomes, **{each: late for each in elected if not leads(each)}}
 
 
 def _leads(broker: Broker, unclean: bool, partition: TopicPartition) -> bool:
-    """Whether the one that was elected leads, as far as this broker knows."""
+    """Whether this broker's metadata has the elected leader."""
     known = broker.metadata.partition(partition)
     if known is None:
         return False
@@ -145,6 +135,13 @@ def _leads(broker: Broker, unclean: bool, partition: TopicPartition) -> bool:
 def _all(broker: Broker) -> list[TopicPartition]:
     topics = broker.metadata.topics.values()
     return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
+
+
+def _rows(outcome: Mapping[TopicPartition, T] | KafkaError) -> list[tuple[TopicPartition, T]]:
+    """None if the whole request has failed."""
+    if isinstance(outcome, KafkaError):
+        return []
+    return [(each, outcome[each]) for each in sorted(outcome)]
 
 
 # -- AlterPartitionReassignments -------------------------------------------------------------
@@ -158,25 +155,25 @@ async def alter_reassignments(
         for topic in request.topics
         for each in topic.partitions
     }
-    event = AlterReassignments(moves)
-    outcome = await attempt(_ask(broker, event, deadline(request.timeout)))
+    outcome = await attempt(_ask(broker, AlterReassignments(moves), deadline(request.timeout)))
+    rows = (
+        (
+            each,
+            ReassignablePartitionResponse(
+                partition_index=each.partition,
+                error_code=code_of(error),
+                error_message=message_of(error),
+            ),
+        )
+        for each, error in _rows(outcome)
+    )
     return AlterPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
         responses=tuple(
-            ReassignableTopicResponse(
-                name=topic,
-                partitions=tuple(
-                    ReassignablePartitionResponse(
-                        partition_index=number,
-                        error_code=code_of(error),
-                        error_message=message_of(error),
-                    )
-                    for number, error in results
-                ),
-            )
-            for topic, results in _by_topic({} if isinstance(outcome, KafkaError) else outcome)
+            ReassignableTopicResponse(name=topic, partitions=results)
+            for topic, results in by_topic(rows)
         ),
     )
 
@@ -189,30 +186,26 @@ async def list_reassignments(
 ) -> ListPartitionReassignmentsResponse:
     wanted = None
     if request.topics is not None:
-        wanted = frozenset(
-            TopicPartition(topic.name, number)
-            for topic in request.topics
-            for number in topic.partition_indexes
+        wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
+    outcome = await attempt(_ask(broker, ListReassignments(wanted), deadline(request.timeout)))
+    rows = (
+        (
+            each,
+            OngoingPartitionReassignment(
+                partition_index=each.partition,
+                replicas=assigned.replicas,
+                adding_replicas=assigned.adding,
+                removing_replicas=assigned.removing,
+            ),
         )
-    event = ListReassignments(wanted)
-    outcome = await attempt(_ask(broker, event, deadline(request.timeout)))
+        for each, assigned in _rows(outcome)
+    )
     return ListPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
         topics=tuple(
-            OngoingTopicReassignment(
-                name=topic,
-                partitions=tuple(
-                    OngoingPartitionReassignment(
-                        partition_index=number,
-                        replicas=each.replicas,
-                        adding_replicas=each.adding,
-                        removing_replicas=each.removing,
-                    )
-                    for number, each in moves
-                ),
-            )
-            for topic, moves in _by_topic({} if isinstance(outcome, KafkaError) else outcome)
+            OngoingTopicReassignment(name=topic, partitions=partitions)
+            for topic, partitions in by_topic(rows)
         ),
     )

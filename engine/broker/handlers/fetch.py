@@ -1,48 +1,55 @@
 """Fetch (API 1), versions 4 to 12: read batches from an offset on.
 
-The answer holds slices of log files, which the server sends without reading them. A reader that
-is at the end waits: until `min_bytes` are there for it, or `max_wait` has passed (long polling).
+The response holds slices of log files, which the server sends without reading them. A reader at
+the end of the log waits until there are `min_bytes`, or until `max_wait` is over (long polling).
 
-    max_bytes            of the whole answer; the first batch is sent even if it is larger,
-    partition_max_bytes  of one partition;    or a reader would be stuck before it
-    replica_id           a follower copies all there is; a consumer (-1) sees what is committed,
-    isolation_level      1 (read committed) up to the last stable offset, and with a list of the
-                         aborted transactions in what is sent: the reader passes over them
-    rack_id              from version 11 on a follower, too, may be read: the one in this rack
+    max_bytes            of the whole response; the first batch is sent even if it is larger,
+    partition_max_bytes  of one partition;      or a reader could never pass it
+    replica_id           a follower reads to the log end; a consumer (-1) to the high watermark,
+    isolation_level      1 (read committed): to the last stable offset, with a list of the aborted
+                         transactions, whose records the reader skips
+    rack_id              from version 11 on a consumer may read from a follower in its own rack
 
-A high watermark that has moved does not end a follower's wait: it goes along with the next records,
-or when the wait is over, as in Kafka 2.8.
+A new high watermark alone does not end a follower's wait: it is sent with the next records, or when
+the wait is over, as in Kafka 2.8.
 
-Incremental fetch sessions: see sessions.py.
+Incremental fetch sessions: see fetch_sessions.py.
 """
 
-import asyncio
 from itertools import chain
 from typing import Any
 
 from engine.broker.broker import Broker, Call
-from engine.broker.sessions import NO_SESSION, Session
+from engine.broker.fetch_sessions import NO_SESSION, FetchSession
+from engine.broker.handlers.results import deadline
 from engine.errors import KafkaError
 from engine.model import TopicPartition
-from engine.replication.reading import NO_REPLICA, READ_COMMITTED, Read, Wanted
-from engine.wire.fetch import AbortedTransaction, EpochEndOffset, Partition, Response, Topic
+from engine.replication.log_read import NO_REPLICA, READ_COMMITTED, FetchRange, LogReadResult
+from engine.wire.by_topic import by_topic
+from engine.wire.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchAnswer,
+    FetchedPartition,
+    FetchedTopic,
+)
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
-Outcome = Read | KafkaError
+Outcome = LogReadResult | KafkaError
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> Response:
+async def handle(broker: Broker, call: Call, request: Any) -> FetchAnswer:
     try:
         session = broker.sessions.begin(request, broker.replicas, broker.now())
     except KafkaError as error:
-        return Response([], call.refused("a session", error).code, NO_SESSION)
+        return FetchAnswer([], call.refused("a session", error).code, NO_SESSION)
     reading = Reading(broker, call, session, request)
-    until = asyncio.get_running_loop().time() + request.max_wait.total_seconds()
+    until = deadline(request.max_wait)
     try:
-        reading.look()
+        reading.read_due()
         while not reading.is_enough and await session.news(until):
-            reading.look()
+            reading.read_due()
         return reading.response()
     finally:
         if session.id == NO_SESSION:
@@ -50,9 +57,9 @@ async def handle(broker: Broker, call: Call, request: Any) -> Response:
 
 
 class Reading:
-    """One request: what was found for it so far."""
+    """One request, and the records that were read for it so far."""
 
-    def __init__(self, broker: Broker, call: Call, session: Session, request: Any) -> None:
+    def __init__(self, broker: Broker, call: Call, session: FetchSession, request: Any) -> None:
         self._broker = broker
         self._call = call
         self._session = session
@@ -60,8 +67,8 @@ class Reading:
         self._left = min(request.max_bytes, broker.config.fetch_max_bytes)
         self._outcomes: dict[TopicPartition, Outcome] = {}
         self._size = 0
-        self._looks = 0
-        self._urgent = False  # there is something to say that cannot wait
+        self._rounds = 0
+        self._urgent = False  # the response is sent at once
 
     @property
     def is_enough(self) -> bool:
@@ -70,18 +77,18 @@ class Reading:
 
     @property
     def _is_committed(self) -> bool:
-        """A follower copies everything, whatever it says of isolation."""
+        """A follower copies everything; its isolation level does not count."""
         request = self._request
         return bool(request.replica_id < 0 and request.isolation_level == READ_COMMITTED)
 
-    def look(self) -> None:
-        """Read what is due, again if it was read before."""
+    def read_due(self) -> None:
+        """Read the partitions that are due, again if they were read before."""
         session = self._session
         due, session.due = session.due, {}
-        self._looks += 1
+        self._rounds += 1
         for partition in due:
             wanted, before = session.partitions.get(partition), self._outcomes.pop(partition, None)
-            if isinstance(before, Read):
+            if isinstance(before, LogReadResult):
                 self._take(-before.records.size)
             if wanted is None:
                 continue
@@ -90,7 +97,7 @@ class Reading:
             except KafkaError as error:
                 outcome = self._call.refused(partition, error)
             self._outcomes[partition] = outcome
-            if isinstance(outcome, Read):
+            if isinstance(outcome, LogReadResult):
                 self._take(outcome.records.size)
                 self._urgent |= outcome.sealed or _points_elsewhere(outcome)
             else:
@@ -100,7 +107,7 @@ class Reading:
         self._size += size
         self._left -= size
 
-    def _read(self, partition: TopicPartition, wanted: Wanted) -> Read:
+    def _read(self, partition: TopicPartition, wanted: FetchRange) -> LogReadResult:
         replicas, request = self._broker.replicas, self._request
         max_bytes, nothing_yet = min(wanted.max_bytes, max(self._left, 0)), not self._size
         if request.replica_id >= 0:
@@ -111,7 +118,7 @@ class Reading:
                 max_bytes,
                 at_least_one=nothing_yet,
                 reader=self._session if self._session.id != NO_SESSION else None,
-                again=self._looks > 1,
+                again=self._rounds > 1,
             )
         racks = self._broker.metadata.brokers if request.rack_id else {}
         return replicas.read(
@@ -125,13 +132,13 @@ class Reading:
             racks={number: node.rack for number, node in racks.items()},
         )
 
-    def response(self) -> Response:
-        session, topics = self._session, dict[str, list[Partition]]()
-        first: list[TopicPartition] = []  # to be looked at by the next request, if nothing changes
+    def response(self) -> FetchAnswer:
+        session, rows = self._session, list[tuple[TopicPartition, FetchedPartition]]()
+        first: list[TopicPartition] = []  # to be read by the next request
         last: list[TopicPartition] = []
         for partition, outcome in self._outcomes.items():
             if isinstance(outcome, KafkaError):
-                session.told.pop(partition, None)
+                session.sent.pop(partition, None)
                 first.append(partition)
             else:
                 news = session.is_news(partition, outcome.high_watermark, outcome.log_start)
@@ -144,20 +151,20 @@ class Reading:
                 if not (outcome.records.size or news or _points_elsewhere(outcome)):
                     continue
             answer = _answer(partition.partition, outcome, committed=self._is_committed)
-            topics.setdefault(partition.topic, []).append(answer)
+            rows.append((partition, answer))
         session.due = dict.fromkeys(chain(first, session.due, last))
-        rows = [Topic(topic, answers) for topic, answers in topics.items()]
-        return Response(rows, session_id=session.id)
+        topics = [FetchedTopic(topic, answers) for topic, answers in by_topic(rows)]
+        return FetchAnswer(topics, session_id=session.id)
 
 
-def _points_elsewhere(read: Read) -> bool:
+def _points_elsewhere(read: LogReadResult) -> bool:
     return read.preferred != NO_REPLICA or read.diverging is not None
 
 
-def _answer(number: int, outcome: Outcome, *, committed: bool) -> Partition:
+def _answer(number: int, outcome: Outcome, *, committed: bool) -> FetchedPartition:
     if isinstance(outcome, KafkaError):
-        return Partition(number, outcome.code)
-    answer = Partition(
+        return FetchedPartition(number, outcome.code)
+    answer = FetchedPartition(
         number,
         high_watermark=outcome.high_watermark,
         last_stable_offset=outcome.last_stable,

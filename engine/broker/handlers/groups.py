@@ -1,13 +1,13 @@
-"""FindCoordinator (API 10), versions 0 to 3, and all that is asked of a coordinator:
+"""FindCoordinator (API 10), versions 0 to 3, and the requests to a group coordinator:
 
     JoinGroup 11    SyncGroup 14    Heartbeat 12    LeaveGroup 13          engine/coordinator/
-    OffsetCommit 8    OffsetFetch 9    OffsetDelete 47                       membership, committing,
-    ListGroups 16    DescribeGroups 15    DeleteGroups 42                    listing
-    TxnOffsetCommit 28
+    OffsetCommit 8    OffsetFetch 9    OffsetDelete 47                       group_coordinator,
+    ListGroups 16    DescribeGroups 15    DeleteGroups 42                    offset_commits,
+    TxnOffsetCommit 28                                                       group_admin
 
-Any broker knows who coordinates a group: the leader of its partition of __consumer_offsets; and
-who coordinates a transactional id: that of __transaction_state. The first who asks has the topic
-created, and is told to ask again (COORDINATOR_NOT_AVAILABLE).
+Any broker knows the coordinator of a group: the leader of its partition of __consumer_offsets, or
+of __transaction_state for a transactional id. The first FindCoordinator creates the topic, and gets
+COORDINATOR_NOT_AVAILABLE, which clients retry.
 
 Several groups in one FindCoordinator or OffsetFetch came with Kafka 3.0.
 """
@@ -16,23 +16,24 @@ from typing import Any
 
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 
-from engine.broker import creation
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt
-from engine.broker.metadata import NO_BROKER, Node
+from engine.broker.coordinator_service import CoordinatorService
+from engine.broker.creation import create_automatically
+from engine.broker.handlers.results import NO_THROTTLE, attempt
+from engine.broker.metadata import NO_BROKER, AliveBroker
 from engine.errors import ErrorCode, KafkaError
 
-GROUP, TRANSACTION = 0, 1  # what a key is the id of
+GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
-    return await broker.groups.ask(request, call.version, client_id, call.host)
+    return await broker.groups.handle(request, call.version, client_id, call.host)
 
 
 async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
     found = await attempt(_find(broker, request.key, request.key_type))
-    node = Node(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
+    node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
     failure = found if isinstance(found, KafkaError) else None
     return FindCoordinatorResponse(
         throttle_time=NO_THROTTLE,
@@ -44,25 +45,21 @@ async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoor
     )
 
 
-async def _find(broker: Broker, key: str, kind: int) -> Node:
-    kinds = {GROUP: broker.groups, TRANSACTION: broker.transactions}
+async def _find(broker: Broker, key: str, kind: int) -> AliveBroker:
+    kinds: dict[int, CoordinatorService[Any]] = {
+        GROUP: broker.groups,
+        TRANSACTION: broker.transactions,
+    }
     if kind not in kinds:
-        raise KafkaError(ErrorCode.invalid_request, f"{kind} is no kind of coordinator")
+        raise KafkaError(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
     topic = kinds[kind].partition_of(key).topic
     if topic not in broker.metadata.topics:
-        await _create(broker, topic)
+        try:
+            await create_automatically(broker, topic)
+        except KafkaError as error:
+            code = ErrorCode.coordinator_not_available
+            raise KafkaError(code, f"{topic} cannot be created: {error.message}") from error
     node = kinds[kind].coordinator_of(key)
     if node is None:
-        raise KafkaError(ErrorCode.coordinator_not_available, f"nobody coordinates {key!r} yet")
+        raise KafkaError(ErrorCode.coordinator_not_available, f"{key!r} has no coordinator now")
     return node
-
-
-async def _create(broker: Broker, topic: str) -> None:
-    """Two who ask at once both mean the same topic."""
-    try:
-        plan = creation.unasked(broker, topic)
-        await broker.admin.create_topic(plan.name, plan.assignment, plan.overrides)
-    except KafkaError as error:
-        if error.code != ErrorCode.topic_already_exists:
-            code = ErrorCode.coordinator_not_available
-            raise KafkaError(code, f"{topic} can't be created: {error.message}") from error

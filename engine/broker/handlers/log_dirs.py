@@ -1,9 +1,10 @@
-"""DescribeLogDirs (API 35), versions 1 to 2: what lies on each of this broker's disks.
+"""DescribeLogDirs (API 35), versions 1 to 2: the logs in each of this broker's directories.
 
     topics null    every partition; else those that are named, where this broker has them
-    offset lag     how far a replica's log is behind the high watermark; -1 if that is not known
+    offset lag     how far a log is behind the high watermark; -1 if that is not known
 
-A directory that failed is answered with KAFKA_STORAGE_ERROR and nothing else.
+For a directory that failed, the response has KAFKA_STORAGE_ERROR and nothing else; for a partition
+that is offline alone, the size of its files and an unknown offset lag.
 
 Left out: future replicas, which Kafka has while it moves a partition from one disk to another.
 """
@@ -18,12 +19,13 @@ from kio.schema.describe_log_dirs.v2.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.replication.replicas import Replicas
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Log
+from engine.wire.by_topic import by_topic, partitions_in
 
 NO_LAG = -1
 
@@ -31,43 +33,49 @@ NO_LAG = -1
 async def handle(broker: Broker, call: Call, request: Any) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
-        wanted = {
-            TopicPartition(topic.topic, number)
-            for topic in request.topics
-            for number in topic.partitions
-        }
+        wanted = set(partitions_in(request.topics, "topic"))
     return DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
             _directory(broker.replicas, directory, wanted)
-            for directory in broker.replicas.directories
+            for directory in broker.replicas.logs.directories
         ),
     )
 
 
 def _directory(
-    replicas: Replicas, directory: LogDirectory, wanted: set[TopicPartition] | None
+    replicas: ReplicaManager, directory: LogDirectory, wanted: set[TopicPartition] | None
 ) -> DescribeLogDirsResult:
-    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    rows = []
     if directory.offline is None:
-        for partition, log in sorted(directory.logs.items()):
-            if wanted is None or partition in wanted:
-                topics.setdefault(partition.topic, []).append(_partition(replicas, log))
+        rows = [(each, _partition(replicas, log)) for each, log in sorted(directory.logs.items())]
+        rows += [(each, _failed(directory, each)) for each in sorted(directory.failed)]
+    rows = [(each, row) for each, row in rows if wanted is None or each in wanted]
     return DescribeLogDirsResult(
         error_code=ErrorCode.none if directory.offline is None else ErrorCode.kafka_storage_error,
         log_dir=str(directory.path.absolute()),
         topics=tuple(
-            DescribeLogDirsTopic(name=name, partitions=tuple(partitions))
-            for name, partitions in topics.items()
+            DescribeLogDirsTopic(name=name, partitions=partitions)
+            for name, partitions in by_topic(rows)
         ),
     )
 
 
-def _partition(replicas: Replicas, log: Log) -> DescribeLogDirsPartition:
+def _partition(replicas: ReplicaManager, log: Log) -> DescribeLogDirsPartition:
     role = replicas.partitions.get(log.partition)
     return DescribeLogDirsPartition(
         partition_index=log.partition.partition,
         partition_size=log.size,
         offset_lag=NO_LAG if role is None else max(role.high_watermark - log.end_offset, 0),
+        is_future_key=False,
+    )
+
+
+def _failed(directory: LogDirectory, partition: TopicPartition) -> DescribeLogDirsPartition:
+    found = (directory.path / str(partition)).glob("*")
+    return DescribeLogDirsPartition(
+        partition_index=partition.partition,
+        partition_size=sum(path.stat().st_size for path in found if path.is_file()),
+        offset_lag=NO_LAG,
         is_future_key=False,
     )

@@ -1,15 +1,15 @@
 """Metadata (API 3), versions 0 to 11, and DescribeCluster (API 60), version 0.
 
-Who is alive, who is controller, and who leads what: all that a client needs to find the broker
-for its next request. Any broker answers, from what the controller told it.
+The live brokers, the controller, and the leaders: a client needs them to find the broker for its
+next request. Any broker answers, from the metadata that the controller has sent.
 
     topics null      all of them (in version 0: an empty list)
     topics empty     none: the brokers only
-    a new name       created if `auto.create.topics.enable` and the client allow it, and answered
-                     with LEADER_NOT_AVAILABLE: it is on its way, ask again
+    a new name       created if `auto.create.topics.enable` and the client allow it; the response
+                     has LEADER_NOT_AVAILABLE, and the client asks again
 
-Left out: asking for topics by id, which no version before 12 does; authorization: who asks what
-they may do is told "everything", as by a Kafka without an authorizer.
+Left out: requests for topics by id, which no version before 12 has; authorization: a client is
+allowed everything, as in a Kafka without an authorizer.
 """
 
 from typing import Any
@@ -25,14 +25,14 @@ from kio.schema.metadata.v10.response import (
     MetadataResponseTopic,
 )
 
-from engine.broker import creation
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of
+from engine.broker.creation import create_automatically
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
 from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
 from engine.controller.topics import INTERNAL, check_name
 from engine.errors import ErrorCode, KafkaError
 
-NOT_ASKED = -(2**31)  # operations that nobody asked for
+NOT_ASKED = -(2**31)  # operations that were not requested
 # A bit for each operation that there is on a topic and on the cluster, by Kafka's numbers: read 3,
 # write 4, create 5, delete 6, alter 7, describe 8, cluster action 9, describe and alter configs
 # 10 and 11, idempotent write 12.
@@ -70,20 +70,15 @@ async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
 
 async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
     if asked.name is None or asked.topic_id is not None:
-        raise KafkaError(ErrorCode.invalid_request, "topics are asked for by name, not by id")
+        raise KafkaError(ErrorCode.invalid_request, "a topic is requested by name, not by id")
     topic = broker.metadata.topics.get(asked.name)
     if topic is not None:
         return topic
     check_name(asked.name)
     if not create:
         raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
-    try:
-        plan = creation.unasked(broker, asked.name)
-        await broker.admin.create_topic(plan.name, plan.assignment, plan.overrides)
-    except KafkaError as error:
-        if error.code != ErrorCode.topic_already_exists:  # another client was quicker
-            raise
-    raise KafkaError(ErrorCode.leader_not_available, f"{asked.name} was created this moment")
+    await create_automatically(broker, asked.name)
+    raise KafkaError(ErrorCode.leader_not_available, f"{asked.name} has just been created")
 
 
 def _topic(

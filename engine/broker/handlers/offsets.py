@@ -1,16 +1,16 @@
 """ListOffsets (API 2), versions 1 to 6, and OffsetForLeaderEpoch (API 23), versions 2 to 4.
 
     timestamp  -2  the first offset that can be read
-               -1  the offset after the last one that a consumer can see: the high watermark, or the
-                   last stable offset with isolation_level 1 (read committed)
-              >=0  the first record that is not older: time index, offset index, short scan
+               -1  the offset after the last one that a consumer can read: the high watermark, or
+                   the last stable offset with isolation_level 1 (read committed)
+              >=0  the first record at that time or later: time index, offset index, short scan
 
-A follower (replica_id >= 0) hears of all that the leader has, committed or not. A consumer that
-asks for the end just after an election may be told to ask again: until the followers have fetched,
-the new leader does not know yet how much of what it has is committed.
+A follower (replica_id >= 0) gets the log end, committed or not. A consumer that asks for the end
+just after an election may get OFFSET_NOT_AVAILABLE and ask again: until its followers have fetched,
+a new leader does not know how much of its log is committed.
 
-OffsetForLeaderEpoch says where a leader's records ended: a client or follower that has more of
-that epoch has seen records that were lost.
+OffsetForLeaderEpoch returns the offset at which an epoch ended. A client or follower that has more
+records of that epoch has records that were lost.
 """
 
 from typing import Any
@@ -27,10 +27,10 @@ from kio.schema.offset_for_leader_epoch.v4.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.replication.reading import READ_COMMITTED, last_stable
+from engine.replication.log_read import READ_COMMITTED, last_stable
 
 LATEST, EARLIEST = -1, -2
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
@@ -44,14 +44,7 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _offset(
-                        broker,
-                        call,
-                        TopicPartition(topic.name, each.partition_index),
-                        each,
-                        request,
-                    )
-                    for each in topic.partitions
+                    _offset(broker, call, request, topic.name, each) for each in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -60,9 +53,9 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
 
 
 def _offset(
-    broker: Broker, call: Call, partition: TopicPartition, asked: Any, request: Any
+    broker: Broker, call: Call, request: Any, topic: str, asked: Any
 ) -> ListOffsetsPartitionResponse:
-    code = ErrorCode.none
+    partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
         offset, timestamp, epoch = _find(broker, partition, asked, request)
     except KafkaError as error:
@@ -95,7 +88,7 @@ def _find(
     if not follows and role.high_watermark < role.epoch_start:
         raise KafkaError(
             ErrorCode.offset_not_available,
-            f"{partition} is committed up to {role.high_watermark} as far as is known yet",
+            f"{partition}: a new leader does not know its high watermark yet",
         )
     return (end, -1, role.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
 

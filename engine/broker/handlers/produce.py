@@ -1,17 +1,16 @@
 """Produce (API 0), versions 3 to 9: store batches of records.
 
-    acks  0   no answer at all; after an error the connection is closed, so that the client notices
-          1   the answer comes when the leader has it
-         -1   when all in-sync replicas have it, or after `timeout` with REQUEST_TIMED_OUT; refused
-              with fewer of them than min.insync.replicas, before the append (NOT_ENOUGH_REPLICAS)
-              or after it (NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    acks  0   no response; after an error the connection is closed, so that the client notices
+          1   a response when the leader has stored the batch
+         -1   a response when all in-sync replicas have it, or REQUEST_TIMED_OUT after `timeout`.
+              With fewer replicas in sync than min.insync.replicas it is refused: before the append
+              (NOT_ENOUGH_REPLICAS) or after it (NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
-Every partition is answered for itself. The batch is checked by its header and CRC and stored as
-it came; see storage/validation.py.
+Each partition has a result of its own. The broker checks the header and CRC of the batch, and
+stores it unchanged; see storage/validation.py.
 Left out: message formats before version 2 (magic 0 and 1), which Kafka 2.8 converts.
 """
 
-import asyncio
 from typing import Any
 
 from kio.schema.produce.v9.response import (
@@ -21,14 +20,14 @@ from kio.schema.produce.v9.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.replicated import replicated
-from engine.broker.handlers.times import to_time
+from engine.broker.handlers.results import deadline, replicated
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
+from engine.wire.by_topic import by_topic
 from engine.wire.errors import Malformed
 
 ACKS = (-1, 0, 1)
@@ -48,17 +47,17 @@ async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | 
     if request.acks == 0:
         failed = [str(outcome) for outcome in outcomes.values() if isinstance(outcome, KafkaError)]
         if failed:
-            raise Malformed(f"acks=0, so this cannot be answered: {failed[0]}")
+            raise Malformed(f"acks=0 allows no response to: {failed[0]}")
         return None
     if request.acks == -1:
-        until = asyncio.get_running_loop().time() + request.timeout.total_seconds()
+        until = deadline(request.timeout)
         appended = {
-            partition: (outcome, broker.replicas.partitions[partition].reign)
+            partition: (outcome, broker.replicas.partitions[partition].leader_since)
             for partition, outcome in outcomes.items()
             if isinstance(outcome, Appended)
         }
-        for partition, (stored, reign) in appended.items():
-            outcomes[partition] = await _replicated(broker, partition, stored, reign, until)
+        for partition, (stored, leader_since) in appended.items():
+            outcomes[partition] = await _replicated(broker, partition, stored, leader_since, until)
     return _response(broker, outcomes)
 
 
@@ -85,23 +84,21 @@ def _append(
 
 
 async def _replicated(
-    broker: Broker, partition: TopicPartition, stored: Appended, reign: int, until: float
+    broker: Broker, partition: TopicPartition, stored: Appended, leader_since: int, until: float
 ) -> Outcome:
     try:
-        await replicated(broker, partition, stored.last_offset, reign, until)
+        await replicated(broker, partition, stored.last_offset, leader_since, until)
     except KafkaError as error:
         return error
     return stored
 
 
 def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
-    topics: dict[str, list[PartitionProduceResponse]] = {}
-    for partition, outcome in outcomes.items():
-        topics.setdefault(partition.topic, []).append(_answer(broker, partition, outcome))
+    answers = ((each, _answer(broker, each, outcome)) for each, outcome in outcomes.items())
     return ProduceResponse(
         responses=tuple(
-            TopicProduceResponse(name=name, partition_responses=tuple(answers))
-            for name, answers in topics.items()
+            TopicProduceResponse(name=name, partition_responses=rows)
+            for name, rows in by_topic(answers)
         )
     )
 
@@ -121,7 +118,7 @@ def _answer(
         index=partition.partition,
         error_code=ErrorCode.none,
         base_offset=outcome.first_offset,
-        log_append_time=to_time(outcome.append_time),
-        log_start_offset=broker.replicas.log_start(partition),
+        log_append_time=outcome.append_time,
+        log_start_offset=broker.replicas.logs.log_start(partition),
         record_errors=(),
     )

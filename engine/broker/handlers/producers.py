@@ -1,7 +1,7 @@
-"""DescribeProducers (API 61), version 0: what a log remembers of those that write to it.
+"""DescribeProducers (API 61), version 0: the producers in the state of a log.
 
-Each log remembers the last batches of every idempotent producer (see storage/producers.py), and
-where the transaction that it has open began.
+A log keeps the last batches of every idempotent producer (see storage/producers.py), and the offset
+where its open transaction began.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from kio.schema.describe_producers.v0.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 

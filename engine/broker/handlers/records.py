@@ -1,12 +1,11 @@
 """DeleteRecords (API 21), versions 0 to 2: move the start of a log forward.
 
-    offset     the first one to keep; -1 for the high watermark: delete all that consumers can see
-    answer     the low watermark, the first offset that is still on a live replica
+    offset     the first one to keep; -1 for the high watermark: delete all that consumers can read
+    response   the low watermark: the first offset that any live replica still has
 
-What lies below the new start can't be read from now on; the segments go when all they hold is
-below it. The followers hear of the new start as they fetch, and tell that they have moved theirs;
-the answer waits for them, or says REQUEST_TIMED_OUT. A topic that is only compacted keeps its
-records for ever, so it refuses.
+Records below the new start cannot be read from then on. A segment is deleted when all its records
+are below it. A follower gets the new start with a fetch, and reports its own with the next one; the
+response waits for the followers, or is REQUEST_TIMED_OUT. A topic that is only compacted refuses.
 """
 
 import asyncio
@@ -19,38 +18,31 @@ from kio.schema.delete_records.v2.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, code_of, deadline
+from engine.broker.handlers.results import NO_THROTTLE, code_of, deadline
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_topic
 
 NO_LOW_WATERMARK = -1
 
 
 async def delete(broker: Broker, call: Call, request: Any) -> DeleteRecordsResponse:
-    starts = {
-        partition: _attempt(broker, partition, each.offset)
+    offsets = {
+        TopicPartition(topic.name, each.partition_index): each.offset
         for topic in request.topics
         for each in topic.partitions
-        for partition in [TopicPartition(topic.name, each.partition_index)]
     }
     until = deadline(request.timeout)
+    starts = {each: _attempt(broker, each, offset) for each, offset in offsets.items()}
     waits = (_everywhere(broker, each, start, until) for each, start in starts.items())
     outcomes = dict(zip(starts, await asyncio.gather(*waits), strict=True))
+    rows = ((each, _answer(each.partition, outcome)) for each, outcome in outcomes.items())
     return DeleteRecordsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=tuple(
-                    _answer(
-                        each.partition_index,
-                        outcomes[TopicPartition(topic.name, each.partition_index)],
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
+            DeleteRecordsTopicResult(name=topic, partitions=partitions)
+            for topic, partitions in by_topic(rows)
         ),
     )
 
@@ -66,13 +58,15 @@ def _answer(number: int, outcome: int | KafkaError) -> DeleteRecordsPartitionRes
 async def _everywhere(
     broker: Broker, partition: TopicPartition, start: int | KafkaError, until: float
 ) -> int | KafkaError:
-    """Wait until no live replica has anything older."""
+    """Wait until no live replica has anything below the new start."""
     if isinstance(start, KafkaError):
         return start
     try:
         while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
             if not await broker.purgatory.wait([partition], until):
-                raise KafkaError(ErrorCode.request_timed_out, f"{partition} is older elsewhere")
+                raise KafkaError(
+                    ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+                )
     except KafkaError as error:
         return error
     return low

@@ -1,14 +1,18 @@
-"""What only brokers ask: LeaderAndIsr (API 4), versions 2 to 5; StopReplica (API 5), 3;
+"""Requests between brokers: LeaderAndIsr (API 4), versions 2 to 5; StopReplica (API 5), 3;
 UpdateMetadata (API 6), 5 to 7; ControlledShutdown (API 7), 1 to 3.
 
-    the controller to a broker    lead or follow these partitions
-                                  let go of these replicas, and perhaps delete them
-                                  who is alive, and who leads what: tell the clients
-    a broker to the controller    I am about to stop: who takes over what I lead?
+    the controller to a broker    LeaderAndIsr: lead or follow these partitions
+                                  StopReplica: stop these replicas, and perhaps delete them
+                                  UpdateMetadata: the live brokers and the leaders, for clients
+    a broker to the controller    ControlledShutdown: elect other leaders, I am about to stop
 
-A controller's word counts only while nobody newer has spoken (STALE_CONTROLLER_EPOCH), and only
-for the life of the broker that it was meant for (STALE_BROKER_EPOCH). That is what fences a
-controller that was away for longer than its session and does not know it yet.
+A request of an older controller is refused (STALE_CONTROLLER_EPOCH), and one for an earlier session
+of the broker (STALE_BROKER_EPOCH). This fences a controller whose session ended without its
+knowledge.
+
+Other errors are reported partition by partition, as by Kafka: an epoch that is not newer, replicas
+without this broker (UNKNOWN_TOPIC_OR_PARTITION), a name or a number that no partition can have. A
+follower of an unknown leader fetches as soon as the metadata has the leader's address.
 
 Left out: versions before brokers had epochs.
 """
@@ -18,6 +22,7 @@ from typing import Any
 from engine.broker.broker import Broker, Call
 from engine.broker.metadata import DELETED
 from engine.controller.events import ControlledShutdown
+from engine.controller.topics import is_legal
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.messages.controlled_shutdown import (
@@ -33,8 +38,14 @@ from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMe
 async def leader_and_isr(
     broker: Broker, call: Call, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
-    await broker.admin.know([topic.topic_name for topic in request.topic_states])
+    await broker.admin.know(_named(request))
     return broker.replicas.leader_and_isr(request)
+
+
+def _named(request: Any) -> set[str]:
+    """The topics of a request, without names that no topic can have."""
+    names = {topic.topic_name for topic in request.topic_states}
+    return {name for name in names if is_legal(name)}
 
 
 async def stop_replica(
@@ -51,9 +62,7 @@ async def update_metadata(
         for topic in request.topic_states
         if any(each.leader == DELETED for each in topic.partition_states)
     }
-    await broker.admin.know(
-        [topic.topic_name for topic in request.topic_states if topic.topic_name not in gone]
-    )
+    await broker.admin.know(_named(request) - gone)
     try:
         broker.replicas.check_controller(request)
     except KafkaError as error:
@@ -75,7 +84,7 @@ async def controlled_shutdown(
     outcome: Any
     try:
         event = ControlledShutdown(request.broker_id, request.broker_epoch)
-        outcome = await broker.controlling.ask(event)
+        outcome = await broker.controller_service.ask(event)
     except KafkaError as error:
         outcome = error
     if isinstance(outcome, KafkaError):

@@ -1,20 +1,20 @@
 """CreateTopics (API 19), versions 2 to 7; DeleteTopics (API 20), 1 to 6; CreatePartitions (API
 37), 0 to 3.
 
-    check everything -> write the wish to ZooKeeper -> wait until the controller has done it
+    check everything -> write to ZooKeeper -> wait until the controller has done it
 
-Only the controller takes these requests; the others answer NOT_CONTROLLER, and the client finds
-it in the metadata. Each topic is answered for itself. With `validate_only` it ends after the
-checks. When the controller takes longer than `timeout`, the answer is REQUEST_TIMED_OUT, and
-it goes on all the same.
+Only the controller accepts these requests; the others respond with NOT_CONTROLLER, and the client
+finds the controller in the metadata. Each topic has a result of its own. With `validate_only` only
+the checks are done. If the controller takes longer than `timeout`, the response is
+REQUEST_TIMED_OUT, and the work continues.
 
 Left out: racks (see `creation`), creation policies, quotas.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from kio.schema.create_partitions.v3.response import (
@@ -30,12 +30,13 @@ from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTop
 
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import Plan, plan
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of, deadline, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, message_of
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
 from engine.controller.topics import check_assignment, spread
 from engine.errors import ErrorCode, KafkaError
 
+T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 
@@ -48,7 +49,7 @@ def _check_controller(broker: Broker) -> None:
 
 def _check_once(names: Counter[str], name: str) -> None:
     if names[name] > 1:
-        raise KafkaError(ErrorCode.invalid_request, f"{name} stands in the request twice")
+        raise KafkaError(ErrorCode.invalid_request, f"{name} is in the request twice")
 
 
 def _has_leaders(broker: Broker, name: str, partitions: Collection[int]) -> bool:
@@ -66,6 +67,18 @@ async def _wait_for_leaders(
         raise KafkaError(ErrorCode.request_timed_out, f"{name} has no leaders yet")
 
 
+async def _each(
+    outcomes: list[T | KafkaError], wait: Callable[[T], Awaitable[None]]
+) -> list[T | KafkaError]:
+    """Wait for each outcome that is no error. An error of the wait takes its place."""
+    waited = list(outcomes)
+    for place, outcome in enumerate(outcomes):
+        if not isinstance(outcome, KafkaError):
+            failed: KafkaError | None = await attempt(wait(outcome))
+            waited[place] = failed or outcome
+    return waited
+
+
 # -- CreateTopics ----------------------------------------------------------------------------
 
 
@@ -77,7 +90,9 @@ async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsRespon
     ]
     if not request.validate_only:
         until = deadline(request.timeout)
-        outcomes = [await attempt(_created(broker, outcome, until)) for outcome in outcomes]
+        outcomes = await _each(
+            outcomes, lambda plan: _wait_for_leaders(broker, plan.name, plan.assignment, until)
+        )
     return CreateTopicsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
@@ -101,13 +116,6 @@ async def _create(broker: Broker, names: Counter[str], topic: Any, validate_only
     if not validate_only:
         await broker.admin.create_topic(planned.name, planned.assignment, planned.overrides)
     return planned
-
-
-async def _created(broker: Broker, outcome: Plan | KafkaError, until: float) -> Plan:
-    if isinstance(outcome, KafkaError):
-        raise outcome
-    await _wait_for_leaders(broker, outcome.name, outcome.assignment, until)
-    return outcome
 
 
 def _creation(broker: Broker, name: str, outcome: Plan | KafkaError) -> CreatableTopicResult:
@@ -156,7 +164,7 @@ async def delete(broker: Broker, call: Call, request: Any) -> DeleteTopicsRespon
     wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
     outcomes = [await attempt(_delete(broker, call, each)) for each in wanted]
     until = deadline(request.timeout)
-    outcomes = [await attempt(_deleted(broker, outcome, until)) for outcome in outcomes]
+    outcomes = await _each(outcomes, lambda topic: _wait_until_deleted(broker, topic, until))
     return DeleteTopicsResponse(
         throttle_time=NO_THROTTLE,
         responses=tuple(
@@ -200,22 +208,19 @@ def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
     return found
 
 
-async def _deleted(broker: Broker, outcome: TopicInfo | KafkaError, until: float) -> TopicInfo:
-    """Wait until this very topic is gone; a new one may have its name by then.
+async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) -> None:
+    """Wait until this topic is gone; a new one may have its name by then.
 
-    For clients it is gone at once; its name is free only when every replica has been deleted.
-    With a broker down that may take days, and is not waited for.
+    For clients it is gone at once; its name is free only when every replica has been deleted. If a
+    broker is down, that may take days: the wait ends before.
     """
-    if isinstance(outcome, KafkaError):
-        raise outcome
-    topics, topic, controller = broker.metadata.topics, outcome, broker.controlling.controller
+    topics, controller = broker.metadata.topics, broker.controller_service.controller
 
     def gone() -> bool:
         return topics.get(topic.name) is not topic and not controller.is_deleting(topic.name)
 
     if not await broker.metadata.until(gone, until):
         raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
-    return topic
 
 
 # -- CreatePartitions ------------------------------------------------------------------------
@@ -229,10 +234,7 @@ async def create_partitions(broker: Broker, call: Call, request: Any) -> CreateP
     ]
     if not request.validate_only:
         until = deadline(request.timeout)
-        outcomes = [
-            await attempt(_grown(broker, topic.name, outcome, until))
-            for topic, outcome in zip(request.topics, outcomes, strict=True)
-        ]
+        outcomes = await _each(outcomes, lambda grown: _wait_for_leaders(broker, *grown, until))
     return CreatePartitionsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
@@ -249,7 +251,7 @@ Assignment = dict[int, list[int]]
 
 async def _grow(
     broker: Broker, names: Counter[str], wanted: Any, validate_only: bool
-) -> Assignment:
+) -> tuple[str, Assignment]:
     _check_controller(broker)
     _check_once(names, wanted.name)
     topic = broker.metadata.topics.get(wanted.name)
@@ -260,7 +262,7 @@ async def _grow(
     added = _added(broker, topic, wanted)
     if not validate_only:
         await broker.admin.add_partitions(wanted.name, added)
-    return added
+    return wanted.name, added
 
 
 def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
@@ -274,6 +276,12 @@ def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
         )
     if wanted.count == count:
         raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {count} partitions.")
+    if topic.partitions.keys() != set(range(count)):
+        raise KafkaError(
+            ErrorCode.invalid_partitions,
+            f"The partitions of topic '{topic.name}' are {sorted(topic.partitions)}: some are "
+            "missing, so it is not known which are to be added.",
+        )
     first = topic.partitions[0].replicas
     if wanted.assignments is None:
         start = next((place for place, each in enumerate(live) if each >= first[0]), 0)
@@ -297,12 +305,3 @@ def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
             f"while the new ones have {len(by_hand[count])}.",
         )
     return by_hand
-
-
-async def _grown(
-    broker: Broker, name: str, outcome: Assignment | KafkaError, until: float
-) -> Assignment:
-    if isinstance(outcome, KafkaError):
-        raise outcome
-    await _wait_for_leaders(broker, name, outcome, until)
-    return outcome

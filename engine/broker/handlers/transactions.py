@@ -1,59 +1,55 @@
-"""What is asked of a transaction's coordinator, and what it asks of those who lead partitions:
+"""The requests to a transaction coordinator, and its own request to the leaders of partitions:
 
     InitProducerId 22    AddPartitionsToTxn 24    AddOffsetsToTxn 25    EndTxn 26
-    WriteTxnMarkers 27, version 1
+    WriteTxnMarkers 27, versions 0 and 1
 
-Any broker knows who coordinates a transactional id: the leader of its partition of
-__transaction_state (see handlers/groups.py for FindCoordinator, and for TxnOffsetCommit, which
-goes to the coordinator of a group).
+FindCoordinator, and TxnOffsetCommit, which goes to a group coordinator, are in handlers/groups.py.
 
-An idempotent producer without a transactional id asks any broker for a producer id, once, and
-numbers its batches under it.
+An idempotent producer without a transactional id gets its producer id from any broker.
 
 WriteTxnMarkers ends a transaction in the partitions that it wrote to. Offsets that were committed
-within it count from then on, or are forgotten.
+in it become visible, or are removed.
 """
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
-from kio.schema.write_txn_markers.v1.response import (
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
-    WriteTxnMarkersResponse,
-)
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE, attempt, code_of
-from engine.broker.handlers.replicated import replicated
-from engine.broker.reigns import OFFSETS
+from engine.broker.coordinator_topic import OFFSETS
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage import control
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
+from engine.wire.by_topic import by_topic, partitions_in
+from engine.wire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
 
-PATIENCE = 30.0  # seconds for a marker to be replicated, Kafka's request.timeout.ms
+TIMEOUT = 30.0  # seconds for a marker to be replicated: Kafka's request.timeout.ms
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
-    return await broker.transactions.ask(request, call.version, client_id, call.host)
+    return await broker.transactions.handle(request, call.version, client_id, call.host)
 
 
 # -- producer ids ------------------------------------------------------------------------------
 
 
 async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
-    of_nobody = request.transactional_id is None
+    is_transactional = request.transactional_id is not None
     outcome = await attempt(
-        _new_id(broker, request) if of_nobody else handle(broker, call, request)
+        handle(broker, call, request) if is_transactional else _new_id(broker, request)
     )
-    if not of_nobody and not isinstance(outcome, KafkaError):
+    if is_transactional and not isinstance(outcome, KafkaError):
         return outcome
     failed = isinstance(outcome, KafkaError)
     return InitProducerIdResponse(
@@ -65,9 +61,9 @@ async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
 
 
 async def _new_id(broker: Broker, request: Any) -> int:
-    """Without a transactional id, a producer that had an id gets another one."""
+    """For a producer without a transactional id. If it had a producer id, it gets another one."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        raise KafkaError(ErrorCode.invalid_request, "an id goes with an epoch")
+        raise KafkaError(ErrorCode.invalid_request, "a producer id needs an epoch")
     return await broker.producer_ids.next()
 
 
@@ -75,31 +71,34 @@ async def _new_id(broker: Broker, request: Any) -> int:
 
 
 async def write_markers(broker: Broker, call: Call, request: Any) -> WriteTxnMarkersResponse:
-    """Answered when the replicas in sync have them."""
-    until = asyncio.get_running_loop().time() + PATIENCE
-    told = [(marker, _partitions(marker)) for marker in request.markers]
-    codes = await asyncio.gather(
-        *(_mark(broker, marker, each, until) for marker, some in told for each in some)
+    """The response is sent when the in-sync replicas have all markers."""
+    until = asyncio.get_running_loop().time() + TIMEOUT
+    results = await asyncio.gather(*(_write(broker, each, until) for each in request.markers))
+    return WriteTxnMarkersResponse(markers=tuple(results))
+
+
+async def _write(broker: Broker, marker: Any, until: float) -> WritableTxnMarkerResult:
+    partitions = partitions_in(marker.topics, numbers="partition_indexes")
+    codes = await asyncio.gather(*(_mark(broker, marker, each, until) for each in partitions))
+    rows = (
+        (each, WritableTxnMarkerPartitionResult(partition_index=each.partition, error_code=code))
+        for each, code in zip(partitions, codes, strict=True)
     )
-    left = iter(codes)
-    return WriteTxnMarkersResponse(markers=tuple(_result(marker, left) for marker, _ in told))
-
-
-def _partitions(marker: Any) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.name, number)
-        for topic in marker.topics
-        for number in topic.partition_indexes
-    ]
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=tuple(
+            WritableTxnMarkerTopicResult(name=topic, partitions=results)
+            for topic, results in by_topic(rows)
+        ),
+    )
 
 
 async def _mark(broker: Broker, marker: Any, partition: TopicPartition, until: float) -> ErrorCode:
-    """One marker into one partition."""
     replicas, committed = broker.replicas, marker.transaction_result
     try:
         stored = replicas.append(partition, _batch(marker, broker.now()), to_all=True, client=False)
-        reign = replicas.partitions[partition].reign
-        await replicated(broker, partition, stored.last_offset, reign, until)
+        leader_since = replicas.partitions[partition].leader_since
+        await replicated(broker, partition, stored.last_offset, leader_since, until)
     except KafkaError as error:
         return error.code
     if partition.topic == OFFSETS:
@@ -116,20 +115,4 @@ def _batch(marker: Any, now: int) -> bytes:
         producer_epoch=marker.producer_epoch,
         transactional=True,
         control=True,
-    )
-
-
-def _result(marker: Any, codes: Iterator[ErrorCode]) -> WritableTxnMarkerResult:
-    return WritableTxnMarkerResult(
-        producer_id=marker.producer_id,
-        topics=tuple(
-            WritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=tuple(
-                    WritableTxnMarkerPartitionResult(partition_index=number, error_code=next(codes))
-                    for number in topic.partition_indexes
-                ),
-            )
-            for topic in marker.topics
-        ),
     )

@@ -1,8 +1,8 @@
-"""ApiVersions (API 18), versions 0 to 3: what a client may ask of this broker.
+"""ApiVersions (API 18), versions 0 to 3: the APIs and versions that this broker serves.
 
-It is the first request on a connection, so it must work between any two releases: a client that
-is newer than we are asks in a version that we don't know, and is answered in version 0 with
-error 35 and the versions of this one API, so that it can ask again.
+It is the first request on a connection, so it must work between any two releases: a newer client
+may send an unknown version. It gets a response in version 0 with error 35 and the versions of this
+one API, and sends the request again.
 
 Left out: features (KIP-584), of which Kafka 2.8 has none of its own.
 """
@@ -13,11 +13,11 @@ from typing import Any
 from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.outcome import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
 
-SOFTWARE_SINCE = 3  # from this version on, clients say what they are
+SOFTWARE_SINCE = 3  # from this version on, clients name their software
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -30,7 +30,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> ApiVersionsRespons
 
 
 def unsupported() -> ApiVersionsResponse:
-    """The answer to an ApiVersions request in a version that we don't know (KIP-511)."""
+    """The response to an ApiVersions request in an unknown version (KIP-511)."""
     return _response(ErrorCode.unsupported_version, Api.API_VERSIONS)
 
 

@@ -1,7 +1,7 @@
-"""AdminClient, of confluent-kafka's shape, over the blocking requests of changes.py and groups.py.
+"""AdminClient, with the methods of confluent-kafka's, over blocking requests.
 
-client    AdminClient: topics, configurations, elections, log directories
-grouping  its other half, which is about consumer groups
-work      what each of its errands does              errands   one thread, behind futures
-values    what goes in and comes out
+client      AdminClient                          arguments   checks of the application's arguments
+executor    its thread, and the futures          values      arguments and results
+operations  from these values to requests, and back
+requests    topics, configurations, elections    group_requests  groups and their offsets
 """

@@ -1,31 +1,39 @@
-"""AdminClient: whatever can be done to a cluster, with the methods of confluent-kafka's.
+"""AdminClient: manages topics, configurations, partitions and groups, as confluent-kafka's does.
 
     admin = AdminClient({"bootstrap.servers": "127.0.0.1:9092"})
-    changes.create_topics([NewTopic("orders", 3)])["orders"].result()     a future for each topic
-    changes.create_topic("orders", partitions=3)                          returns when it is there
+    admin.create_topics([NewTopic("orders", 3)])["orders"].result()     a future for each topic
+    admin.create_topic("orders", partitions=3)                          waits for all brokers
+    admin.describe_consumer_groups(["g"])["g"].result()                 ConsumerGroupDescription
 
-A method returns at once, with futures that one thread completes, in turn (errands.py), by what
-is in work.py. Beyond confluent-kafka's methods there are Kafka's own for reassignments, log
-directories and the deletion of offsets, and two shorthands that wait until every broker knows.
+A method returns futures at once; one thread completes them in order (executor.py), with the
+functions of operations.py. Wrong types and values are refused before any request is sent. In
+addition to confluent-kafka's methods there are Kafka's own for reassignments, log directories and
+the deletion of offsets, and two that wait until every broker knows about a topic.
 
-Left out: access control and SCRAM, which our brokers don't have, and `poll`, as nothing is told by
-callback. `include_authorized_operations` is not known for the same reason.
+Left out: access control and SCRAM, which our brokers don't have, and `poll`, as there are no
+callbacks. `include_authorized_operations` is not known for the same reason.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from engine.client import changes
-from engine.client.admin import work
-from engine.client.admin.grouping import UNSET, GroupAdmin, listed, operation, places, some
+from engine.client.address import Address
+from engine.client.admin import group_requests, operations, requests
+from engine.client.admin.arguments import groups_of, listed, operation, places, some
+from engine.client.admin.executor import LONGEST, UNSET, AdminExecutor
 from engine.client.admin.values import (
     ConfigEntry,
     ConfigResource,
+    ConsumerGroupDescription,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
     DeletedRecords,
     DescribeClusterResult,
     ElectionType,
     IsolationLevel,
+    ListConsumerGroupsResult,
     ListOffsetsResultInfo,
     LogDirDescription,
     NewPartitions,
@@ -35,15 +43,48 @@ from engine.client.admin.values import (
     TopicCollection,
     TopicDescription,
 )
-from engine.client.cluster import ClusterView
-from engine.client.listing import ClusterMetadata
-from engine.client.values import KafkaError, TopicPartition
+from engine.client.cluster import ClusterClient
+from engine.client.values import (
+    OFFSET_INVALID,
+    ClusterMetadata,
+    GroupMetadata,
+    TopicPartition,
+    exception_of,
+)
+from engine.client.values import KafkaError as ClientError
+from engine.config.admin import AdminConfig
+from engine.errors import KafkaError
 
 T = TypeVar("T")
 Futures = dict[T, "Future[Any]"]
 
 
-class AdminClient(GroupAdmin):
+class AdminClient:
+    def __init__(self, conf: Mapping[str, Any], **more: Any) -> None:
+        try:
+            config, _ = AdminConfig.take({**conf, **more} if isinstance(conf, Mapping) else conf)
+            addresses = [Address.parse(text) for text in config.bootstrap_servers]
+        except KafkaError as error:
+            raise exception_of(error, ClientError._INVALID_ARG) from error
+        once = config.request_timeout_ms / 1000
+        name = config.client_id or "brokerlab"
+
+        def opened(seconds: float) -> ClusterClient:
+            return ClusterClient(addresses, name, once, patience=LONGEST, within=seconds)
+
+        patience = config.default_api_timeout_ms / 1000
+        self._executor = AdminExecutor(opened, "AdminClient", patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """No more calls are possible; those that wait in the queue fail."""
+        self._executor.close()
+
     # -- topics --------------------------------------------------------------------------
 
     def create_topics(
@@ -54,13 +95,14 @@ class AdminClient(GroupAdmin):
         request_timeout: float = UNSET,
     ) -> Futures[str]:
         """`operation_timeout`: how long the controller waits for leaders of the new partitions."""
-        topics = {each.topic: each for each in some(new_topics, NewTopic)}
-        timeout = operation(operation_timeout)
-        return self._errands.each(
-            topics,
-            lambda view, name: work.create_topic(view, topics[name], validate_only, timeout),
-            self._seconds(request_timeout),
+        futures = self._executor.each(
+            some(new_topics, NewTopic),
+            requests.create_topic,
+            request_timeout,
+            validate_only,
+            operation(operation_timeout),
         )
+        return {each.topic: future for each, future in futures.items()}
 
     def delete_topics(
         self,
@@ -68,12 +110,8 @@ class AdminClient(GroupAdmin):
         operation_timeout: float = UNSET,
         request_timeout: float = UNSET,
     ) -> Futures[str]:
-        timeout = operation(operation_timeout)
-        return self._errands.each(
-            some(topics, str),
-            lambda view, name: changes.delete_topic(view, name, timeout),
-            self._seconds(request_timeout),
-        )
+        names, timeout = some(topics, str), operation(operation_timeout)
+        return self._executor.each(names, requests.delete_topic, request_timeout, timeout)
 
     def create_partitions(
         self,
@@ -82,13 +120,14 @@ class AdminClient(GroupAdmin):
         operation_timeout: float = UNSET,
         request_timeout: float = UNSET,
     ) -> Futures[str]:
-        topics = {each.topic: each for each in some(new_partitions, NewPartitions)}
-        timeout = operation(operation_timeout)
-        return self._errands.each(
-            topics,
-            lambda view, name: work.create_partitions(view, topics[name], validate_only, timeout),
-            self._seconds(request_timeout),
+        futures = self._executor.each(
+            some(new_partitions, NewPartitions),
+            requests.create_partitions,
+            request_timeout,
+            validate_only,
+            operation(operation_timeout),
         )
+        return {each.topic: future for each, future in futures.items()}
 
     def create_topic(
         self,
@@ -98,22 +137,13 @@ class AdminClient(GroupAdmin):
         config: Mapping[str, Any] | None = None,
         timeout: float = UNSET,
     ) -> None:
-        """Create a topic, and wait until every broker knows it; -1 leaves a number to them."""
-
-        def create(view: ClusterView) -> None:
-            work.create_topic(view, NewTopic(name, partitions, replication, config=config))
-            work.await_topic(view, name)
-
-        self._errands.one(create, self._seconds(timeout)).result()
+        """Create a topic, and wait until every broker knows it; -1: the broker's default."""
+        topic = NewTopic(name, partitions, replication, config=config)
+        self._executor.one(operations.create_everywhere, timeout, topic).result()
 
     def delete_topic(self, name: str, timeout: float = UNSET) -> None:
         """Delete a topic, and wait until no broker knows it any more."""
-
-        def delete(view: ClusterView) -> None:
-            changes.delete_topic(view, name)
-            work.await_no_topic(view, name)
-
-        self._errands.one(delete, self._seconds(timeout)).result()
+        self._executor.one(operations.delete_everywhere, timeout, name).result()
 
     def describe_topics(
         self, topics: TopicCollection, request_timeout: float = UNSET
@@ -121,21 +151,16 @@ class AdminClient(GroupAdmin):
         if not isinstance(topics, TopicCollection):
             raise TypeError("Expected input to be instance of TopicCollection")
         names = listed(topics.topic_names, str)
-        return self._errands.each(names, work.describe_topic, self._seconds(request_timeout))
+        return self._executor.each(names, operations.describe_topic, request_timeout)
 
     def list_topics(self, topic: str | None = None, timeout: float = UNSET) -> ClusterMetadata:
         """Brokers and topics, all or one; it waits for the answer."""
-
-        def listed(view: ClusterView) -> ClusterMetadata:
-            wanted = None if topic is None else [topic]
-            return ClusterMetadata.of(view.retry(lambda: view.describe(wanted)))
-
-        return self._errands.one(listed, self._seconds(timeout)).result()
+        return self._executor.one(operations.list_topics, timeout, topic).result()
 
     # -- the cluster ---------------------------------------------------------------------
 
     def describe_cluster(self, request_timeout: float = UNSET) -> "Future[DescribeClusterResult]":
-        return self._errands.one(work.describe_cluster, self._seconds(request_timeout))
+        return self._executor.one(operations.describe_cluster, request_timeout)
 
     def cluster_id(self, timeout: float = UNSET) -> str | None:
         return self.describe_cluster(timeout).result().cluster_id
@@ -143,9 +168,8 @@ class AdminClient(GroupAdmin):
     def describe_log_dirs(
         self, brokers: Collection[int], request_timeout: float = UNSET
     ) -> "dict[int, Future[dict[str, LogDirDescription]]]":
-        """By path: what is in each directory of each of the brokers."""
-        seconds = self._seconds(request_timeout)
-        return self._errands.each(brokers, work.describe_log_dirs, seconds)
+        """For each broker, its log directories by path."""
+        return self._executor.each(brokers, operations.describe_log_dirs, request_timeout)
 
     # -- configurations ------------------------------------------------------------------
 
@@ -153,7 +177,7 @@ class AdminClient(GroupAdmin):
         self, resources: Sequence[ConfigResource], request_timeout: float = UNSET
     ) -> "dict[ConfigResource, Future[dict[str, ConfigEntry]]]":
         found = some(resources, ConfigResource)
-        return self._errands.each(found, work.describe_config, self._seconds(request_timeout))
+        return self._executor.each(found, operations.describe_config, request_timeout)
 
     def alter_configs(
         self,
@@ -161,12 +185,9 @@ class AdminClient(GroupAdmin):
         validate_only: bool = False,
         request_timeout: float = UNSET,
     ) -> Futures[ConfigResource]:
-        """Set what each resource says, and let go of all else that was set for it."""
-        return self._errands.each(
-            some(resources, ConfigResource),
-            lambda view, it: work.replace_config(view, it, validate_only),
-            self._seconds(request_timeout),
-        )
+        """Set the keys of each resource, and delete all other keys that were set for it."""
+        found = some(resources, ConfigResource)
+        return self._executor.each(found, requests.replace_config, request_timeout, validate_only)
 
     def incremental_alter_configs(
         self,
@@ -174,11 +195,8 @@ class AdminClient(GroupAdmin):
         validate_only: bool = False,
         request_timeout: float = UNSET,
     ) -> Futures[ConfigResource]:
-        return self._errands.each(
-            some(resources, ConfigResource),
-            lambda view, it: work.change_config(view, it, validate_only),
-            self._seconds(request_timeout),
-        )
+        found = some(resources, ConfigResource)
+        return self._executor.each(found, requests.change_config, request_timeout, validate_only)
 
     # -- partitions ----------------------------------------------------------------------
 
@@ -195,10 +213,8 @@ class AdminClient(GroupAdmin):
             TopicPartition(each.topic, each.partition, spec.value)
             for each, spec in topic_partition_offsets.items()
         ]
-        return self._errands.each(
-            places(wanted),
-            lambda view, it: work.list_offset(view, it, it.offset, isolation_level.value),
-            self._seconds(request_timeout),
+        return self._executor.each(
+            places(wanted), operations.list_offset, request_timeout, isolation_level.value
         )
 
     def delete_records(
@@ -207,52 +223,118 @@ class AdminClient(GroupAdmin):
         request_timeout: float = UNSET,
         operation_timeout: float = UNSET,
     ) -> "dict[TopicPartition, Future[DeletedRecords]]":
-        """All below the offset of each; OFFSET_END: all there are."""
+        """All records below the offset of each partition; OFFSET_END: all records."""
         timeout = operation(operation_timeout)
-        return self._errands.each(
-            places(topic_partition_offsets),
-            lambda view, it: work.delete_records(view, it, timeout),
-            self._seconds(request_timeout),
-        )
+        wanted = places(topic_partition_offsets)
+        return self._executor.each(wanted, operations.delete_records, request_timeout, timeout)
 
     def elect_leaders(
         self,
         election_type: ElectionType,
         partitions: Sequence[TopicPartition] | None = None,
         request_timeout: float = UNSET,
-    ) -> "Future[dict[TopicPartition, KafkaError | None]]":
-        """Of these partitions, or of all that need it."""
+    ) -> "Future[dict[TopicPartition, ClientError | None]]":
+        """For these partitions, or for all that need an election."""
         if not isinstance(election_type, ElectionType):
             raise TypeError("Expected 'election_type' to be of type 'ElectionType'")
         wanted = None if partitions is None else places(partitions)
         unclean = election_type is ElectionType.UNCLEAN
-        return self._errands.one(
-            lambda view: work.elect_leaders(view, wanted, unclean), self._seconds(request_timeout)
-        )
+        return self._executor.one(operations.elect_leaders, request_timeout, wanted, unclean)
 
     def alter_partition_reassignments(
         self,
         reassignments: Mapping[TopicPartition, Sequence[int] | None],
         request_timeout: float = UNSET,
     ) -> Futures[TopicPartition]:
-        """Begin to move partitions to these brokers; None calls off what is under way."""
-        return self._errands.each(
-            places(list(reassignments)),
-            lambda view, it: work.reassign(view, it, reassignments[it]),
-            self._seconds(request_timeout),
-        )
+        """Begin to move partitions to these brokers; None cancels a move in progress."""
+        wanted = places(list(reassignments))
+        return self._executor.each(wanted, operations.reassign, request_timeout, reassignments)
 
     def list_partition_reassignments(
         self, partitions: Sequence[TopicPartition] | None = None, request_timeout: float = UNSET
     ) -> "Future[dict[TopicPartition, PartitionReassignment]]":
-        """What is under way, of these partitions or of all."""
-        wanted = None
-        if partitions is not None:
-            wanted = [work.partition_of(each) for each in places(partitions)]
-        return self._errands.one(
-            lambda view: {
-                work.told(partition): PartitionReassignment(*move)
-                for partition, move in changes.list_reassignments(view, wanted).items()
-            },
-            self._seconds(request_timeout),
+        """The moves in progress, of these partitions or of all."""
+        wanted = None if partitions is None else places(partitions)
+        return self._executor.one(operations.list_reassignments, request_timeout, wanted)
+
+    # -- groups --------------------------------------------------------------------------
+
+    def list_consumer_groups(
+        self,
+        states: set[ConsumerGroupState] | None = None,
+        types: set[ConsumerGroupType] | None = None,
+        request_timeout: float = UNSET,
+    ) -> "Future[ListConsumerGroupsResult]":
+        """All of them, or those in these states; brokers of Kafka 2.8 report no types."""
+        for name, those, kind in (
+            ("states", states, ConsumerGroupState),
+            ("types", types, ConsumerGroupType),
+        ):
+            if those is not None and not isinstance(those, set):
+                raise TypeError(f"'{name}' must be a set")
+            if not all(isinstance(each, kind) for each in those or ()):
+                raise TypeError(f"All elements of {name} must be of type {kind.__name__}")
+        return self._executor.one(operations.list_groups, request_timeout, sorted(states or ()))
+
+    def list_groups(self, group: str | None = None, timeout: float = UNSET) -> list[GroupMetadata]:
+        """With their members, all or one; it waits for the answer."""
+        return self._executor.one(operations.group_metadata, timeout, group).result()
+
+    def describe_consumer_groups(
+        self, group_ids: list[str], request_timeout: float = UNSET
+    ) -> "dict[str, Future[ConsumerGroupDescription]]":
+        names = some(group_ids, str)
+        return self._executor.each(names, operations.describe_group, request_timeout)
+
+    def delete_consumer_groups(
+        self, group_ids: list[str], request_timeout: float = UNSET
+    ) -> "dict[str, Future[None]]":
+        names = some(group_ids, str)
+        return self._executor.each(names, group_requests.delete, request_timeout)
+
+    # -- their offsets -------------------------------------------------------------------
+
+    def list_consumer_group_offsets(
+        self,
+        list_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
+        require_stable: bool = False,
+        request_timeout: float = UNSET,
+    ) -> "dict[str, Future[ConsumerGroupTopicPartitions]]":
+        """Without partitions: all offsets that the group has committed."""
+        wanted = {it.group_id: it for it in groups_of(list_consumer_group_offsets_request)}
+        for it in wanted.values():
+            if it.topic_partitions is not None:
+                for place in places(it.topic_partitions):
+                    if place.offset != OFFSET_INVALID:
+                        raise ValueError(f"{place}: the offset is what is asked for")
+        return self._executor.each(
+            wanted,
+            lambda cluster, group: operations.committed(cluster, wanted[group], require_stable),
+            request_timeout,
         )
+
+    def alter_consumer_group_offsets(
+        self,
+        alter_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
+        request_timeout: float = UNSET,
+    ) -> "dict[str, Future[ConsumerGroupTopicPartitions]]":
+        """Of a group without members. Each partition of the result has its own error, or none."""
+        wanted = {it.group_id: it for it in groups_of(alter_consumer_group_offsets_request)}
+        for it in wanted.values():
+            if it.topic_partitions is None:
+                raise ValueError("'topic_partitions' cannot be null")
+            for place in places(it.topic_partitions):
+                if place.offset < 0:
+                    raise ValueError(f"{place}: the offset must be 0 or more")
+        return self._executor.each(
+            wanted,
+            lambda cluster, group: operations.commit(cluster, wanted[group]),
+            request_timeout,
+        )
+
+    def delete_consumer_group_offsets(
+        self, group_id: str, partitions: list[TopicPartition], request_timeout: float = UNSET
+    ) -> "dict[TopicPartition, Future[None]]":
+        """Named as in Kafka's Java client: confluent-kafka has none."""
+        wanted = places(partitions)
+        return self._executor.each(wanted, operations.delete_offset, request_timeout, group_id)

@@ -1,13 +1,13 @@
-"""What goes into an AdminClient and what comes out, of confluent-kafka's shape.
+"""Arguments and results of an AdminClient, with confluent-kafka's classes.
 
-    NewTopic, NewPartitions                 what there is to be
-    ConfigResource -> ConfigEntry           whose configuration, and each key of it
-    TopicDescription, DescribeClusterResult topics and brokers, told in Nodes
-    ConsumerGroupDescription ...            a group, its members, their shares
+    NewTopic, NewPartitions                 to create
+    ConfigResource -> ConfigEntry           a topic's or broker's configuration, and each key of it
+    TopicDescription, DescribeClusterResult topics and brokers (Node)
+    ConsumerGroupDescription ...            a group, its members, their partitions
 
-They hold values and do nothing; what lists tell is in listing.py. Enums have the protocol's
-numbers; the states of a group, which have none there, librdkafka's. Left out: access control, as
-the brokers have none.
+The classes of list_topics and list_groups are in client/values.py. Enums have the protocol's
+numbers; the states of a group have none there, so they have librdkafka's. Left out: access control,
+as the brokers have none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from engine.model import id_text
 
 
 class Ordered(Enum):
-    """Enums are told from numbers, and stand in their order."""
+    """An enum that differs from its numbers, and has their order."""
 
     def __lt__(self, other: Self) -> bool:
         less: bool = self.value < other.value
@@ -41,13 +41,13 @@ class IsolationLevel(Ordered):
 
 
 class AlterConfigOpType(Enum):
-    """How a key is changed; the last two are for lists."""
+    """The change of a key; the last two are for lists."""
 
     SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 class ConfigSource(IntEnum):
-    """Where a value is from; the strongest first."""
+    """The origin of a value; the one with precedence first."""
 
     UNKNOWN_CONFIG = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -63,7 +63,7 @@ class ConsumerGroupState(Ordered):
 
     @classmethod
     def of(cls, text: str) -> "ConsumerGroupState":
-        """From what a broker calls it: PreparingRebalance."""
+        """From a broker's name for it, such as PreparingRebalance."""
         return _STATES.get(text, cls.UNKNOWN)
 
     @property
@@ -105,7 +105,7 @@ class NewTopic:
 
 @dataclass(order=True, unsafe_hash=True)
 class NewPartitions:
-    """How many partitions a topic is to have; the replicas are those of the added ones."""
+    """A new number of partitions for a topic; the replicas are those of the added ones."""
 
     topic: str
     new_total_count: int
@@ -127,7 +127,7 @@ class TopicCollection:
 
 @dataclass(unsafe_hash=True)
 class Node:
-    """A broker; at nobody's address, if it is known by its number only."""
+    """A broker; without an address if only its number is known."""
 
     id: int
     host: str = ""
@@ -143,7 +143,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Uuid:
-    """A topic's id; as text, what Kafka's tools print."""
+    """A topic's id; as text, as Kafka's tools print it."""
 
     value: UUID
 
@@ -166,7 +166,7 @@ def _signed(bits: int) -> int:
 @dataclass
 class TopicPartitionInfo:
     id: int
-    leader: Node | None  # None: nobody, for now
+    leader: Node | None  # None: there is none now
     replicas: list[Node]
     isr: list[Node]
 
@@ -189,7 +189,7 @@ class DescribeClusterResult:
 
 
 class OffsetSpec:
-    """Which offset is asked for: by its time, or by one of the numbers that stand for no time."""
+    """An offset to look up: by a time, or by a negative number with a special meaning."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -264,7 +264,7 @@ class ConfigEntry:
 
 
 class ConfigResource:
-    """Whose configuration, and what is to be changed of it. One equals another of that name."""
+    """A topic or broker with a configuration, and changes to it. Resources of a name are equal."""
 
     Type = ResourceType
 
@@ -323,7 +323,7 @@ class ConfigResource:
 
 @dataclass
 class ConsumerGroupTopicPartitions:
-    """A group and places of it; no partitions: all that it has committed."""
+    """A group and some of its partitions; None: all with a committed offset."""
 
     group_id: str
     topic_partitions: list[TopicPartition] | None = None

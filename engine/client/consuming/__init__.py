@@ -1,15 +1,15 @@
-"""What a consumer decides: where it stands in each partition, and which partitions are its own.
+"""The deciding code of a consumer. Sans-IO: no socket, thread, clock or random number.
 
-    membership     joins, syncs, sends heartbeats    rounds        from one assignment to the next
-    states         of a member, a table              orders        what the application is told
-    subscription   what is wanted, and offered       leading       who gets what, by the leader
-    heartbeat      two clocks                        coordinating  whom to ask
-    committing     how far the group has read
+As a member of its group:
 
-    positions      where each partition is           fetching   what is asked for, and comes back
-    offsets        by time, by epoch, the ends       unpacking  from batches to records
-    place          one of these partitions           progress   how far the application has come
+    membership           JoinGroup, SyncGroup, Heartbeat, LeaveGroup; the member's states
+    subscription         the topics and strategies of a member; the assignment by the leader
+    rebalance_callbacks  the callbacks of the application
+    offset_commits       OffsetCommit and OffsetFetch, by hand and by auto commit
 
-Cores (asking.py): no socket, thread, clock or chance inside. A partition that was assigned by
-hand needs the second half only.
+For each partition; partitions that are assigned by hand need only these:
+
+    positions           all positions                fetcher          Fetch requests and responses
+    assigned_partition  one position and its state   completed_fetch  from batches to messages
+    offset_lookup       by time, first and last      arguments        checks of arguments
 """

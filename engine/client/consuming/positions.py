@@ -1,17 +1,17 @@
-"""What moves a consumer's positions on; their states are in place.py.
+"""Moves a consumer's positions; their states are in assigned_partition.py.
 
     offset 0   1   2   3   4   5                offset 0   1   2   3
            e0  e0  e0  e0  e0  | position       e0  e0  e0  e2  |        the new leader's log
                                                            ^
     "where did epoch 0 end?"  ------------------>  "at 3"  |  records 3 and 4 are no more
 
-A new leader may lack records that the old one had handed out (an unclean election). The offset
-alone would not tell: soon the new leader has other records there. So a position carries the epoch
-of the record before it, and whenever the leader changes, the consumer asks where that epoch ended
-(OffsetForLeaderEpoch, KIP-320). If it was below the position, the consumer goes back to where the
-histories part; or, with auto.offset.reset=none, it stops and tells.
+A new leader may lack records that the consumer got from the old one (an unclean election). The
+offset alone does not show this, since the new leader soon has other records there. So a position
+has the epoch of the record before it, and whenever the leader changes, the consumer asks for the
+end of that epoch (OffsetForLeaderEpoch, KIP-320). If it is below the position, the consumer goes
+back to it; or, with auto.offset.reset=none, it stops and reports an error.
 
-Invariant: nothing is fetched from a leader that the position was not held against.
+Invariant: nothing is fetched from a leader before the position is validated against it.
 """
 
 from collections import deque
@@ -24,53 +24,60 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
     OffsetForLeaderTopic,
 )
 
-from engine.client.asking import Ask
-from engine.client.consuming.committing import Found
-from engine.client.consuming.offsets import (
+from engine.client.consuming.assigned_partition import (
+    AssignedPartition,
+    PartitionError,
+    Position,
+    PositionState,
+)
+from engine.client.consuming.offset_commits import FetchedOffsets
+from engine.client.consuming.offset_lookup import (
     CONSUMER,
     EARLIEST,
     LATEST,
     NEWS_TAKES,
     NOBODY,
-    At,
-    Missing,
-    Offsets,
-    by_topic,
+    FoundOffset,
+    MissingPartition,
+    OffsetLookups,
     missing,
 )
-from engine.client.consuming.place import Place, Position, State, Trouble
+from engine.client.core import Ask
+from engine.client.metadata import MetadataView
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END
 from engine.client.values import KafkaError as Code
-from engine.client.view import View
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.wire.apis import Api
+from engine.wire.by_topic import by_topic
 
-# The group's committed offsets: Committing.fetch.
-Fetch = Callable[[Iterable[TopicPartition], Callable[[Found | KafkaError], None], float], None]
+# The group's committed offsets: OffsetManager.fetch.
+FetchCommitted = Callable[
+    [Iterable[TopicPartition], Callable[[FetchedOffsets | KafkaError], None], float], None
+]
 _POLICIES = {"earliest": EARLIEST, "latest": LATEST}
 _STARTS = {OFFSET_BEGINNING: EARLIEST, OFFSET_END: LATEST}
 
 
 class Positions:
-    """A core; what moves positions on."""
+    """A core."""
 
     def __init__(
         self,
         config: ConsumerConfig,
-        offsets: Offsets,
-        committed: Fetch | None = None,
+        offsets: OffsetLookups,
+        committed: FetchCommitted | None = None,
         emit: Callable[[Event], None] = lambda event: None,
     ) -> None:
-        self.places: dict[TopicPartition, Place] = {}  # who was served goes last
-        self.troubles: deque[Trouble] = deque()
+        self.places: dict[TopicPartition, AssignedPartition] = {}  # the last one served is last
+        self.troubles: deque[PartitionError] = deque()
         self._policy = _POLICIES.get(config.auto_offset_reset)
         self._backoff = config.retry_backoff_ms / 1000
         self._offsets = offsets
         self._committed = committed
         self._emit = emit
-        self._seen = NOBODY  # the version of the metadata that positions were held against
+        self._seen = NOBODY  # the version of the metadata that positions were compared with
         self._stale = False  # the metadata is out of date
 
     # -- by the application --------------------------------------------------------------
@@ -78,7 +85,7 @@ class Positions:
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
         """More partitions, each from an offset, the beginning or the end, or as committed."""
         for partition, start in starts.items():
-            self.places[partition] = Place(partition)
+            self.places[partition] = AssignedPartition(partition)
             if start >= 0 or start in _STARTS:
                 self.seek(partition, start)
         self._seen = NOBODY
@@ -86,7 +93,7 @@ class Positions:
     def unassign(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             if place := self.places.pop(partition, None):
-                place.refetch()  # whoever has some of it in hand drops it
+                place.refetch()  # fetched records are invalid from now on
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = NOBODY) -> None:
         place = self.places[partition]
@@ -101,7 +108,7 @@ class Positions:
 
     # -- by the network ------------------------------------------------------------------
 
-    def step(self, now: float, view: View) -> Iterator[Ask]:
+    def step(self, now: float, view: MetadataView) -> Iterator[Ask]:
         if self._stale:
             view.stale()
             self._stale = False
@@ -111,17 +118,17 @@ class Positions:
         if view.version != self._seen:
             self._seen = view.version
             for place in self.places.values():
-                self._hold_against(place, view, now)
+                self._compare(place, view, now)
         due = [it for it in self.places.values() if not it.waiting and it.retry_at <= now]
         for place in due:
             place.retry_at = 0.0
-        if unknown := [place for place in due if place.state is State.UNKNOWN]:
+        if unknown := [place for place in due if place.state is PositionState.UNKNOWN]:
             self._ask_group(unknown, now)
-        validating: dict[int, list[Place]] = {}
+        validating: dict[int, list[AssignedPartition]] = {}
         for place in due:
-            if place.state is State.RESETTING:
+            if place.state is PositionState.RESETTING:
                 self._look_up(place, now)
-            elif place.state is State.VALIDATING and place.leader != NOBODY:
+            elif place.state is PositionState.VALIDATING and place.leader != NOBODY:
                 validating.setdefault(place.leader, []).append(place)
         for leader, places in validating.items():
             yield _validation(leader, places)
@@ -129,8 +136,8 @@ class Positions:
     def due(self) -> float | None:
         return min((it.retry_at for it in self.places.values() if it.retry_at), default=None)
 
-    def _hold_against(self, place: Place, view: View, now: float) -> None:
-        """Whether there is such a partition, and whether its leader is one that we know."""
+    def _compare(self, place: AssignedPartition, view: MetadataView, now: float) -> None:
+        """Handle a missing partition, or a new leader."""
         partition = place.partition
         if why := missing(partition, view):
             self._is_missing(place, why, now)
@@ -142,42 +149,42 @@ class Positions:
         if (known.leader, known.epoch) == (place.leader, place.leader_epoch):
             return
         if place.leader != NOBODY:
-            self._note("leader.changed", now, place, leader=known.leader, reign=known.epoch)
+            self._note("leader.changed", now, place, leader=known.leader, leader_epoch=known.epoch)
         place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NOBODY
-        if place.state in (State.FETCHING, State.VALIDATING):
+        if place.state in (PositionState.FETCHING, PositionState.VALIDATING):
             self._settle(place, place.position)
 
-    def _is_missing(self, place: Place, why: Missing, now: float) -> None:
-        """The application is told once, and not before the news may have come round."""
+    def _is_missing(self, place: AssignedPartition, why: MissingPartition, now: float) -> None:
+        """Report it once, after the time in which every broker gets new metadata."""
         if place.missing_since is None:
             place.missing_since = now
         elif place.missing_since + NEWS_TAKES <= now:
             place.missing_since = float("inf")
-            self.troubles.append(Trouble(place.partition, place.offset, *why))
+            self.troubles.append(PartitionError(place.partition, place.offset, *why))
 
-    def _settle(self, place: Place, position: Position) -> None:
-        """At a position, to be validated if there is an epoch to do it by."""
+    def _settle(self, place: AssignedPartition, position: Position) -> None:
+        """Set a position; it is validated if there are epochs."""
         provable = position.epoch >= 0 and place.leader_epoch >= 0
-        place.jump(State.VALIDATING if provable else State.FETCHING, *position)
+        place.jump(PositionState.VALIDATING if provable else PositionState.FETCHING, *position)
 
     # -- without a position --------------------------------------------------------------
 
-    def _ask_group(self, places: Sequence[Place], now: float) -> None:
+    def _ask_group(self, places: Sequence[AssignedPartition], now: float) -> None:
         if self._committed is None:
             for place in places:
                 self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
             return
         turns = [(place, place.turn) for place in places]
 
-        def told(found: Found | KafkaError) -> None:
+        def then(found: FetchedOffsets | KafkaError) -> None:
             for place, turn in turns:
                 row = found if isinstance(found, KafkaError) else found[place.partition]
                 if place.turn != turn:
-                    continue  # the application was quicker
+                    continue  # the application has sought meanwhile
                 place.waiting = False
                 if isinstance(row, KafkaError):
                     place.retry_at = now + self._backoff
-                    trouble = Trouble(place.partition, NOBODY, int(row.code), row.message)
+                    trouble = PartitionError(place.partition, NOBODY, int(row.code), row.message)
                     self.troubles.append(trouble)
                 elif row.offset >= 0:
                     self._note("position.committed", now, place, to=row.offset)
@@ -188,47 +195,47 @@ class Positions:
 
         for place in places:
             place.waiting = True
-        self._committed([place.partition for place in places], told, now)
+        self._committed([place.partition for place in places], then, now)
 
-    def out_of_range(self, place: Place, now: float) -> None:
-        """The log begins behind this offset, or ends before it."""
+    def out_of_range(self, place: AssignedPartition, now: float) -> None:
+        """The log starts after this offset, or ends before it."""
         why = f"offset {place.ahead} is out of range"
         self._fall_back(place, Code._AUTO_OFFSET_RESET, why, now)
 
-    def _fall_back(self, place: Place, code: int, why: str, now: float) -> None:
-        """To where auto.offset.reset says."""
+    def _fall_back(self, place: AssignedPartition, code: int, why: str, now: float) -> None:
+        """Reset the position by auto.offset.reset."""
         if self._policy is not None:
             self._note("position.reset", now, place, why=why)
             self._reset(place, self._policy)
             return
         self.stop(place, code, f"{why}, and auto.offset.reset is none")
 
-    def stop(self, place: Place, code: int, why: str) -> None:
-        """The application has to know, and to say how to go on."""
+    def stop(self, place: AssignedPartition, code: int, why: str) -> None:
+        """Report an error; the application has to seek."""
         text = f"{place.partition}: {why}: seek() to go on"
-        self.troubles.append(Trouble(place.partition, place.offset, code, text))
-        place.become(State.STOPPED)
+        self.troubles.append(PartitionError(place.partition, place.offset, code, text))
+        place.become(PositionState.STOPPED)
 
-    def served(self, place: Place) -> None:
-        """It had its share: next time, others come first."""
+    def served(self, place: AssignedPartition) -> None:
+        """Records of it were fetched: next time, the others come first."""
         self.places[place.partition] = self.places.pop(place.partition)
 
-    def _reset(self, place: Place, timestamp: int) -> None:
-        place.jump(State.RESETTING)
+    def _reset(self, place: AssignedPartition, timestamp: int) -> None:
+        place.jump(PositionState.RESETTING)
         place.reset_to = timestamp
 
-    def _look_up(self, place: Place, now: float) -> None:
+    def _look_up(self, place: AssignedPartition, now: float) -> None:
         turn = place.turn
 
-        def told(found: At | Missing) -> None:
+        def then(found: FoundOffset | MissingPartition) -> None:
             if place.turn != turn:
-                return  # the application was quicker
+                return  # the application has sought meanwhile
             place.waiting = False
-            if isinstance(found, At):
-                place.jump(State.FETCHING, found.offset)
+            if isinstance(found, FoundOffset):
+                place.jump(PositionState.FETCHING, found.offset)
 
         place.waiting = True
-        self._offsets.find(place.partition, place.reset_to, told)
+        self._offsets.find(place.partition, place.reset_to, then)
 
     # -- a new leader --------------------------------------------------------------------
 
@@ -250,34 +257,34 @@ class Positions:
                     self._truncated(place, Position(answer.end_offset, answer.leader_epoch), now)
                 else:
                     self._note("position.validated", now, place)
-                    place.become(State.FETCHING)
+                    place.become(PositionState.FETCHING)
 
     def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
         for place, turn in ask.about.values():
             if place.turn == turn:
                 self._again(place, now)
 
-    def _again(self, place: Place, now: float) -> None:
+    def _again(self, place: AssignedPartition, now: float) -> None:
         place.waiting, place.retry_at = False, now + self._backoff
         self._stale = True
 
-    def _truncated(self, place: Place, fork: Position, now: float) -> None:
-        """Records that the application has seen are no more: those from the fork on."""
+    def _truncated(self, place: AssignedPartition, fork: Position, now: float) -> None:
+        """Records that the application got, from the fork on, are not in the new leader's log."""
         seen = place.offset
         self._note("log.truncated", now, place, to=fork.offset, to_epoch=fork.epoch)
         if self._policy is not None:
-            place.jump(State.FETCHING, *fork)
+            place.jump(PositionState.FETCHING, *fork)
             return
         lost = f"offset {fork.offset} to {seen - 1}, read under epoch {place.epoch}"
         self.stop(place, Code._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
 
-    def _note(self, kind: str, now: float, place: Place, **data: Any) -> None:
+    def _note(self, kind: str, now: float, place: AssignedPartition, **data: Any) -> None:
         topic, number = place.partition
         at = {"topic": topic, "partition": number, "offset": place.offset, "epoch": place.epoch}
         self._emit(Event(kind, round(now * 1000), at | data))
 
 
-def _validation(leader: int, places: Iterable[Place]) -> Ask:
+def _validation(leader: int, places: Iterable[AssignedPartition]) -> Ask:
     asked = list(places)
     topics = by_topic(
         (
@@ -294,10 +301,7 @@ def _validation(leader: int, places: Iterable[Place]) -> Ask:
         place.waiting = True
     request = OffsetForLeaderEpochRequest(
         replica_id=CONSUMER,
-        topics=tuple(
-            OffsetForLeaderTopic(topic=topic, partitions=tuple(each))
-            for topic, each in topics.items()
-        ),
+        topics=tuple(OffsetForLeaderTopic(topic=topic, partitions=rows) for topic, rows in topics),
     )
     about = {place.partition: (place, place.turn) for place in asked}
     return Ask(leader, Api.OFFSET_FOR_LEADER_EPOCH, request, about)

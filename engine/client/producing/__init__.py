@@ -1,12 +1,15 @@
-"""What a producer decides, sans-IO: `batch`, `accumulator`, `numbering`, `sender`, `transactions`.
+"""The deciding code of a producer. Sans-IO: no socket, thread, clock or random number.
 
-produce() -> accumulator: a queue of batches for each partition
+produce() -> accumulator           a queue of batches for each partition
                  |
-              sender: which of them go to which leader now, and what an answer means
+              sender               which batches go to which leader now; what a response means
                  |
-             numbering: which record is which, so that none is stored twice
-           identifying: who we are, to all logs; or, with a transactional id,
+              idempotence          producer id and sequence numbers: no record is stored twice
                  |
-          transactions: who we are to our coordinator, and what belongs together
-                        (states: its table; requests: what it asks; verdicts: what it makes of it)
+              transaction_manager  with a transactional.id: the coordinator gives the producer
+                                   id, and records and offsets are committed together
+                                   (transaction_requests: its requests and their errors)
+
+arguments   checks what the application passes, and builds the message that it gets back
+batch       records of one partition that are sent together
 """

@@ -1,187 +1,344 @@
-"""A broker's transaction coordinator, as the broker sees it.
+"""The transaction coordinator of a broker; coordinator/coordinator.py shows how it is used.
 
-    load(7, epoch); replay(7, records, now) ...; loaded(7, now)    we lead partition 7 now
-    unload(7, now)                                                 another broker does
-    needs_id, give(producer id)            before InitProducerId: one must be at hand
-    handle(request, caller, now)           what a client asks
-    written(token, error, now)             what came of an Append
-    marked(id, writer, partitions, now)    what came of a Mark
-    tick(now), not later than due()        time has passed
+    InitProducerId 22       versions 0 to 4, with a transactional id: the next epoch
+    AddPartitionsToTxn 24   0 to 3: before the first record is written to a partition
+    AddOffsetsToTxn 25      0 to 3: the same for a group's partition of __consumer_offsets
+    EndTxn 26               0 to 3: commit or abort; see transaction.py
 
-Most return effects (coordinator/effects.py): answers, records for partition n of
-__transaction_state, to be appended in this order, and the ends of transactions, to be told to the
-partitions that they wrote to.
+What the group coordinator does not have:
 
-Invariant: every request is answered once, by some call.
-Invariant: what is answered is replicated before. A successor that replays the records knows of the
-same transactions, and ends those of which the end was decided.
+    needs_producer_id, give_producer_id     before InitProducerId: one must be available
+    marked(id, producer, partitions, now)   some partitions have the marker of a TxnMarkers
+
+Two checks run at intervals, over all transactional ids:
+
+    ongoing for longer than its timeout               aborted, and its producer fenced
+    not used for transactional.id.expiration.ms       removed by a tombstone
+
+An ongoing transaction blocks read_committed readers at its first record in each partition. So it
+must end at some time, even if its producer is dead.
+
+Invariant: a response is sent after its change is replicated. The next coordinator, which replays
+the records, has the same transactions, and ends those whose end was decided.
+
+Left out: producers without a transactional id. They get a producer id from any broker.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
+from kio.schema.add_partitions_to_txn.v3 import response as added_v3
 from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnRequest
 from kio.schema.end_txn.v3.request import EndTxnRequest
+from kio.schema.end_txn.v3.response import EndTxnResponse
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
+from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.config import BrokerConfig
-from engine.coordinator.effects import Caller, Effect, Host, Writer
-from engine.coordinator.timers import Kind
-from engine.coordinator.transactions import adding, answers, ending, expiring, initializing
-from engine.coordinator.transactions.image import UNKNOWN
-from engine.coordinator.transactions.registry import Registry
-from engine.coordinator.transactions.states import ENDING
+from engine.coordinator import records as offsets_records
+from engine.coordinator.coordinator import Coordinator, Handler, Interval
+from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
+from engine.coordinator.responses import NO_THROTTLE
+from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
+from engine.coordinator.transactions import records
+from engine.coordinator.transactions.metadata import (
+    AT_REST,
+    COMPLETE,
+    NO_PRODUCER,
+    UNKNOWN,
+    TxnState,
+)
+from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.coordinator.transactions.transaction import Transaction
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
-from engine.storage.batch import NO_PRODUCER_ID
-from engine.storage.records import Record
+from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.wire.by_topic import by_topic, partitions_in
 
-Handler = Callable[[Registry, Any, Caller, int], Any]  # the answer, or None: it comes later
-Refusal = Callable[[Any, Caller, ErrorCode], Any]
+# Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
+INTERNAL_TOPICS = frozenset({offsets_records.TOPIC, records.TOPIC})
+# The first versions whose clients know PRODUCER_FENCED; others get INVALID_PRODUCER_EPOCH.
+FENCED_SINCE = 2
+INIT_FENCED_SINCE = 4
 
-HANDLERS: Mapping[type, Handler] = {
-    InitProducerIdRequest: initializing.initialize,
-    AddPartitionsToTxnRequest: adding.add_partitions,
-    AddOffsetsToTxnRequest: adding.add_offsets,
-    EndTxnRequest: ending.end,
-}
-REFUSALS: Mapping[type, Refusal] = {
-    InitProducerIdRequest: lambda it, caller, code: answers.initialized(caller, code),
-    AddPartitionsToTxnRequest: lambda it, caller, code: answers.added(
-        caller, dict.fromkeys(adding.partitions(it), code)
-    ),
-    AddOffsetsToTxnRequest: lambda it, caller, code: answers.offsets_added(caller, code),
-    EndTxnRequest: lambda it, caller, code: answers.ended(caller, code),
-}
+# -- InitProducerId --------------------------------------------------------------------------------
 
 
-class Transactions:
+def init_producer_id(
+    transactions: TransactionStateManager, request: Any, caller: Caller, now: int
+) -> None:
+    expected = _expected(request)
+    check_id(request.transactional_id)
+    timeout = milliseconds(request.transaction_timeout)
+    if not 0 < timeout <= transactions.context.config.transaction_max_timeout_ms:
+        raise KafkaError(ErrorCode.invalid_transaction_timeout, f"{timeout} ms is not allowed")
+    transaction = transactions.find(request.transactional_id)
+    transaction = transaction or transactions.new(request.transactional_id)
+    if transaction.is_busy:
+        raise KafkaError(ErrorCode.concurrent_transactions, f"{transaction.id} is busy")
+    metadata = transaction.metadata
+    if not metadata.admits(expected):
+        raise KafkaError(ErrorCode.producer_fenced, f"{transaction.id} is not {expected}'s")
+
+    def fenced(error: ErrorCode, now: int) -> None:
+        """The producer must ask again: by then the transaction may have been aborted."""
+        code = ErrorCode.concurrent_transactions if error == ErrorCode.none else error
+        transactions.context.reply(caller, initialized(caller, code))
+
+    if metadata.state is TxnState.ONGOING:
+        transaction.fence(now, fenced)
+        return
+    to = metadata.with_next_epoch(expected, timeout, now, transactions.new_producer_id)
+
+    def written(error: ErrorCode, now: int) -> None:
+        producer = to.producer if error == ErrorCode.none else NO_PRODUCER
+        transactions.context.reply(caller, initialized(caller, error, producer))
+        if transaction.producer.epoch == NO_EPOCH:  # its first change could not be written
+            transactions.remove(transaction)
+
+    transaction.change(to, now, written)
+
+
+def _expected(request: Any) -> TransactionalProducer | None:
+    """The producer's current id and epoch (KIP-360, since version 3)."""
+    producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+    if producer == NO_PRODUCER:
+        return None
+    if producer.producer_id == NO_PRODUCER_ID or producer.epoch == NO_EPOCH:
+        raise KafkaError(ErrorCode.invalid_request, "a producer id needs an epoch")
+    return producer
+
+
+# -- AddPartitionsToTxn, AddOffsetsToTxn -----------------------------------------------------------
+
+
+def add_partitions(
+    transactions: TransactionStateManager, request: Any, caller: Caller, now: int
+) -> Any:
+    """All partitions are added, or none is."""
+    wanted = partitions_in(request.v3_and_below_topics)
+    wrong = {each: code for each in wanted if (code := _wrong(transactions, each))}
+    if wrong:
+        return added(caller, dict.fromkeys(wanted, ErrorCode.operation_not_attempted) | wrong)
+
+    def respond(error: ErrorCode) -> None:
+        transactions.context.reply(caller, added(caller, dict.fromkeys(wanted, error)))
+
+    id, number = request.v3_and_below_transactional_id, request.v3_and_below_producer_id
+    producer = TransactionalProducer(number, request.v3_and_below_producer_epoch)
+    _add(transactions.require(id, producer), wanted, now, respond)
+    return None
+
+
+def _wrong(transactions: TransactionStateManager, partition: TopicPartition) -> ErrorCode | None:
+    if partition.topic in INTERNAL_TOPICS:
+        return ErrorCode.topic_authorization_failed
+    return None if transactions.exists(partition) else ErrorCode.unknown_topic_or_partition
+
+
+def add_offsets(
+    transactions: TransactionStateManager, request: Any, caller: Caller, now: int
+) -> None:
+    def respond(error: ErrorCode) -> None:
+        transactions.context.reply(caller, ended(caller, error))
+
+    producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+    partition = transactions.partition_of_group(request.group_id)
+    _add(transactions.require(request.transactional_id, producer), [partition], now, respond)
+
+
+def _add(
+    transaction: Transaction,
+    wanted: Iterable[TopicPartition],
+    now: int,
+    respond: Callable[[ErrorCode], None],
+) -> None:
+    """The first partition begins the transaction, and its timeout is counted from then."""
+    metadata, partitions = transaction.metadata, frozenset(wanted)
+    if metadata.state is TxnState.ONGOING and partitions <= metadata.partitions:
+        respond(ErrorCode.none)
+    else:
+        to = metadata.with_partitions(partitions, now)
+        transaction.change(to, now, lambda error, now: respond(error))
+
+
+# -- EndTxn ----------------------------------------------------------------------------------------
+
+
+def end_txn(transactions: TransactionStateManager, request: Any, caller: Caller, now: int) -> Any:
+    producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+    transaction = transactions.require(request.transactional_id, producer)
+    state = transaction.metadata.state
+    if state in COMPLETE and request.committed == (state is TxnState.COMPLETE_COMMIT):
+        return ended(caller, ErrorCode.none)  # a repeated request
+    if state is not TxnState.ONGOING:
+        raise KafkaError(ErrorCode.invalid_txn_state, f"{transaction.id} is {state.value}")
+
+    def decided(error: ErrorCode, now: int) -> None:
+        transactions.context.reply(caller, ended(caller, error))
+
+    transaction.end(request.committed, now, decided)
+    return None
+
+
+# -- responses, in the shape of each API's newest version ------------------------------------------
+
+
+def known(caller: Caller, error: ErrorCode, since: int = FENCED_SINCE) -> ErrorCode:
+    """The error, or one that a client of this version knows."""
+    is_old = error == ErrorCode.producer_fenced and caller.version < since
+    return ErrorCode.invalid_producer_epoch if is_old else error
+
+
+def initialized(
+    caller: Caller, error: ErrorCode, producer: TransactionalProducer = NO_PRODUCER
+) -> Any:
+    return InitProducerIdResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=known(caller, error, INIT_FENCED_SINCE),
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+    )
+
+
+def added(caller: Caller, codes: Mapping[TopicPartition, ErrorCode]) -> Any:
+    rows = (
+        (
+            each,
+            added_v3.AddPartitionsToTxnPartitionResult(
+                partition_index=each.partition, partition_error_code=known(caller, error)
+            ),
+        )
+        for each, error in codes.items()
+    )
+    return added_v3.AddPartitionsToTxnResponse(
+        throttle_time=NO_THROTTLE,
+        results_by_topic_v3_and_below=tuple(
+            added_v3.AddPartitionsToTxnTopicResult(name=topic, results_by_partition=results)
+            for topic, results in by_topic(rows)
+        ),
+    )
+
+
+def ended(caller: Caller, error: ErrorCode) -> Any:
+    """The response to AddOffsetsToTxn has the same fields."""
+    return EndTxnResponse(throttle_time=NO_THROTTLE, error_code=known(caller, error))
+
+
+# -- the coordinator -------------------------------------------------------------------------------
+
+
+class TransactionCoordinator(Coordinator):
+    handlers: Mapping[type, Handler] = {
+        InitProducerIdRequest: Handler(
+            init_producer_id, lambda it, caller, code: initialized(caller, code)
+        ),
+        AddPartitionsToTxnRequest: Handler(
+            add_partitions,
+            lambda it, caller, code: added(
+                caller, dict.fromkeys(partitions_in(it.v3_and_below_topics), code)
+            ),
+        ),
+        AddOffsetsToTxnRequest: Handler(add_offsets, lambda it, caller, code: ended(caller, code)),
+        EndTxnRequest: Handler(end_txn, lambda it, caller, code: ended(caller, code)),
+    }
+
+    checks: Mapping[AlarmKind, Interval] = {
+        AlarmKind.LATE: lambda config: (
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        ),
+        AlarmKind.UNUSED: lambda config: (
+            config.transaction_remove_expired_transaction_cleanup_interval_ms
+        ),
+    }
+
     def __init__(
         self,
         config: BrokerConfig,
-        partition_of_group: Callable[[str], TopicPartition],  # where its offsets are
+        partition_of_group: Callable[[str], TopicPartition],  # which has its offsets
         exists: Callable[[TopicPartition], bool],
         emit: Callable[[Event], None],
     ) -> None:
-        self._host = Host(config, str, emit)  # there are no members here to be given ids
+        context = CoordinatorContext(config, str, emit)  # no member needs a new id
         count = config.transaction_state_log_num_partitions
-        self.registry = Registry(self._host, count, partition_of_group, exists)
-
-    def configure(self, config: BrokerConfig) -> None:
-        self._host.config = config
-
-    @property
-    def partition_count(self) -> int:
-        return self.registry.partition_count
-
-    @partition_count.setter
-    def partition_count(self, count: int) -> None:
-        self.registry.partition_count = count
-
-    # -- partitions come and go ------------------------------------------------------------
-
-    def load(self, partition: int, epoch: int) -> None:
-        self.registry.load(partition, epoch)
-
-    def replay(
-        self,
-        partition: int,
-        records: Iterable[Record],
-        now: int,
-        producer_id: int = NO_PRODUCER_ID,
-    ) -> None:
-        self.registry.replay(partition, records, now)
+        self.transactions = TransactionStateManager(context, count, partition_of_group, exists)
+        super().__init__(context, self.transactions)
 
     def ended(self, partition: int, producer_id: int, committed: bool, now: int) -> list[Effect]:
-        """In __transaction_state nothing is written within a transaction: it ends nothing."""
+        """In __transaction_state itself nothing is written in a transaction."""
         return []
 
-    def loaded(self, partition: int, now: int) -> list[Effect]:
-        """What was decided, and perhaps not told everywhere, is told once more."""
-        if not self.registry.led:
-            expiring.look_for_late(self.registry, now)
-            expiring.look_for_unused(self.registry, now)
-        for transaction in self.registry.loaded(partition):
-            if transaction.image.state in ENDING:
-                ending.spread(transaction, now)
-        return self._host.take()
-
     def unload(self, partition: int, now: int) -> list[Effect]:
-        self.registry.unload(partition, now)
-        return self._host.take()
-
-    # -- what happens ----------------------------------------------------------------------
+        unloaded = self.transactions.unload(partition)
+        self._context.fail_writes(partition, now)
+        for transaction in unloaded:
+            self._context.timers.cancel(Alarm(AlarmKind.COMPLETION, transaction.id))
+        return self._context.take_effects()
 
     @property
-    def needs_id(self) -> bool:
-        return self.registry.spare is None
+    def needs_producer_id(self) -> bool:
+        return self.transactions.spare_producer_id is None
 
-    def give(self, producer_id: int) -> None:
-        """One that was never given before, here or elsewhere."""
-        assert self.needs_id, "one is at hand"
-        self.registry.spare = producer_id
-
-    def handle(self, request: Any, caller: Caller, now: int) -> list[Effect]:
-        kind = next(each for each in type(request).__mro__ if each in HANDLERS)
-        try:
-            answer = HANDLERS[kind](self.registry, request, caller, now)
-        except KafkaError as error:
-            answer = REFUSALS[kind](request, caller, error.code)
-        if answer is not None:
-            self._host.reply(caller, answer)
-        return self.tick(now)
-
-    def written(self, token: int, error: ErrorCode, now: int) -> list[Effect]:
-        self._host.written(token, error, now)
-        return self.tick(now)
+    def give_producer_id(self, producer_id: int) -> None:
+        """An id that was never used before."""
+        assert self.needs_producer_id, "one is available"
+        self.transactions.spare_producer_id = producer_id
 
     def marked(
         self,
-        transactional_id: str,
-        writer: Writer,
+        id: str,
+        producer: TransactionalProducer,
         partitions: Iterable[TopicPartition],
         now: int,
     ) -> list[Effect]:
-        ending.marked(self.registry, transactional_id, writer, partitions, now)
+        """A report that is too late is ignored: another coordinator sends markers, or another
+        transaction is ongoing."""
+        try:
+            transaction = self.transactions.find(id)
+        except KafkaError:  # another broker coordinates it
+            return self.tick(now)
+        if transaction is not None and transaction.producer == producer:
+            transaction.marked(partitions, now)
         return self.tick(now)
 
-    def due(self) -> int | None:
-        return self._host.timers.due()
+    def _check(self, kind: AlarmKind, now: int) -> None:
+        for transaction in self.transactions:
+            if transaction.is_busy:
+                continue
+            if kind is AlarmKind.LATE and transaction.metadata.is_late(now):
+                # If the abort cannot be written, the next check tries again.
+                transaction.fence(now, lambda error, now: None)
+            elif kind is AlarmKind.UNUSED and self._is_unused(transaction, now):
+                self._remove(transaction, now)
 
-    def tick(self, now: int) -> list[Effect]:
-        for alarm in self._host.timers.over(now):
-            match alarm.kind:
-                case Kind.LATE:
-                    expiring.abort_late(self.registry, now)
-                case Kind.UNUSED:
-                    expiring.forget_unused(self.registry, now)
-                case Kind.COMPLETION:
-                    transaction = self.registry.find(alarm.owner)
-                    assert transaction is not None, "who has gone has no alarms"
-                    ending.complete(transaction, now)
-        return self._host.take()
+    def _is_unused(self, transaction: Transaction, now: int) -> bool:
+        limit = now - self._context.config.transactional_id_expiration_ms
+        return transaction.metadata.state in AT_REST and transaction.metadata.updated <= limit
 
-    # -- for those who look on -------------------------------------------------------------
+    def _remove(self, transaction: Transaction, now: int) -> None:
+        def written(error: ErrorCode, now: int) -> None:
+            if error == ErrorCode.none:
+                self.transactions.remove(transaction)
+
+        transaction.change(transaction.metadata.dead(now), now, written)
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Each transactional id; JSON-ready."""
-        return [_row(transaction) for transaction in self.registry]
+        return [_row(transaction) for transaction in self.transactions]
 
 
 def _row(transaction: Transaction) -> dict[str, Any]:
-    image, pending = transaction.image, transaction.pending
+    metadata, pending = transaction.metadata, transaction.pending
     return {
         "transactional_id": transaction.id,
         "partition": transaction.partition,
-        "state": image.state.value,
+        "state": metadata.state.value,
         "pending": None if pending is None else pending.value,
-        "producer_id": image.writer.producer_id,
-        "epoch": image.writer.epoch,
-        "updated": None if image.updated == UNKNOWN else image.updated,
-        "started": None if image.started == UNKNOWN else image.started,
-        "timeout": image.timeout,
-        "partitions": [str(each) for each in sorted(image.partitions)],
+        "producer_id": metadata.producer.producer_id,
+        "epoch": metadata.producer.epoch,
+        "updated": None if metadata.updated == UNKNOWN else metadata.updated,
+        "started": None if metadata.started == UNKNOWN else metadata.started,
+        "timeout": metadata.timeout,
+        "partitions": [str(each) for each in sorted(metadata.partitions)],
         "unmarked": [str(each) for each in sorted(transaction.unmarked)],
     }

@@ -1,4 +1,4 @@
-"""LeaderAndIsr (api key 4): the controller tells a broker what it leads, and what it follows.
+"""LeaderAndIsr (api key 4): the controller sends a broker the roles of its replicas.
 
     controller                                      broker
         | -- partition 0: leader 1, epoch 7, ISR 1,2 -> |  leads it, or fetches from its leader
@@ -10,8 +10,8 @@
     answer   | error | partitions |                until v4, each with its topic's name
              | error | topics, by id | partitions  from v5
 
-Versions 2 to 5. A request with an older controller epoch than the broker has heard of is answered
-with error 11, one that is meant for an earlier life of the broker (by its epoch) with error 77.
+Versions 2 to 5. A request with an older controller epoch than the newest known one gets error 11; a
+request that is addressed to a previous session of this broker, error 77.
 """
 
 from dataclasses import dataclass, field
@@ -35,14 +35,14 @@ from engine.wire.messages.versions import (
 class LeaderAndIsrPartitionState:
     partition_index: Int32
     controller_epoch: Int32  # of the controller that decided this
-    leader: Int32  # -1: nobody leads
+    leader: Int32  # -1: none
     leader_epoch: Int32
     isr: Brokers
     zk_version: Int32  # of the partition's znode: what the leader compares with to change the ISR
     replicas: Brokers
     adding_replicas: Brokers = field(default=(), metadata=since(3))
     removing_replicas: Brokers = field(default=(), metadata=since(3))
-    is_new: Bool = False  # the replica has not existed before: there is no log to look for
+    is_new: Bool = False  # the replica has not existed before: it has no log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class LeaderAndIsrTopicState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderAndIsrLiveLeader:
-    """Where to fetch from."""
+    """The address of a leader."""
 
     broker_id: Int32
     host_name: String
@@ -86,7 +86,7 @@ class LeaderAndIsrTopicError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderAndIsrResponse:
-    """Whoever answers fills both lists, as it does not know in which version it answers."""
+    """A broker fills both lists: the codec writes the one of the version."""
 
     error_code: Error = ErrorCode.none
     partition_errors: tuple[LeaderAndIsrPartitionError, ...] = field(default=(), metadata=until(4))

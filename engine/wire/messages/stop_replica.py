@@ -1,12 +1,12 @@
-"""StopReplica (api key 5): the controller tells a broker which replicas are its own no more.
+"""StopReplica (api key 5): the controller sends a broker the replicas to stop or delete.
 
     request  | controller, its epoch, broker epoch | topics |
     topic    | name | partitions: index, leader epoch, delete it? |
     answer   | error | partitions: topic, index, error |
 
-Version 3, which says for each partition whether its log goes too, and in which leader epoch that
-was decided: an older one than the broker has heard of is refused with error 74. Epoch -2 stands
-above all others: the topic itself is being deleted.
+Version 3, which has for each partition whether its log is deleted too, and the leader epoch of the
+decision: an older one than the broker's gets error 74. Epoch -2 is above all others: the topic is
+being deleted.
 """
 
 from dataclasses import dataclass

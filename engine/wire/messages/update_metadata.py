@@ -1,12 +1,12 @@
-"""UpdateMetadata (api key 6): the controller tells every broker what to tell its clients.
+"""UpdateMetadata (api key 6): the controller sends every broker what clients may ask for.
 
     request  | controller, its epoch, broker epoch | topics | live brokers |
     topic    | name | id | partitions: leader, epoch, ISR, replicas ... |       id: from v7
     broker   | id | endpoints: port, host, listener, protocol | rack |
     answer   | error |
 
-Versions 5 to 7. What is listed replaces what the broker knew, topics that are not listed stay as
-they are; the live brokers are always all of them.
+Versions 5 to 7. A listed topic replaces what the broker knew of it; the other topics stay as they
+are. The list of live brokers is always complete.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ LEADER_DURING_DELETE = -2  # as a leader: the partition is being deleted, forget
 class UpdateMetadataPartitionState:
     partition_index: Int32
     controller_epoch: Int32
-    leader: Int32  # -1: nobody leads
+    leader: Int32  # -1: none
     leader_epoch: Int32
     isr: Brokers
     zk_version: Int32

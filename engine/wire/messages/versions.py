@@ -5,13 +5,13 @@
         topic_id: Uuid = field(since(5))                              | id   |
         states: tuple[State, ...]               | states ... |        | states ... |
 
-A field's type says which primitive it is on the wire. The versions that have the field stand
-beside it, where they are not all. `at` picks the fields of one version, in the form in which kio
-declares the versions of its messages; schema.py reads both.
+A field's type has its primitive on the wire. A field that is not in all versions has them in its
+metadata. `at` makes the declaration of one version, in kio's format; schema.py reads both.
 """
 
 import dataclasses
 from functools import cache
+from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
@@ -24,9 +24,11 @@ Int64 = Annotated[int, "int64"]
 Bool = Annotated[bool, "bool"]
 String = Annotated[str, "string"]
 NullableString = Annotated[str | None, "string"]
+Bytes = Annotated[bytes, "bytes"]
 Uuid = Annotated[UUID | None, "uuid"]  # None is sixteen zeroes
 Error = Annotated[ErrorCode, "error_code"]
 Brokers = Annotated[tuple[int, ...], "int32"]  # ids
+Partitions = Annotated[tuple[int, ...], "int32"]  # numbers
 
 _LAST = 2**15 - 1
 
@@ -60,6 +62,8 @@ def _declare(each: "dataclasses.Field[Any]", version: int, flexible: bool) -> tu
         kind, primitive = get_args(each.type)
         metadata = {"kafka_type": primitive}
     else:
-        nested, _ = get_args(each.type)  # tuple[Nested, ...]
+        is_nullable = isinstance(each.type, UnionType)  # tuple[Nested, ...] | None
+        nested, _ = get_args(get_args(each.type)[0] if is_nullable else each.type)
         kind, metadata = tuple[at(nested, version, flexible), ...], {}  # type: ignore[misc]
+        kind = kind | None if is_nullable else kind
     return each.name, kind, dataclasses.field(default=each.default, metadata=metadata)

@@ -3,62 +3,79 @@
 import asyncio
 from types import SimpleNamespace
 
-from kazoo.exceptions import NodeExistsError, NoNodeError
-
 from engine.broker.admin import Admin
 from engine.broker.broker import Broker, Call
-from engine.broker.metadata import Metadata, Node, PartitionInfo, TopicInfo
+from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
 from engine.broker.purgatory import Purgatory
 from engine.config import BrokerConfig
-from engine.controller import asks
 from engine.links import Links
-from engine.replication.replicas import Replicas
+from engine.replication.replica_manager import ReplicaManager
 from engine.wire.errors import RequestHeader
+from engine.zookeeper.decoder import Decoder
+from engine.zookeeper.requests import (
+    Children,
+    Create,
+    Delete,
+    Exists,
+    Get,
+    Multi,
+    Reason,
+    Refused,
+    Set,
+    Stat,
+    ZnodeData,
+)
 
 
 class Znodes:
-    """As much of ZooKeeper as Admin needs: data by path, and no controller that watches it."""
+    """As much of ZooKeeper as a handler needs: data by path, and no controller that watches it."""
 
     def __init__(self):
         self.nodes = {}
 
-    async def get(self, path):
-        if path not in self.nodes:
-            raise NoNodeError
-        return self.nodes[path], SimpleNamespace(version=0)
+    async def ask(self, asks, changed=None):
+        return [self.answer(each) for each in asks]
 
-    async def exists(self, path):
-        return True if path in self.nodes else None
+    def answer(self, ask):
+        data = self.nodes.get(getattr(ask, "path", None))
+        match ask:
+            case Get() | Exists():
+                stat = Stat(0, 1, ctime=0)
+                return None if data is None else ZnodeData(data, stat)
+            case Children(path):
+                paths = [each.rpartition("/") for each in sorted(self.nodes)]
+                return tuple(name for parent, _, name in paths if parent == path)
+            case Create(path, value, sequence=True):
+                self.nodes[f"{path}{len(self.nodes):010}"] = value
+            case Create(path, value):
+                if data is not None:
+                    return Refused(Reason.NODE_EXISTS, path)
+                self.nodes[path] = value
+            case Set(path, value):
+                if data is None:
+                    return Refused(Reason.NO_NODE, path)
+                self.nodes[path] = value
+            case Delete(path):
+                del self.nodes[path]
+            case Multi(writes):
+                answers = tuple(self.answer(each) for each in writes)
+                return next((it for it in answers if isinstance(it, Refused)), answers)
+        return True
 
-    async def create(self, path, data=b"", *, sequence=False):
-        if path in self.nodes:
-            raise NodeExistsError
-        self.nodes[path] = data
 
-    async def set(self, path, data, version=-1):
-        if path not in self.nodes:
-            raise NoNodeError
-        self.nodes[path] = data
-
-    async def answer(self, questions):
-        found = [self.nodes.get(each.path) for each in questions]
-        return [data if data is None else asks.Node(data, asks.Stat(0, 1)) for data in found]
-
-    async def multi(self, *writes):
-        for write in writes:
-            if isinstance(write, asks.Create):
-                await self.create(write.path, write.data)
-            else:
-                await self.set(write.path, write.data)
+def nobody(kind, **facts):
+    """Nobody is told."""
 
 
-def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **settings):
+def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=nobody, **settings):
     """Broker 1. Topics: name -> [(leader, replicas)]; settings have `_` for `.`."""
     given = {"broker.id": "1", "zookeeper.connect": "nowhere:1"}
     given |= {key.replace("_", "."): str(value) for key, value in settings.items()}
     config = BrokerConfig.parse(given)
     metadata = Metadata("cluster", controller)
-    metadata.brokers = {number: Node(number, "127.0.0.1", 9000 + number) for number in brokers}
+    metadata.brokers = {
+        number: AliveBroker(number, "127.0.0.1", 9000 + number) for number in brokers
+    }
     for name, partitions in (topics or {}).items():
         infos = {
             number: PartitionInfo(leader, 5, replicas, replicas)
@@ -69,13 +86,13 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), **setting
     return Broker(
         config=config,
         metadata=metadata,
-        replicas=Replicas(config, list(directories), lambda: 0),
+        replicas=ReplicaManager(config, list(directories), lambda: 0),
         purgatory=purgatory,
         sessions=None,
-        admin=Admin(config, Znodes(), metadata),
+        admin=Admin(config, Znodes(), metadata, Decoder(events)),
         producer_ids=None,
         apis=(),
-        controlling=SimpleNamespace(
+        controller_service=SimpleNamespace(
             controller=SimpleNamespace(is_deleting=lambda topic: False), is_connected=True
         ),
         groups=None,

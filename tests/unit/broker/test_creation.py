@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.broker.creation import plan, unasked
+from engine.broker.creation import automatic, plan
 from engine.errors import ErrorCode, KafkaError
 from tests.unit.broker.alone import broker
 
@@ -56,6 +56,6 @@ def test_with_no_broker_alive_there_is_no_plan():
     ],
 )
 def test_a_topic_that_nobody_asked_for(name, partitions, replication, policy):
-    made = unasked(broker(brokers=(1, 2, 3), num_partitions=2), name)
+    made = automatic(broker(brokers=(1, 2, 3), num_partitions=2), name)
     assert (len(made.assignment), made.replication) == (partitions, replication)
     assert made.config.cleanup_policy == policy

@@ -4,7 +4,7 @@ from types import SimpleNamespace as Message
 
 import pytest
 
-from engine.broker.events import TOLD, Ring, broker_of
+from engine.broker.events import SHOWN, Ring, broker_of
 from engine.errors import ErrorCode
 from engine.model import Event
 from engine.wire import fetch
@@ -52,10 +52,10 @@ def test_numbers_go_on_when_the_oldest_are_forgotten():
 
 def test_a_follower_s_fetch_tells_what_it_asked_for_and_what_it_got():
     given = [
-        fetch.Partition(0, high_watermark=7, records=b"x" * 40),
-        fetch.Partition(2, high_watermark=3, records=Message(size=50)),
+        fetch.FetchedPartition(0, high_watermark=7, records=b"x" * 40),
+        fetch.FetchedPartition(2, high_watermark=3, records=Message(size=50)),
     ]
-    response = fetch.Response([fetch.Topic("orders", given)])
+    response = fetch.FetchAnswer([fetch.FetchedTopic("orders", given)])
     data = told(Api.FETCH, fetches(2, 7, 8), response)
     assert data["replica_id"] == 2
     assert data["partitions"] == [
@@ -70,12 +70,12 @@ def test_a_follower_s_fetch_tells_what_it_asked_for_and_what_it_got():
         {"topic": "orders", "partition": 1, "offset": 8},  # nothing new
         {"topic": "orders", "partition": 2, "bytes": 50, "high_watermark": 3, "error": 0},
     ]
-    assert "replica_id" not in told(Api.FETCH, fetches(-1), fetch.Response([]))
+    assert "replica_id" not in told(Api.FETCH, fetches(-1), fetch.FetchAnswer([]))
 
 
 def test_of_many_partitions_the_first_are_told():
-    data = told(Api.FETCH, fetches(-1, *range(TOLD + 5)), fetch.Response([]))
-    assert (len(data["partitions"]), data["more"]) == (TOLD, 5)
+    data = told(Api.FETCH, fetches(-1, *range(SHOWN + 5)), fetch.FetchAnswer([]))
+    assert (len(data["partitions"]), data["more"]) == (SHOWN, 5)
 
 
 def test_a_produce_tells_where_its_records_are():

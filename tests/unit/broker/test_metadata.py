@@ -3,6 +3,14 @@
 import asyncio
 
 from engine.broker.metadata import Metadata, TopicInfo
+from engine.model import TopicPartition
+from engine.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 
 
 def test_who_waits_looks_again_at_each_change():
@@ -24,6 +32,31 @@ def test_who_waits_looks_again_at_each_change():
         assert looks[:3] == [0, 1, 2]
 
     asyncio.run(story())
+
+
+def test_brokers_that_listen_nowhere_and_partitions_that_cannot_be_are_no_bug():
+    metadata = Metadata()
+    state = UpdateMetadataPartitionState(
+        partition_index=-1, controller_epoch=1, leader=77, leader_epoch=-5, isr=(), zk_version=0,
+        replicas=(),
+    )  # fmt: skip
+    topics = tuple(
+        UpdateMetadataTopicState(topic_name=name, partition_states=states)
+        for name, states in (("", (state, state)), ("t", ()))
+    )
+    nowhere = UpdateMetadataBroker(id=5, endpoints=())
+    somewhere = UpdateMetadataBroker(id=6, endpoints=(UpdateMetadataEndpoint(port=1, host="h"),))
+    metadata.update(
+        UpdateMetadataRequest(
+            controller_id=9,
+            controller_epoch=1,
+            topic_states=topics,
+            live_brokers=(nowhere, somewhere),
+        )
+    )
+    assert metadata.brokers.keys() == {6}
+    assert metadata.partition(TopicPartition("", -1)).leader == 77
+    assert "t" not in metadata.topics
 
 
 def test_what_is_so_already_takes_no_time():

@@ -14,12 +14,13 @@ from engine.errors import ErrorCode
 from engine.links import Links
 from engine.wire import fetch
 from engine.wire.apis import APIS, Api
-from engine.wire.codec import decode_request, encode_response
+from engine.wire.codec import decode_request
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
     RemainingPartition,
 )
+from tests.unit.wire.frames import encode_response
 
 PATIENCE = 5.0  # seconds; what is not meant to time out never takes so long
 
@@ -143,9 +144,9 @@ async def test_a_large_answer_in_many_pieces():
         header, read, writer = await played.asked.get()
         assert read.replica_id == 1
         records = bytes(range(256)) * 40_000  # ten megabytes
-        partition = fetch.Partition(0, high_watermark=9, records=records)
-        for piece in fetch.encode(header, fetch.Response([fetch.Topic("t", [partition])])):
-            writer.write(piece)
+        partition = fetch.FetchedPartition(0, high_watermark=9, records=records)
+        response = fetch.FetchAnswer([fetch.FetchedTopic("t", [partition])])
+        writer.write(encode_response(header, response))
         (topic,) = (await asked).responses
         assert topic.partitions[0].records == records
         again = ask(peer)

@@ -161,7 +161,7 @@ def test_a_reset_without_execute_does_nothing(
 ) -> None:
     assert cluster.run("--reset-offsets --group g --all-topics --to-latest") == 0
     out, err = capsys.readouterr()
-    assert "nothing is done without --execute" in err
+    assert "without --execute nothing is committed" in err
     assert [line.split() for line in out.splitlines()[2:]] == [
         ["g", "orders", "0", "10"],
         ["g", "orders", "1", "10"],

@@ -102,7 +102,7 @@ def test_a_control_record_of_a_later_release(tmp_path: Path, dump: Dump) -> None
     assert lines[2].endswith("headerKeys: [] controlType: UNKNOWN(5)")
 
 
-def test_gaps_are_told_and_are_no_damage(tmp_path: Path, dump: Dump) -> None:
+def test_gaps_are_reported_and_are_no_damage(tmp_path: Path, dump: Dump) -> None:
     path = write(tmp_path, ONE + FOUR)
     assert dump(path)[2] == []  # it takes a look at the records
     status, _, errors = dump(path, "--deep-iteration")
@@ -151,7 +151,9 @@ def test_what_is_no_batch(tail: bytes, why: str, tmp_path: Path, dump: Dump) -> 
     assert error.startswith(f"{path}: position {len(ONE)}: {len(tail)} bytes are left, {why}")
 
 
-def test_a_flipped_bit_is_told_and_the_next_batch_still_printed(tmp_path: Path, dump: Dump) -> None:
+def test_a_flipped_bit_is_reported_and_the_next_batch_still_printed(
+    tmp_path: Path, dump: Dump
+) -> None:
     damaged = bytearray(LOG)
     damaged[AT_THREE + 70] ^= 1
     path = write(tmp_path, bytes(damaged))
@@ -242,7 +244,7 @@ def test_an_index_of_aborted_transactions(tmp_path: Path, dump: Dump) -> None:
     assert dump(path) == (
         1,
         [],
-        [f"corrupt index {path}: 67 bytes are no whole number of entries"],
+        [f"corrupt index {path}: 67 bytes are not a whole number of entries"],
     )
 
 

@@ -86,4 +86,4 @@ def test_a_file(tmp_path: Path, dump: Dump) -> None:
     assert len(lines) == 5
     (error,) = errors
     assert f"position {len(good)}" in error
-    assert "this belongs in no record of __consumer_offsets" in error
+    assert "not a valid record of __consumer_offsets" in error

@@ -73,7 +73,7 @@ def test_help_imports_nothing_that_it_does_not_need() -> None:
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert re.fullmatch(
-        r"Broker Lab \d+\.\d+\.\d+, which speaks Kafka 2\.8\n", capsys.readouterr().out
+        r"Broker Lab \d+\.\d+\.\d+, compatible with Kafka 2\.8\n", capsys.readouterr().out
     )
 
 
@@ -94,7 +94,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_wrong_usage_is_told_in_one_line_with_the_nearest(
+def test_wrong_usage_is_reported_in_one_line_with_the_nearest(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
@@ -118,7 +118,7 @@ def test_wrong_usage_is_told_in_one_line_with_the_nearest(
         (OSError("ZooKeeper did not come up"), "ZooKeeper did not come up"),
     ],
 )
-def test_a_failure_is_told_in_one_line(
+def test_a_failure_is_reported_in_one_line(
     error: Exception,
     line: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -3,7 +3,7 @@
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from kio.schema.metadata.v11 import response as metadata_v11
 
-from engine.coordinator.answers import NO_THROTTLE
+from engine.coordinator.responses import NO_THROTTLE
 from engine.errors import ErrorCode
 
 NONE = ErrorCode.none

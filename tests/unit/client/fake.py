@@ -1,7 +1,7 @@
 """Brokers made of answers: a test says what each request is answered with, and sees what was asked.
 
 with FakeBroker({Api.METADATA: lambda request: metadata(...)}) as broker:
-    ClusterView([broker.address])
+    ClusterClient([broker.address])
 """
 
 import contextlib
@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace as Message
 from typing import Any, Self
 
-from engine.client.connection import Address
+from engine.client.address import Address
 from engine.errors import ErrorCode
 from engine.storage import records
 from engine.storage.records import Record
 from engine.wire.apis import APIS, Api
-from engine.wire.codec import decode_request, encode_response
+from engine.wire.codec import decode_request
 from engine.wire.frame import FrameReader
+from tests.unit.wire.frames import encode_response
 
 Answer = Callable[[Any], Any]
 

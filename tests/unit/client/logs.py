@@ -11,12 +11,11 @@ Invariant: nobody is busy for nothing: a core that is due asks something, or is 
 
 from types import SimpleNamespace as Message
 
-from engine.client.asking import ANY
-from engine.client.consuming.fetching import Fetching
-from engine.client.consuming.offsets import EARLIEST, LATEST, Offsets
+from engine.client.consuming.fetcher import ConsumerFetcher
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST, OffsetLookups
 from engine.client.consuming.positions import Positions
-from engine.client.metadata import NO_BROKER
-from engine.client.view import View
+from engine.client.core import ANY
+from engine.client.metadata import NO_BROKER, MetadataView
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
@@ -92,10 +91,10 @@ class Reading:
         self.asked = []  # every ask
         self.held = []  # fetches that found nothing, and when that is over
         self.events = []
-        self.view = View(self.config)
-        self.offsets = Offsets(self.config)
+        self.view = MetadataView(self.config)
+        self.offsets = OffsetLookups(self.config)
         self.positions = Positions(self.config, self.offsets, None, self.events.append)
-        self.fetching = Fetching(self.config, self.positions)
+        self.fetching = ConsumerFetcher(self.config, self.positions)
         self.cores = [self.view, self.positions, self.offsets, self.fetching]
 
     def place(self, partition=P0):

@@ -11,13 +11,13 @@ from types import SimpleNamespace as Message
 from typing import Any
 
 from engine import errors
-from engine.client.asking import Ask
-from engine.client.metadata import Metadata, Partition, Topic
-from engine.client.producing.accumulator import Accumulator
-from engine.client.producing.batch import size_bound
+from engine.client.core import Ask
+from engine.client.metadata import MetadataSnapshot, MetadataView, PartitionSnapshot, TopicSnapshot
+from engine.client.producing.accumulator import RecordAccumulator
+from engine.client.producing.batch import max_size
+from engine.client.producing.idempotence import ProducerId
 from engine.client.producing.sender import Sender
-from engine.client.producing.transactions import Transactions
-from engine.client.view import View
+from engine.client.producing.transaction_manager import TransactionManager
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -28,7 +28,7 @@ from engine.wire.apis import Api
 Told = tuple[str, str | None, int]
 
 
-class Noting(View):
+class Noting(MetadataView):
     """It notes whether it was told that the leaders may be others."""
 
     is_stale = False
@@ -42,35 +42,39 @@ class Desk:
         defaults = {"bootstrap.servers": "a:1", "batch.size": 200}
         self.settings, _ = ProducerConfig.take(defaults | (given or {}))
         self.view = Noting(self.settings)
-        self.accumulator = Accumulator(self.settings)
-        self.transactions: Transactions | None = None
+        self.accumulator = RecordAccumulator(self.settings)
+        self.transactions: TransactionManager | None = None
         if self.settings.transactional_id is not None:
-            self.transactions = Transactions(self.settings, self.accumulator)
-        self.sender = Sender(self.settings, self.accumulator, self.transactions)
+            self.transactions = TransactionManager(self.settings, self.accumulator)
+        self.producer_id: ProducerId | None = None
+        if self.settings.enable_idempotence and self.transactions is None:
+            self.producer_id = ProducerId(self.settings.retry_backoff_ms / 1000)
+        self.sender = Sender(self.settings, self.accumulator, self.producer_id, self.transactions)
         self.now = 0.0
         self.lead(*leaders)
 
     def lead(self, *leaders: int) -> None:
         """The leader of each partition of topic `t`, as of now."""
-        partitions = {number: Partition(leader, (), ()) for number, leader in enumerate(leaders)}
-        topic = Topic("t", None, ErrorCode.none, False, partitions)
-        self.view.metadata = Metadata(None, -1, {}, {"t": topic})
+        partitions = {
+            number: PartitionSnapshot(leader, (), ()) for number, leader in enumerate(leaders)
+        }
+        topic = TopicSnapshot("t", None, ErrorCode.none, False, partitions)
+        self.view.metadata = MetadataSnapshot(None, -1, {}, {"t": topic})
 
     def add(self, partition: int, *values: bytes, told: bool = True) -> None:
         for value in values:
             queue = self.accumulator.queue(TopicPartition("t", partition))
-            size = size_bound(None, value, ())
+            size = max_size(None, value, ())
             batch, _ = self.accumulator.append(queue, size, None, value, 1000, (), self.now)
             if told:
                 note = (batch.count - 1, None, None, value, None, 1000, self.now)
-                batch.notes.append(note)
+                batch.pending_reports.append(note)
 
     def step(self, after: float = 0.0) -> list["Sent"]:
         self.now += after
         asks = list(self.sender.step(self.now, self.view))
-        for ask in asks:
-            if ask.api is Api.INIT_PRODUCER_ID:
-                return [Sent(self, ask)]
+        if self.producer_id is not None:
+            asks += self.producer_id.step(self.now, self.view)
         return [Sent(self, ask) for ask in asks]
 
     def identify(self, producer_id: int = 7, epoch: int = 0) -> None:
@@ -78,7 +82,7 @@ class Desk:
         (sent,) = self.step()
         assert sent.ask.api is Api.INIT_PRODUCER_ID
         response = Message(error_code=ErrorCode.none, producer_id=producer_id, producer_epoch=epoch)
-        self.sender.answered(sent.ask, response, self.now)
+        sent.core.answered(sent.ask, response, self.now)
 
     @property
     def told(self) -> list[Told]:
@@ -86,7 +90,7 @@ class Desk:
         found: list[Told] = []
         while self.sender.reports:
             report = self.sender.reports.popleft()
-            for place, _, _, value, *_ in reversed(report.batch.notes):
+            for place, _, _, value, *_ in reversed(report.batch.pending_reports):
                 error = report.error.name() if report.error else None
                 offset = report.offset + place if report.offset >= 0 else -1
                 found.append(((value or b"").decode(), error, offset))
@@ -105,6 +109,14 @@ class Sent:
                     values = [each.value or b"" for each in records.decode(data.records)]
                     header = Header.parse(data.records)
                     self.batches[data.index] = header, [value.decode() for value in values]
+
+    @property
+    def core(self) -> Sender | ProducerId:
+        """Who asked."""
+        if self.ask.api is Api.PRODUCE:
+            return self.desk.sender
+        assert self.desk.producer_id is not None
+        return self.desk.producer_id
 
     @property
     def values(self) -> dict[int, list[str]]:
@@ -137,4 +149,4 @@ class Sent:
         self.desk.sender.answered(self.ask, None, self.desk.now)
 
     def fail(self, code: ErrorCode = ErrorCode.network_exception) -> None:
-        self.desk.sender.failed(self.ask, errors.KafkaError(code, "it broke"), self.desk.now)
+        self.core.failed(self.ask, errors.KafkaError(code, "it broke"), self.desk.now)

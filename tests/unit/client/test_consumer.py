@@ -3,8 +3,7 @@
 import pytest
 
 from engine.client.consumer import Consumer
-from engine.client.consuming.orders import Assign
-from engine.client.consuming.rounds import Identity
+from engine.client.consuming.rebalance_callbacks import OnAssign
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
 from engine.config.consumer import ConsumerConfig
 from engine.errors import KafkaError as Failure
@@ -96,15 +95,15 @@ def test_who_is_no_member_yet_only_knows_the_group():
 def test_a_member_speaks_as_who_it_was_when_it_was_assigned_what_it_reads():
     """What was lost meanwhile is committed under an identity that does not count any more."""
     with Consumer(BASIC | {"group.id": "g"}) as consumer:
-        membership = consumer._in_group.membership
+        membership = consumer._group._membership
         membership.done = lambda order, now: None
-        membership.identity = Identity("g", 3, "m-1")
-        consumer._carry_out(Assign(()))
-        membership.identity = Identity("g")
-        consumer._carry_out(Assign(()))
+        membership.identity = ConsumerGroupMetadata("g", 3, "m-1")
+        consumer._group._carry_out(OnAssign(()), consumer)
+        membership.identity = ConsumerGroupMetadata("g")
+        consumer._group._carry_out(OnAssign(()), consumer)
         assert consumer.consumer_group_metadata() == ConsumerGroupMetadata("g", 3, "m-1")
-        membership.identity = Identity("g", 5, "m-2")
+        membership.identity = ConsumerGroupMetadata("g", 5, "m-2")
         assert consumer.consumer_group_metadata().generation_id == 3
-        consumer._carry_out(Assign(()))
+        consumer._group._carry_out(OnAssign(()), consumer)
         assert consumer.consumer_group_metadata().generation_id == 5
-        membership.identity = Identity("g")
+        membership.identity = ConsumerGroupMetadata("g")

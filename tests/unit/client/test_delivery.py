@@ -57,7 +57,7 @@ def run(seed: int, idempotent: bool) -> Log:
     """Send the records until each is acknowledged."""
     chance = random.Random(seed)
     it = Desk({"enable.idempotence": idempotent, "acks": "all", "delivery.timeout.ms": 2**31 - 1})
-    log, on_wire, number = Log(chance), list[Sent](), 0
+    log, in_flight, number = Log(chance), list[Sent](), 0
     for _ in range(20_000):
         if number < RECORDS and chance.random() < 0.5:
             it.add(0, b"%d" % number + b"." * chance.randrange(BIG))
@@ -65,11 +65,11 @@ def run(seed: int, idempotent: bool) -> Log:
         for sent in it.step(0.05):
             if sent.ask.api is Api.INIT_PRODUCER_ID:
                 answer = Message(error_code=ErrorCode.none, producer_id=7, producer_epoch=0)
-                it.sender.answered(sent.ask, answer, it.now)
+                sent.core.answered(sent.ask, answer, it.now)
             else:
-                on_wire.append(sent)
-        if on_wire and chance.random() < 0.7:
-            log.receive(on_wire.pop(0))  # a connection keeps the order
+                in_flight.append(sent)
+        if in_flight and chance.random() < 0.7:
+            log.receive(in_flight.pop(0))  # a connection keeps the order
         if number == RECORDS and not it.accumulator.records:
             break
     assert not it.accumulator.records, f"seed {seed}: it never came to an end"

@@ -2,11 +2,17 @@
 
 import pytest
 
-from engine.client.assignors.protocol import Assignment, encode_assignment
-from engine.client.consuming import states
+from engine.assignors.protocol import Assignment, encode_assignment
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
-from tests.unit.client.world import Assign, Lost, Revoke, State, World, partitions
+from tests.unit.client.world import (
+    MembershipState,
+    OnAssign,
+    OnLost,
+    OnRevoke,
+    World,
+    partitions,
+)
 
 COOPERATIVE = {"partition_assignment_strategy": ("cooperative-sticky",)}
 EVERYTHING = partitions("t", 0, 1, 2, 3)
@@ -60,7 +66,7 @@ def test_every_step_is_told(world):
     assert [each.data["now"] for each in app.events if each.kind == "consumer.state"] == [
         "joining",
         "syncing",
-        "taking",
+        "assigning",
         "stable",
     ]
     (assigned,) = [each.data for each in app.events if each.kind == "consumer.assigned"]
@@ -72,8 +78,8 @@ def test_an_application_that_does_not_poll_is_waited_for(world):
     app = world.app("one")
     app.is_polling = False
     world.run(30)
-    assert app.state is State.TAKING
-    assert list(app.membership.orders) == [Assign(EVERYTHING)]
+    assert app.state is MembershipState.ASSIGNING
+    assert list(app.membership.callbacks.waiting) == [OnAssign(EVERYTHING)]
     assert app.owned == []
     assert app.asked.count("HEARTBEAT") > 5  # it is still a member
     app.is_polling = True
@@ -84,25 +90,25 @@ def test_an_application_that_does_not_poll_is_waited_for(world):
 def test_an_order_that_nobody_has_begun_with_is_withdrawn(world):
     app = world.app("one")
     app.is_polling = False
-    world.until(lambda: app.membership.orders)
+    world.until(lambda: app.membership.callbacks.waiting)
     refuse(world, app, Api.HEARTBEAT, ErrorCode.unknown_member_id)
-    world.until(lambda: not app.membership.orders, limit=HEARTBEAT + 1)
+    world.until(lambda: not app.membership.callbacks.waiting, limit=HEARTBEAT + 1)
     app.is_polling = True
     world.run(2 * SESSION)
-    assert [type(each) for each in app.log] == [Assign]
+    assert [type(each) for each in app.log] == [OnAssign]
 
 
 def test_an_order_that_is_being_carried_out_counts(world):
     """Its callback is running when we learn that we are out: what it was given is lost then."""
     app = world.app("one")
     app.is_polling = False
-    world.until(lambda: app.membership.orders)
-    order = app.membership.orders.popleft()
+    world.until(lambda: app.membership.callbacks.waiting)
+    order = app.membership.callbacks.take()
     refuse(world, app, Api.HEARTBEAT, ErrorCode.unknown_member_id)
-    world.until(lambda: app.state is State.RELEASING, limit=HEARTBEAT + 1)
-    assert not app.membership.orders
+    world.until(lambda: app.state is MembershipState.REVOKING, limit=HEARTBEAT + 1)
+    assert not app.membership.callbacks.waiting
     app.membership.done(order, world.now)
-    assert list(app.membership.orders) == [Lost(EVERYTHING)]
+    assert list(app.membership.callbacks.waiting) == [OnLost(EVERYTHING)]
     app.is_polling = True
     world.settle()
     assert app.owned == list(EVERYTHING)
@@ -111,9 +117,9 @@ def test_an_order_that_is_being_carried_out_counts(world):
 def test_done_is_said_of_what_was_taken(world):
     app = world.app("one")
     app.is_polling = False
-    world.until(lambda: app.membership.orders)
+    world.until(lambda: app.membership.callbacks.waiting)
     with pytest.raises(AssertionError, match="taken from the queue first"):
-        app.membership.done(app.membership.orders[0], world.now)
+        app.membership.done(app.membership.callbacks.waiting[0], world.now)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------
@@ -137,7 +143,7 @@ def test_what_passes_is_tried_again(world, api, code):
     # A name that was given, and not taken, keeps the others waiting for a session.
     world.settle(limit=SESSION + 1)
     assert app.owned == list(EVERYTHING)
-    assert app.log == [Assign(EVERYTHING)]
+    assert app.log == [OnAssign(EVERYTHING)]
     assert not app.errors
 
 
@@ -165,7 +171,7 @@ def test_while_an_error_is_not_told_nothing_is_tried(world):
     world.until(lambda: "JOIN_GROUP" in app.asked)
     app.is_polling = False
     world.run(30)
-    assert (app.state, app.asked.count("JOIN_GROUP")) == (State.OUT, 1)
+    assert (app.state, app.asked.count("JOIN_GROUP")) == (MembershipState.UNJOINED, 1)
     assert app.membership.error.code == ErrorCode.group_max_size_reached
     assert "group.max.size" in app.membership.error.message
 
@@ -175,9 +181,9 @@ def test_a_heartbeat_says_that_it_is_no_member(world, code):
     app = member(world)
     name = app.membership.identity.member_id
     refuse(world, app, Api.HEARTBEAT, code)
-    world.until(lambda: app.changes(Lost), limit=HEARTBEAT + 1)
+    world.until(lambda: app.changes(OnLost), limit=HEARTBEAT + 1)
     world.settle()
-    assert app.log[1:] == [Lost(EVERYTHING), Assign(EVERYTHING)]
+    assert app.log[1:] == [OnLost(EVERYTHING), OnAssign(EVERYTHING)]
     # Under a wrong generation it keeps its name: no ghost is left that others would wait for.
     keeps_name = code == ErrorCode.illegal_generation
     assert (app.membership.identity.member_id == name) is keeps_name
@@ -188,9 +194,9 @@ def test_a_heartbeat_that_no_coordinator_answers_changes_nothing(world):
     for code in (ErrorCode.coordinator_load_in_progress, ErrorCode.not_coordinator):
         refuse(world, app, Api.HEARTBEAT, code)
         world.run(2 * HEARTBEAT)
-        assert app.state is State.STABLE
+        assert app.state is MembershipState.STABLE
     assert app.asked.count("FIND_COORDINATOR") == 2
-    assert app.log == [Assign(EVERYTHING)]
+    assert app.log == [OnAssign(EVERYTHING)]
 
 
 def test_a_heartbeat_that_failed_is_soon_sent_again(world):
@@ -215,15 +221,15 @@ def test_an_answer_to_an_earlier_round_changes_nothing(world):
 
 def test_what_is_held_against_an_earlier_identity_is_nothing_to_us(world):
     app = member(world)
-    earlier = app.membership.identity._replace(generation=0)
-    app.membership.told(ErrorCode.illegal_generation, earlier, world.now)
-    assert (app.state, app.owned) == (State.STABLE, list(EVERYTHING))
+    earlier = app.membership.identity._replace(generation_id=0)
+    app.membership.group_error(ErrorCode.illegal_generation, earlier, world.now)
+    assert (app.state, app.owned) == (MembershipState.STABLE, list(EVERYTHING))
 
 
 def test_a_garbled_assignment_is_told(world):
     app = world.app("one")
-    world.until(lambda: app.state is State.SYNCING)
-    app.membership._has_share(b"\x00\x01garbage", world.now)
+    world.until(lambda: app.state is MembershipState.SYNCING)
+    app.membership._synced(b"\x00\x01garbage", world.now)
     assert app.membership.error.code == ErrorCode.inconsistent_group_protocol
     world.settle(limit=SESSION + 1)
     assert app.owned == list(EVERYTHING)
@@ -231,10 +237,10 @@ def test_a_garbled_assignment_is_told(world):
 
 def test_a_share_of_what_is_not_wanted_is_not_taken(world):
     app = world.app("one")
-    world.until(lambda: app.state is State.SYNCING)
-    app.membership._has_share(encode_assignment(Assignment(partitions("u", 0))), world.now)
+    world.until(lambda: app.state is MembershipState.SYNCING)
+    app.membership._synced(encode_assignment(Assignment(partitions("u", 0))), world.now)
     world.settle(limit=1)
-    assert app.log == [Assign(EVERYTHING)]
+    assert app.log == [OnAssign(EVERYTHING)]
 
 
 def test_a_member_that_nobody_understands_gets_nothing(world):
@@ -247,11 +253,11 @@ def test_a_member_that_nobody_understands_gets_nothing(world):
 
 def test_a_broker_that_is_too_old_is_told(world):
     app = world.app("one", group_instance_id="i")
-    world.until(lambda: app.state is State.JOINING and "JOIN_GROUP" in app.asked)
+    world.until(lambda: app.state is MembershipState.JOINING and "JOIN_GROUP" in app.asked)
     (ask,) = [each for lane in world.lanes.values() for each in lane if each.api == Api.JOIN_GROUP]
     error = KafkaError(ErrorCode.unsupported_version, "JoinGroup v5 is not served")
     app.membership.failed(ask, error, world.now)
-    assert (app.membership.error, app.state) == (error, State.OUT)
+    assert (app.membership.error, app.state) == (error, MembershipState.UNJOINED)
 
 
 def test_there_can_be_no_coordinator(world):
@@ -266,10 +272,10 @@ def test_there_can_be_no_coordinator(world):
 
 def test_an_earlier_coordinator_makes_nobody_forget_the_one_of_now(world):
     app = member(world)
-    app.coordinating.forget(99)
-    assert app.coordinating.known == 1
-    app.coordinating.forget(1)
-    assert app.coordinating.known is None
+    app.coordinator.forget(99)
+    assert app.coordinator.known == 1
+    app.coordinator.forget(1)
+    assert app.coordinator.known is None
 
 
 # -- leaving -------------------------------------------------------------------------------------
@@ -280,7 +286,7 @@ def test_it_leaves_when_everything_has_been_given_up(world):
     app.is_polling = False
     app.close()
     world.run(1)
-    assert list(app.membership.orders) == [Revoke(EVERYTHING)]
+    assert list(app.membership.callbacks.waiting) == [OnRevoke(EVERYTHING)]
     assert world.group.members
     assert not app.membership.has_left
     app.is_polling = True
@@ -315,7 +321,7 @@ def test_without_a_coordinator_it_goes_without_a_word(world):
     app = member(world)
     world.brokers[2] = world.brokers.pop(1)
     world.coordinator = None
-    world.until(lambda: app.coordinating.known is None)
+    world.until(lambda: app.coordinator.known is None)
     app.close()
     world.until(lambda: app.membership.has_left, limit=1)
     assert "LEAVE_GROUP" not in app.asked
@@ -329,27 +335,20 @@ def test_it_unsubscribes_and_is_back_as_another(world):
     app.subscribe("t")
     world.settle()
     assert app.membership.identity.member_id != name
-    assert app.log == [Assign(EVERYTHING), Revoke(EVERYTHING), Assign(EVERYTHING)]
+    assert app.log == [
+        OnAssign(EVERYTHING),
+        OnRevoke(EVERYTHING),
+        OnAssign(EVERYTHING),
+    ]
 
 
 # -- states --------------------------------------------------------------------------------------
 
 
-def test_no_member_takes_a_short_cut():
-    for was in State:
-        for to in State:
-            if was in states.BEFORE[to]:
-                states.check(was, to)
-            else:
-                with pytest.raises(AssertionError, match="no member goes from"):
-                    states.check(was, to)
-
-
-def test_whatever_it_is_in_it_can_get_out():
-    reached = {State.OUT}
-    while more := {was for to in reached for was in states.BEFORE[to]} - reached:
-        reached |= more
-    assert reached == set(State)
+def test_no_member_takes_a_step_that_the_table_does_not_have(world):
+    app = member(world)
+    with pytest.raises(AssertionError, match="no member goes from"):
+        app.membership._move(MembershipState.SYNCING, "a bug", world.now)
 
 
 def test_who_hangs_while_it_joins_again_can_leave_in_the_end(world):
@@ -360,7 +359,7 @@ def test_who_hangs_while_it_joins_again_can_leave_in_the_end(world):
     world.settle()
     two.is_polling = False  # so that whoever joins again has to wait
     world.app("three")
-    world.until(lambda: one.state is State.JOINING)
+    world.until(lambda: one.state is MembershipState.JOINING)
     one.is_polling = False
     world.until(lambda: one.membership.exceeded)
     one.is_polling = two.is_polling = True

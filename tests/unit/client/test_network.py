@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from kio.schema.metadata.v11.request import MetadataRequest
 
-from engine.client.asking import ANY, UNSENT, Ask
-from engine.client.connection import Address
-from engine.client.network import Network
-from engine.client.view import View
+from engine.client.address import Address
+from engine.client.core import ANY, UNSENT, Ask
+from engine.client.metadata import MetadataView
+from engine.client.network import NetworkClient
 from engine.config.client import ClientConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
@@ -30,7 +30,7 @@ class Probe:
         self.asks: list[Ask] = []
         self.back: list[tuple[Any, Any]] = []  # (about, response or error)
 
-    def step(self, now: float, view: View) -> list[Ask]:
+    def step(self, now: float, view: MetadataView) -> list[Ask]:
         asks, self.asks = self.asks, []
         return asks
 
@@ -48,9 +48,9 @@ class Client:
     def __init__(self, *addresses: Address, **settings: Any) -> None:
         names = tuple(map(str, addresses))
         self.settings = ClientConfig(bootstrap_servers=names, **settings)
-        self.view = View(self.settings)
+        self.view = MetadataView(self.settings)
         self.probe = Probe()
-        self.network = Network(self.settings, self.view, [self.probe])
+        self.network = NetworkClient(self.settings, self.view, [self.probe])
 
     def ask(self, to: int, about: Any = None, **more: Any) -> None:
         with self.network.lock:
@@ -309,7 +309,7 @@ def test_a_bug_in_a_core_is_told_to_the_next_caller() -> None:
 
 
 @contextmanager
-def held(network: Network) -> Iterator[None]:
+def held(network: NetworkClient) -> Iterator[None]:
     """While another thread has the lock."""
     has, over = threading.Event(), threading.Event()
 

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from engine.client.partitioner import Own, RoundRobin, Sticky, murmur2, partition_of, partitioner
+from engine.client.partitioner import (
+    CustomPartitioner,
+    RoundRobinPartitioner,
+    StickyPartitioner,
+    murmur2,
+    partition_of,
+    partitioner,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way
@@ -58,13 +65,13 @@ def test_every_partition_gets_its_share() -> None:
 
 
 def test_without_a_key_a_record_goes_where_the_last_one_went() -> None:
-    sticky = Sticky(first)
+    sticky = StickyPartitioner(first)
     assert [sticky.choose("t", None, 4, ALL) for _ in range(3)] == [0, 0, 0]
     assert sticky.choose("t", b"abc", 4, ALL) == partition_of(b"abc", 4)
 
 
 def test_a_filled_batch_moves_it_to_another_partition_never_the_same() -> None:
-    sticky = Sticky(random.Random(5).randrange)
+    sticky = StickyPartitioner(random.Random(5).randrange)
     where = [sticky.choose("t", None, 4, ALL)]
     for _ in range(100):
         sticky.filled("t", 4, ALL)
@@ -74,16 +81,18 @@ def test_a_filled_batch_moves_it_to_another_partition_never_the_same() -> None:
 
 
 def test_partitions_without_leader_are_left_out_if_there_are_others() -> None:
-    sticky = Sticky(first)
+    sticky = StickyPartitioner(first)
     assert sticky.choose("t", None, 4, [2, 3]) == 2
     sticky.filled("t", 4, [2])
     assert sticky.choose("t", None, 4, [2]) == 2, "there is no other"
-    assert Sticky(first).choose("t", None, 4, []) == 0, "there is none: any will do"
-    assert Sticky(first).choose("t", b"abc", 4, []) == partition_of(b"abc", 4), "a key is a key"
+    assert StickyPartitioner(first).choose("t", None, 4, []) == 0, "there is none: any will do"
+    assert StickyPartitioner(first).choose("t", b"abc", 4, []) == partition_of(b"abc", 4), (
+        "a key is a key"
+    )
 
 
 def test_topics_have_turns_of_their_own() -> None:
-    sticky, turns = Sticky(first), RoundRobin()
+    sticky, turns = StickyPartitioner(first), RoundRobinPartitioner()
     assert sticky.choose("t", None, 4, ALL) == 0
     sticky.filled("t", 4, ALL)
     assert (sticky.choose("t", None, 4, ALL), sticky.choose("u", None, 4, ALL)) == (1, 0)
@@ -91,7 +100,7 @@ def test_topics_have_turns_of_their_own() -> None:
 
 
 def test_round_robin_takes_each_in_turn_whatever_the_key() -> None:
-    turns = RoundRobin()
+    turns = RoundRobinPartitioner()
     counts = Counter(turns.choose("t", b"same", 4, [0, 1, 3]) for _ in range(30))
     assert counts == {0: 10, 1: 10, 3: 10}
     turns.filled("t", 4, ALL)
@@ -99,14 +108,14 @@ def test_round_robin_takes_each_in_turn_whatever_the_key() -> None:
 
 
 def test_a_function_of_ones_own() -> None:
-    own = Own(lambda key, partitions: len(key or b"") % partitions)
+    own = CustomPartitioner(lambda key, partitions: len(key or b"") % partitions)
     assert own.choose("t", b"abcde", 4, ALL) == 1
     own.filled("t", 4, ALL)
 
 
 @pytest.mark.parametrize("wrong", [4, -1, None, "1", 1.0], ids=repr)
 def test_a_function_that_chooses_nonsense_is_told(wrong: Any) -> None:
-    own = Own(lambda key, partitions: wrong)
+    own = CustomPartitioner(lambda key, partitions: wrong)
     with pytest.raises(ValueError, match=r"the partitioner chose .* for topic t, not 0 to 3"):
         own.choose("t", None, 4, ALL)
 

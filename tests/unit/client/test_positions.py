@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.client.consuming.place import TRANSITIONS, Place, State
+from engine.client.consuming.assigned_partition import TRANSITIONS, AssignedPartition, PositionState
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
@@ -50,7 +50,7 @@ def test_nothing_to_reset_to_is_told_once_and_waits_for_a_seek():
     (trouble,) = it.positions.troubles
     assert trouble.code == KafkaError._AUTO_OFFSET_RESET
     assert "auto.offset.reset is none: seek() to go on" in trouble.text
-    assert it.place().state is State.STOPPED
+    assert it.place().state is PositionState.STOPPED
     it.positions.seek(P0, 1)
     assert it.read() == ["b"]
 
@@ -257,14 +257,14 @@ def test_an_answer_about_committed_offsets_that_comes_after_a_seek_is_too_late(g
 
 
 def test_an_application_may_seek_from_any_state():
-    sought = {State.RESETTING, State.VALIDATING, State.FETCHING}
+    sought = {PositionState.RESETTING, PositionState.VALIDATING, PositionState.FETCHING}
     assert all(sought <= after for after in TRANSITIONS.values())
-    assert set(TRANSITIONS) == set(State)
+    assert set(TRANSITIONS) == set(PositionState)
 
 
 def test_nobody_forgets_a_position_without_a_new_one():
-    assert all(State.UNKNOWN not in after for after in TRANSITIONS.values())
-    place = Place(P0)
-    place.jump(State.FETCHING, 5)
+    assert all(PositionState.UNKNOWN not in after for after in TRANSITIONS.values())
+    place = AssignedPartition(P0)
+    place.jump(PositionState.FETCHING, 5)
     with pytest.raises(AssertionError, match="t-0"):
-        place.become(State.UNKNOWN)
+        place.become(PositionState.UNKNOWN)

@@ -5,9 +5,16 @@ The members are real, and so is their coordinator; the network and the clock are
 
 import pytest
 
-from engine.coordinator.states import State as Group
+from engine.coordinator.group import ClassicGroupState as Group
 from engine.errors import ErrorCode
-from tests.unit.client.world import Assign, Lost, Revoke, State, World, partitions
+from tests.unit.client.world import (
+    MembershipState,
+    OnAssign,
+    OnLost,
+    OnRevoke,
+    World,
+    partitions,
+)
 
 EAGER = {"partition_assignment_strategy": ("range",)}
 COOPERATIVE = {"partition_assignment_strategy": ("cooperative-sticky",)}
@@ -30,7 +37,7 @@ def test_alone_it_gets_everything():
     one = world.app("one")
     assert took(world) < SOON
     assert one.numbers == [0, 1, 2, 3]
-    assert one.log == [Assign(partitions("t", 0, 1, 2, 3))]
+    assert one.log == [OnAssign(partitions("t", 0, 1, 2, 3))]
 
 
 def test_an_eager_member_stops_reading_when_another_one_comes():
@@ -41,10 +48,10 @@ def test_an_eager_member_stops_reading_when_another_one_comes():
     two = world.app("two")
     assert took(world) < HEARTBEAT + SOON
     assert one.log[1:] == [
-        Revoke(partitions("t", 0, 1, 2, 3)),
-        Assign(partitions("t", 0, 1)),
+        OnRevoke(partitions("t", 0, 1, 2, 3)),
+        OnAssign(partitions("t", 0, 1)),
     ]
-    assert two.log == [Assign(partitions("t", 2, 3))]
+    assert two.log == [OnAssign(partitions("t", 2, 3))]
 
 
 def test_a_cooperative_member_goes_on_reading_what_it_keeps():
@@ -54,8 +61,12 @@ def test_a_cooperative_member_goes_on_reading_what_it_keeps():
     world.settle()
     two = world.app("two", **COOPERATIVE)
     assert took(world) < 2 * HEARTBEAT + SOON
-    assert one.log[1:] == [Revoke(partitions("t", 2, 3)), Assign(()), Assign(())]
-    assert two.log == [Assign(()), Assign(partitions("t", 2, 3))]
+    assert one.log[1:] == [
+        OnRevoke(partitions("t", 2, 3)),
+        OnAssign(()),
+        OnAssign(()),
+    ]
+    assert two.log == [OnAssign(()), OnAssign(partitions("t", 2, 3))]
     assert (one.numbers, two.numbers) == ([0, 1], [2, 3])
 
 
@@ -89,7 +100,7 @@ def test_who_says_goodbye_is_missed_for_a_heartbeat_only(strategy):
     had = two.owned
     two.close()
     assert took(world, lambda: two.membership.has_left) < SOON
-    assert two.changes(Revoke)[-1] == tuple(had)
+    assert two.changes(OnRevoke)[-1] == tuple(had)
     assert took(world) < HEARTBEAT + SOON
     assert one.numbers == [0, 1, 2, 3]
 
@@ -108,7 +119,7 @@ def test_whoever_leads_next_shares_out():
     apps = world.apps_of(3)
     world.settle()
     while len(world.members) > 1:
-        (leader,) = [each for each in world.members if each.membership._leading]
+        (leader,) = [each for each in world.members if each.membership._leader]
         world.kill(leader)
         world.settle()
     (last,) = world.members
@@ -131,7 +142,7 @@ def test_an_application_that_hangs_gives_its_partitions_to_the_others():
 
     two.is_polling = True
     world.settle()
-    assert two.changes(Lost) == [tuple(had)]
+    assert two.changes(OnLost) == [tuple(had)]
     assert len(one.owned) == len(two.owned) == 2
 
 
@@ -142,10 +153,12 @@ def test_a_callback_that_hangs_does_not_hold_up_the_others_for_ever():
     one.is_polling = False  # its on_revoke won't come back
     two = world.app("two", max_poll_interval_ms=60_000)
     assert 55 < took(world, lambda: two.numbers == [0, 1, 2, 3]) < 65
-    assert one.state is State.RELEASING  # waits for the application to see what it has lost
+    assert (
+        one.state is MembershipState.REVOKING
+    )  # waits for the application to see what it has lost
     one.is_polling = True
     world.settle()
-    assert one.changes(Lost) == [partitions("t", 0, 1, 2, 3)]
+    assert one.changes(OnLost) == [partitions("t", 0, 1, 2, 3)]
 
 
 def test_a_slow_callback_costs_no_further_round():
@@ -156,7 +169,7 @@ def test_a_slow_callback_costs_no_further_round():
     one.is_polling = False
     world.app("two")
     world.run(5 * HEARTBEAT)
-    assert one.state is State.RELEASING
+    assert one.state is MembershipState.REVOKING
     one.is_polling = True
     world.settle()
     world.run(5 * HEARTBEAT)
@@ -174,7 +187,7 @@ def test_who_was_thought_dead_has_lost_everything_and_joins_again(strategy):
     assert two.owned == had  # it can't know
     two.is_connected = True
     world.settle()
-    assert two.changes(Lost) == [tuple(had)]
+    assert two.changes(OnLost) == [tuple(had)]
     assert sorted(one.numbers + two.numbers) == [0, 1, 2, 3]
 
 
@@ -215,10 +228,10 @@ def test_two_of_one_name_the_older_one_is_fenced():
     (two,) = static(world, "same")
     world.until(lambda: one.errors)
     assert one.errors[0] == ErrorCode.fenced_instance_id
-    assert one.changes(Lost) == [partitions("t", 0, 1, 2, 3)]
+    assert one.changes(OnLost) == [partitions("t", 0, 1, 2, 3)]
     asked = len(one.asked)
     world.run(60)
-    assert one.state is State.OUT
+    assert one.state is MembershipState.UNJOINED
     assert set(one.asked[asked:]) <= {"METADATA"}  # it does not fence the other one back
     assert set(one.errors) == {ErrorCode.fenced_instance_id}  # each poll is told
     assert two.numbers == [0, 1, 2, 3]
@@ -248,7 +261,11 @@ def test_it_is_loading_and_they_wait():
     world.run(2 * SESSION)
     three = world.app("three")
     world.run(SESSION)
-    assert (one.state, two.state, three.state) == (State.STABLE, State.STABLE, State.JOINING)
+    assert (one.state, two.state, three.state) == (
+        MembershipState.STABLE,
+        MembershipState.STABLE,
+        MembershipState.JOINING,
+    )
     assert three.asked.count("JOIN_GROUP") in range(80, 102)  # every retry.backoff.ms
     world.load()
     world.settle()
@@ -265,7 +282,7 @@ def test_it_is_silent_and_found_elsewhere_after_a_session():
     world.frozen.clear()
     world.run(SESSION)
     assert world.is_stable
-    assert one.changes(Lost) == []
+    assert one.changes(OnLost) == []
 
 
 def test_nobody_is_coordinator_for_a_while():

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import ErrorCode
-from tests.unit.client.world import Lost, Revoke, World, partitions
+from tests.unit.client.world import OnLost, OnRevoke, World, partitions
 
 STICKY = {"partition_assignment_strategy": ("sticky",)}
 COOPERATIVE = {"partition_assignment_strategy": ("cooperative-sticky",)}
@@ -99,7 +99,7 @@ def test_a_member_subscribes_to_something_else():
     world.until(lambda: one.owned == list(partitions("u", 0, 1)), limit=HEARTBEAT + SOON)
     world.settle()
     assert two.owned == list(partitions("t", 0, 1))
-    assert one.changes(Lost) == []
+    assert one.changes(OnLost) == []
 
 
 # -- strategies ----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_the_group_takes_a_strategy_that_all_know():
     world.app("one", partition_assignment_strategy=("roundrobin", "range"))
     world.app("two", partition_assignment_strategy=("sticky", "range"))
     world.settle()
-    assert world.group.protocol == "range"
+    assert world.group.members.protocol == "range"
     three = world.app("three", partition_assignment_strategy=("roundrobin",))
     world.until(lambda: three.errors)
     assert three.errors[0] == ErrorCode.inconsistent_group_protocol
@@ -128,8 +128,8 @@ def test_who_knows_an_eager_strategy_too_is_eager():
     world.settle()
     world.app("two", **both)
     world.settle()
-    assert world.group.protocol == "cooperative-sticky"
-    assert one.changes(Revoke) == [partitions("t", 0, 1, 2, 3)]
+    assert world.group.members.protocol == "cooperative-sticky"
+    assert one.changes(OnRevoke) == [partitions("t", 0, 1, 2, 3)]
 
 
 def test_static_members_are_dealt_to_first_by_their_name():

@@ -1,11 +1,11 @@
-"""What a producer sends when, and what it makes of the answers. Numbers: test_numbering.py."""
+"""What a producer sends when, and what it makes of the answers. Numbers: test_idempotence.py."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from engine.client.asking import UNSENT
-from engine.client.producing.batch import size_bound
+from engine.client.core import UNSENT
+from engine.client.producing.batch import max_size
 from engine.client.values import KafkaError
 from engine.errors import ErrorCode
 from engine.storage.batch import Codec
@@ -53,7 +53,7 @@ def test_a_batch_waits_until_it_is_full_or_has_lingered() -> None:
 def test_a_hurry_ends_lingering() -> None:
     it = Desk({"linger.ms": 50})
     it.add(0, b"a")
-    it.accumulator.hurry += 1
+    it.accumulator.no_linger += 1
     assert len(it.step()) == 1
 
 
@@ -281,9 +281,9 @@ def test_a_purge_gives_up_what_waits_and_what_is_on_the_wire() -> None:
     it = Desk({"max.in.flight": 1})
     it.add(0, b"1" * 90, b"2" * 90)
     (sent,) = it.step()
-    it.sender.purge(queued=True, on_wire=False, now=0)
+    it.sender.purge(queued=True, in_flight=False, now=0)
     assert [(value[0], error) for value, error, _ in it.told] == [("2", "_PURGE_QUEUE")]
-    it.sender.purge(queued=True, on_wire=True, now=0)
+    it.sender.purge(queued=True, in_flight=True, now=0)
     assert [(value[0], error) for value, error, _ in it.told] == [("1", "_PURGE_INFLIGHT")]
     sent.fail()
     assert it.told == []
@@ -303,7 +303,7 @@ def test_who_wants_no_report_gets_none() -> None:
 
 def test_the_buffer_has_room_until_it_is_full() -> None:
     it = Desk({"buffer.memory": 240})
-    size = size_bound(None, b"x" * 60, ())
+    size = max_size(None, b"x" * 60, ())
     it.add(0, b"x" * 60)
     assert it.accumulator.has_room(size)
     it.add(0, b"x" * 60)
@@ -328,7 +328,7 @@ def test_the_bound_of_a_records_size_holds(
     it.add(0, b"first")
     queue = next(iter(it.accumulator.queues.values()))
     before = queue.batches[-1].size
-    size = size_bound(key, value, headers)
+    size = max_size(key, value, headers)
     late = 2**62  # its delta takes as many bytes as there can be
     batch, _ = it.accumulator.append(queue, size, key, value, late, headers, 0)
     assert batch.size - before <= size

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from engine.client.assignors import Rebalance
-from engine.client.assignors.protocol import decode_claim, decode_generation, decode_subscription
-from engine.client.consuming.subscription import Strategies, Wish
-from engine.client.view import View
+from engine.assignors import RebalanceProtocol
+from engine.assignors.protocol import decode_generation, decode_member_data, decode_subscription
+from engine.client.consuming.subscription import Strategies, SubscribedTopics
+from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from tests.unit.client import answers
@@ -20,7 +20,7 @@ def config(*strategies):
 
 
 def view(*topics):
-    found = View(config())
+    found = MetadataView(config())
     found.answered(None, answers.metadata([1], dict.fromkeys(topics, 1), 1), 0.0)
     return found
 
@@ -29,7 +29,7 @@ TOPICS = view("orders", "orders-eu", "bills", "__consumer_offsets")
 
 
 def wished(*topics, pattern=None, internal=False):
-    wish = Wish(topics, pattern and re.compile(pattern), internal)
+    wish = SubscribedTopics(topics, pattern and re.compile(pattern), internal)
     return wish.topics(TOPICS)
 
 
@@ -56,11 +56,14 @@ def test_a_pattern_passes_over_kafkas_own_topics():
 @pytest.mark.parametrize(
     ("strategies", "rebalance"),
     [
-        (["range"], Rebalance.EAGER),
-        (["range", "sticky"], Rebalance.EAGER),
-        (["cooperative-sticky"], Rebalance.COOPERATIVE),
-        (["cooperative-sticky", "range"], Rebalance.EAGER),
-        (["org.apache.kafka.clients.consumer.CooperativeStickyAssignor"], Rebalance.COOPERATIVE),
+        (["range"], RebalanceProtocol.EAGER),
+        (["range", "sticky"], RebalanceProtocol.EAGER),
+        (["cooperative-sticky"], RebalanceProtocol.COOPERATIVE),
+        (["cooperative-sticky", "range"], RebalanceProtocol.EAGER),
+        (
+            ["org.apache.kafka.clients.consumer.CooperativeStickyAssignor"],
+            RebalanceProtocol.COOPERATIVE,
+        ),
     ],
 )
 def test_how_it_goes_about_a_rebalance(strategies, rebalance):
@@ -83,13 +86,13 @@ def test_each_strategy_is_offered_with_what_it_remembers():
     strategies.remember(had, 7)
     now = {each.name: decode_subscription(each.metadata) for each in offers(strategies, had)}
     assert now["range"].user_data is None
-    assert decode_claim(now["sticky"].user_data) == (had, 7)
+    assert decode_member_data(now["sticky"].user_data) == (had, 7)
     assert decode_generation(now["cooperative-sticky"].user_data) == 7
     assert set(now["cooperative-sticky"].owned) == set(had)
 
 
 def offers(strategies, owned=()):
-    return strategies.offers({"t", "u"}, owned)
+    return strategies.protocols({"t", "u"}, owned)
 
 
 def test_the_group_may_choose_what_was_offered_and_nothing_else():

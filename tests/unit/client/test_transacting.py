@@ -174,7 +174,7 @@ def test_two_threads_do_not_make_the_same_call() -> None:
         core = producer._transactions
         assert core is not None
         with producer._lock:
-            assert producer._network.wait(lambda: core._pending and core._pending.awaited, PATIENCE)
+            assert producer._network.wait(lambda: core._call and core._call.awaited, PATIENCE)
             error = raised(producer.init_transactions, 0)
         assert error == KafkaError._PREV_IN_PROGRESS and error.retriable()
     thread.join()  # the producer is closed, so there is nothing to wait for

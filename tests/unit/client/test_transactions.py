@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.client.asking import UNSENT
-from engine.client.producing.requests import Place
-from engine.client.producing.states import BEFORE, State
+from engine.client.core import UNSENT
+from engine.client.offset_and_metadata import OffsetAndMetadata
+from engine.client.producing.transaction_manager import BEFORE, ProducerState
 from engine.client.values import ConsumerGroupMetadata, KafkaError
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -13,7 +13,7 @@ from tests.unit.client.transacting import COORDINATOR, OF_THE_GROUP, Desk, abort
 
 BIG = 150  # bytes: two of them do not fit in one batch
 GROUP = ConsumerGroupMetadata("billing", 3, "m-1", "left")
-PLACES = {TopicPartition("in", 2): Place(17, 4, "so far")}
+PLACES = {TopicPartition("in", 2): OffsetAndMetadata(17, 4, "so far")}
 FENCED = ErrorCode.producer_fenced
 
 
@@ -31,7 +31,7 @@ def test_the_coordinator_is_found_and_asked_who_we_are() -> None:
     assert (init.request.transactional_id, init.request.producer_id) == ("till-1", -1)
     assert init.request.transaction_timeout.total_seconds() == 5
     assert operation.done and operation.error is None
-    assert it.core.state is State.READY and it.core.identity == (9, 4)
+    assert it.core.state is ProducerState.READY and it.core.producer == (9, 4)
 
 
 def test_batches_wait_until_their_partition_is_added() -> None:
@@ -77,17 +77,17 @@ def test_a_commit_ends_the_transaction_when_all_is_delivered() -> None:
     end = it.answer(Api.END_TXN)
     assert (end.to, end.request.committed) == (COORDINATOR, True)
     assert operation.done and operation.error is None
-    it.core.heard(operation)
+    it.core.returned(operation)
     it.core.begin()
     it.write(b"3")
-    assert it.core.identity == (7, 0)
+    assert it.core.producer == (7, 0)
 
 
 def test_a_transaction_without_anything_is_never_heard_of() -> None:
     it = started()
     operation = it.core.commit()
     assert it.asks() == []
-    assert operation.done and it.core.state is State.READY
+    assert operation.done and it.core.state is ProducerState.READY
 
 
 def test_an_abort_gives_up_what_is_not_sent_and_waits_for_what_is() -> None:
@@ -101,8 +101,10 @@ def test_an_abort_gives_up_what_is_not_sent_and_waits_for_what_is() -> None:
     first.answer()
     end = it.answer(Api.END_TXN)
     assert not end.request.committed and operation.done
-    it.core.heard(operation)
-    assert it.core.state is State.READY and it.core.identity == (7, 0), "no number is missing"
+    it.core.returned(operation)
+    assert it.core.state is ProducerState.READY and it.core.producer == (7, 0), (
+        "no number is missing"
+    )
     it.core.begin()
     it.add(0, b"3")
     it.answer(Api.ADD_PARTITIONS_TO_TXN)
@@ -118,7 +120,7 @@ def test_what_may_have_been_stored_is_sent_again_even_in_an_abort() -> None:
     (again,) = it.produces(0.1)
     again.answer(ErrorCode.duplicate_sequence_number)
     it.answer(Api.END_TXN)
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 # -- offsets -------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ def test_offsets_go_to_the_coordinator_of_the_group() -> None:
     assert (row.partition_index, row.committed_offset) == (2, 17)
     assert (row.committed_leader_epoch, row.committed_metadata) == (4, "so far")
     assert operation.done and operation.error is None
-    it.core.heard(operation)
+    it.core.returned(operation)
     it.core.commit()
     assert it.answer(Api.END_TXN).request.committed, "offsets are something to commit"
 
@@ -154,10 +156,10 @@ def test_offsets_of_somebody_who_owns_them_no_more_end_the_transaction(code: str
     it.answer(Api.FIND_COORDINATOR)
     it.answer(Api.TXN_OFFSET_COMMIT, ErrorCode[code])
     assert aborts(operation) == ErrorCode[code]
-    it.core.heard(operation)
+    it.core.returned(operation)
     it.core.abort()
     it.answer(Api.END_TXN)
-    assert it.core.state is State.READY and it.core.identity == (7, 0)
+    assert it.core.state is ProducerState.READY and it.core.producer == (7, 0)
 
 
 def test_offsets_that_nobody_waits_for_are_given_up_by_an_abort() -> None:
@@ -166,7 +168,7 @@ def test_offsets_that_nobody_waits_for_are_given_up_by_an_abort() -> None:
     it.answer(Api.ADD_OFFSETS_TO_TXN)
     it.core.abort()
     it.answer(Api.END_TXN)
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 # -- what passes ---------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ def test_another_coordinator_is_looked_for(code: str) -> None:
     it.answer(Api.FIND_COORDINATOR, ErrorCode.coordinator_not_available, after=0.02)
     it.answer(Api.FIND_COORDINATOR, after=0.1)
     it.answer(Api.END_TXN)
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 @pytest.mark.parametrize("api", [Api.ADD_PARTITIONS_TO_TXN, Api.ADD_OFFSETS_TO_TXN])
@@ -222,7 +224,7 @@ def test_what_may_have_been_done_is_repeated_though_it_is_to_be_aborted(api: Api
     it.answer(api, ErrorCode.coordinator_load_in_progress)  # which tells nothing of the first time
     assert it.answer(api, after=0.11).request == ask.request
     assert not it.answer(Api.END_TXN).request.committed
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 def test_what_was_never_sent_need_not_be_ended() -> None:
@@ -231,7 +233,7 @@ def test_what_was_never_sent_need_not_be_ended() -> None:
     it.lose(it.ask(Api.ADD_PARTITIONS_TO_TXN), UNSENT)
     it.core.abort()
     assert it.asks(0.1) == []
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 def test_an_end_whose_answer_was_lost_is_asked_for_again() -> None:
@@ -269,7 +271,7 @@ def test_a_call_that_is_not_over_is_resumed_and_no_other_comes_between() -> None
     it.answer(Api.INIT_PRODUCER_ID)
     assert raised(it.core.begin) == KafkaError._CONFLICT, "the application has not heard of it yet"
     assert it.core.init() is operation and operation.done
-    it.core.heard(operation)
+    it.core.returned(operation)
     it.core.begin()
     it.write(b"a")
     operation = it.core.commit()
@@ -281,7 +283,7 @@ def test_the_same_offsets_are_sent_once_and_others_after_them() -> None:
     it = started()
     first = it.core.send_offsets(PLACES, GROUP)
     assert it.core.send_offsets(PLACES, GROUP) is first
-    second = it.core.send_offsets({TopicPartition("in", 2): Place(18)}, GROUP)
+    second = it.core.send_offsets({TopicPartition("in", 2): OffsetAndMetadata(18)}, GROUP)
     assert second is not first
     assert raised(it.core.commit) == KafkaError._CONFLICT
     it.answer(Api.ADD_OFFSETS_TO_TXN)
@@ -294,7 +296,8 @@ def test_the_same_offsets_are_sent_once_and_others_after_them() -> None:
 
 
 def test_every_state_has_a_way_in_and_all_but_one_a_way_out() -> None:
-    assert BEFORE.keys() == set(State)
-    starts = {state for state in State if not BEFORE[state]}
-    ends = {state for state in State if not any(state in before for before in BEFORE.values())}
-    assert (starts, ends) == ({State.UNINITIALIZED}, {State.FATAL_ERROR})
+    assert BEFORE.keys() == set(ProducerState)
+    starts = {state for state in ProducerState if not BEFORE[state]}
+    sources = frozenset().union(*BEFORE.values())
+    ends = set(ProducerState) - sources
+    assert (starts, ends) == ({ProducerState.UNINITIALIZED}, {ProducerState.FATAL_ERROR})

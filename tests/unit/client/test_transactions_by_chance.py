@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.client.asking import Ask
-from engine.client.producing.requests import Place
-from engine.client.producing.states import State
-from engine.client.producing.transactions import Operation
+from engine.client.core import Ask
+from engine.client.offset_and_metadata import OffsetAndMetadata
+from engine.client.producing.transaction_manager import ProducerState, TransactionCall
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
 from engine.errors import ErrorCode
 from engine.errors import KafkaError as Refusal
@@ -171,16 +170,16 @@ class Story:
             self.cluster.serve(it, self.on_wire.pop(0))
 
     def _waits(self) -> bool:
-        pending = self.it.core._pending
+        pending = self.it.core._call
         return pending is not None and not pending.done
 
-    def finish(self, operation: Operation) -> None:
+    def finish(self, operation: TransactionCall) -> None:
         for _ in range(PATIENCE):
             self.round()
             if operation.done:
                 break
         assert operation.done, f"{operation.name} never came to its end: {self.it.core.trouble}"
-        self.it.core.heard(operation)
+        self.it.core.returned(operation)
         if operation.error is not None:
             raise KafkaException(operation.error)
 
@@ -201,7 +200,7 @@ class Story:
         try:
             written = list(self.write(number))
             if self.chance.random() < 0.3:
-                self.finish(core.send_offsets({READ: Place(number)}, GROUP))
+                self.finish(core.send_offsets({READ: OffsetAndMetadata(number)}, GROUP))
                 sent = number
             else:
                 sent = self.offset
@@ -217,7 +216,7 @@ class Story:
             self.offset = sent
             for partition, value in written:
                 self.expected[partition].append(value)
-        assert core.state is State.READY
+        assert core.state is ProducerState.READY
         assert not self.cluster.is_open, "the coordinator still has a transaction open"
 
     def run(self) -> None:

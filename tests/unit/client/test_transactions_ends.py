@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.client.producing.states import State
+from engine.client.producing.transaction_manager import ProducerState
 from engine.client.values import KafkaError
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
@@ -25,8 +25,8 @@ def test_a_refused_batch_ends_the_transaction_and_the_next_begins_in_a_new_epoch
     second.answer(ErrorCode.invalid_record)
     third.answer(ErrorCode.out_of_order_sequence_number)
     assert aborts(operation) == KafkaError.INVALID_RECORD
-    assert it.core.state is State.ABORTABLE_ERROR
-    it.core.heard(operation)
+    assert it.core.state is ProducerState.ABORTABLE_ERROR
+    it.core.returned(operation)
     assert it.asks(0.2) == [], "nothing more is sent, and nothing ended before the abort"
     told = {value[0]: error for value, error, _ in it.told}
     assert told == {"1": None, "2": "INVALID_RECORD", "3": "OUT_OF_ORDER_SEQUENCE_NUMBER"}
@@ -36,7 +36,7 @@ def test_a_refused_batch_ends_the_transaction_and_the_next_begins_in_a_new_epoch
     init = it.answer(Api.INIT_PRODUCER_ID, epoch=1)
     assert (init.request.producer_id, init.request.producer_epoch) == (7, 0)
     assert operation.done and operation.error is None
-    it.core.heard(operation)
+    it.core.returned(operation)
     it.core.begin()
     it.add(0, b"4")
     it.answer(Api.ADD_PARTITIONS_TO_TXN)
@@ -49,7 +49,7 @@ def test_what_would_come_behind_a_gap_is_not_sent_again() -> None:
     it.add(0, b"1" * BIG, b"2" * BIG)
     first, second = it.produces()
     second.answer(ErrorCode.out_of_order_sequence_number)
-    assert it.core.state is State.IN_TRANSACTION, "it may just have overtaken the other"
+    assert it.core.state is ProducerState.IN_TRANSACTION, "it may just have overtaken the other"
     first.answer(ErrorCode.invalid_record)
     assert it.asks(0.2) == []
     assert [error for _, error, _ in it.told] == ["INVALID_RECORD", "INVALID_RECORD"]
@@ -94,7 +94,7 @@ def test_partitions_that_cannot_be_added_end_the_transaction() -> None:
     assert {error for _, error, _ in it.told} == {"TOPIC_AUTHORIZATION_FAILED"}
     it.core.abort()
     assert it.asks() == [], "nothing was begun"
-    assert it.core.state is State.READY
+    assert it.core.state is ProducerState.READY
 
 
 def test_a_coordinator_that_forgot_us_has_nothing_to_end() -> None:
@@ -103,12 +103,12 @@ def test_a_coordinator_that_forgot_us_has_nothing_to_end() -> None:
     operation = it.core.commit()
     it.answer(Api.END_TXN, ErrorCode.invalid_producer_id_mapping)
     aborts(operation)
-    it.core.heard(operation)
+    it.core.returned(operation)
     operation = it.core.abort()
     init = it.answer(Api.INIT_PRODUCER_ID, producer_id=8, epoch=0)
     assert (init.request.producer_id, init.request.producer_epoch) == (7, 0)
-    assert operation.done and it.core.identity == (8, 0)
-    it.core.heard(operation)
+    assert operation.done and it.core.producer == (8, 0)
+    it.core.returned(operation)
     it.core.begin()
     it.add(0, b"b")
     it.answer(Api.ADD_PARTITIONS_TO_TXN)
@@ -120,12 +120,12 @@ def test_a_log_with_a_newer_epoch_ends_the_transaction_and_only_the_coordinator_
     it.add(0, b"a")
     it.answer(Api.ADD_PARTITIONS_TO_TXN)
     it.produces()[0].answer(ErrorCode.invalid_producer_epoch)
-    assert it.core.state is State.ABORTABLE_ERROR
+    assert it.core.state is ProducerState.ABORTABLE_ERROR
     operation = it.core.abort()
     it.answer(Api.END_TXN, FENCED)
     error = operation.error
     assert error == KafkaError._FENCED and error.fatal() and not error.txn_requires_abort()
-    assert error.str() == "a newer producer has the transactional id till-1: this one is fenced off"
+    assert error.str() == "a newer producer has the transactional id till-1: this one is fenced"
 
 
 # -- what ends a producer ------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_a_fenced_batch_ends_the_producer_too() -> None:
     operation = it.core.commit()
     it.produces()[0].answer(FENCED)
     assert operation.error == KafkaError._FENCED
-    assert it.core.state is State.FATAL_ERROR
+    assert it.core.state is ProducerState.FATAL_ERROR
 
 
 @pytest.mark.parametrize(

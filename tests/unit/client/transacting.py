@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from engine import errors
-from engine.client.asking import Ask
-from engine.client.producing.transactions import Operation, Transactions
+from engine.client.core import Ask
+from engine.client.producing.transaction_manager import TransactionCall, TransactionManager
 from engine.client.values import KafkaError, KafkaException
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
@@ -31,7 +31,7 @@ class Desk(producing.Desk):
         super().__init__({"transactional.id": "till-1"} | (given or {}), leaders)
 
     @property
-    def core(self) -> Transactions:
+    def core(self) -> TransactionManager:
         assert self.transactions is not None
         return self.transactions
 
@@ -76,7 +76,7 @@ class Desk(producing.Desk):
         self.answer(Api.FIND_COORDINATOR)
         self.answer(Api.INIT_PRODUCER_ID)
         assert operation.done
-        self.core.heard(operation)
+        self.core.returned(operation)
         self.core.begin()
 
     def write(self, *values: bytes) -> None:
@@ -131,7 +131,7 @@ def started(**more: Any) -> Desk:
     return it
 
 
-def aborts(operation: Operation) -> KafkaError:
+def aborts(operation: TransactionCall) -> KafkaError:
     error = operation.error
     assert operation.done and error is not None
     assert error.txn_requires_abort() and not error.fatal() and not error.retriable()

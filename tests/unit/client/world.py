@@ -1,7 +1,7 @@
 """A group in memory: members' cores, the brokers' coordinator core, and a clock that we turn.
 
-    App ── cores (view, membership, committing, coordinating) ── lanes ── Shell, a coordinator
-     └── carries out its orders when it polls                       each way takes 1 ms
+    App ── cores (view, membership, offsets, coordinator) ── lanes ── Shell, a coordinator
+     └── does its callbacks when it polls                       each way takes 1 ms
 
 A lane is a connection: requests are answered in their order, and one that waits holds up those
 behind it. `settle` turns the clock until the group is stable. After everything that happens, the
@@ -20,13 +20,13 @@ from itertools import combinations, count
 from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 from kio.schema.metadata.v11.request import MetadataRequest
 
-from engine.client.asking import ANY
-from engine.client.consuming.committing import Committing
-from engine.client.consuming.coordinating import Coordinating
-from engine.client.consuming.membership import Membership
-from engine.client.consuming.orders import Assign, Lost, Revoke
-from engine.client.consuming.states import State
-from engine.client.view import View
+from engine.client.consuming.membership import Membership, MembershipState
+from engine.client.consuming.offset_commits import OffsetManager
+from engine.client.consuming.rebalance_callbacks import OnAssign, OnLost, OnRevoke
+from engine.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
+from engine.client.core import ANY
+from engine.client.metadata import MetadataView
+from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
@@ -48,13 +48,15 @@ class App:
         self.world, self.name = world, name
         values = {"group_id": GROUP, "bootstrap_servers": ("b:1",), "client_id": name} | config
         self.config = ConsumerConfig(**values)
-        self.view = View(self.config)
-        self.coordinating = Coordinating(self.config)
+        self.view = MetadataView(self.config)
+        self.coordinator = CoordinatorLookup(
+            CoordinatorType.GROUP, GROUP, self.config.retry_backoff_ms / 1000
+        )
         self.events = []
-        self.membership = Membership(self.config, self.coordinating, self.events.append)
-        self.committing = Committing(self.config, self.coordinating, self.membership)
-        self.cores = [self.view, self.membership, self.committing, self.coordinating]
-        self.log = []  # the orders, as they were carried out
+        self.membership = Membership(self.config, self.coordinator, self.events.append)
+        self.offsets = OffsetManager(self.config, self.coordinator, self.membership)
+        self.cores = [self.view, self.membership, self.offsets, self.coordinator]
+        self.log = []  # the callbacks, as they were done
         self.errors = []
         self.asked = []  # the names of the APIs
         self.is_alive = True  # a process that was killed sends nothing any more
@@ -80,18 +82,18 @@ class App:
 
     @property
     def generation(self):
-        return self.membership.identity.generation
+        return self.membership.identity.generation_id
 
     @property
     def instance(self):
-        return self.membership.identity.instance_id
+        return self.membership.identity.group_instance_id
 
     def poll(self):
         self.membership.polled(self.world.now)
-        while self.membership.orders:
-            order = self.membership.orders.popleft()
-            self.log.append(order)
-            self.membership.done(order, self.world.now)
+        while self.membership.callbacks.waiting:
+            callback = self.membership.callbacks.take()
+            self.log.append(callback)
+            self.membership.done(callback, self.world.now)
         if error := self.membership.take_error():
             self.errors.append(error.code)
 
@@ -103,18 +105,20 @@ class App:
         return [each.partitions for each in self.log if type(each) is kind]
 
     def close(self):
-        self.membership.close(self.world.now)
+        self.membership.unsubscribe(self.world.now)
 
     def commit(self, offsets, epoch=-1, metadata=""):
         """Where the result will be."""
         told = []
-        rows = {each: (offset, epoch, metadata) for each, offset in offsets.items()}
-        self.committing.commit(rows, told.append, self.world.now)
+        rows = {
+            each: OffsetAndMetadata(offset, epoch, metadata) for each, offset in offsets.items()
+        }
+        self.offsets.commit(rows, told.append, self.world.now)
         return told
 
     def fetch(self, *partitions):
         told = []
-        self.committing.fetch(partitions, told.append, self.world.now)
+        self.offsets.fetch(partitions, told.append, self.world.now)
         return told
 
 
@@ -166,7 +170,7 @@ class World:
         self.brokers[to] = old.successor(group_initial_rebalance_delay_ms=0)
         if not is_loaded:
             self.brokers[to].coordinator.unload(PARTITION, self.milliseconds)
-            self.brokers[to].coordinator.load(PARTITION)
+            self.brokers[to].coordinator.load(PARTITION, 0)
         old.do(old.coordinator.unload(PARTITION, self.milliseconds))
         self.collect()
         self.coordinator = to
@@ -251,9 +255,9 @@ class World:
             case "METADATA":
                 return app.view
             case "FIND_COORDINATOR":
-                return app.coordinating
+                return app.coordinator
             case "OFFSET_COMMIT" | "OFFSET_FETCH":
-                return app.committing
+                return app.offsets
         return app.membership
 
     def metadata(self, request):
@@ -293,7 +297,7 @@ class World:
                 asks = list(app.step())
                 for ask in asks:
                     self.send(app, ask)
-                if not (asks or (app.is_polling and app.membership.orders)):
+                if not (asks or (app.is_polling and app.membership.callbacks.waiting)):
                     break
             else:
                 raise AssertionError(f"{app.name} does not come to rest: {app.log[-9:]}")
@@ -315,7 +319,9 @@ class World:
 
     @property
     def members(self):
-        return [each for each in self.apps if each.is_alive and each.membership._wish is not None]
+        return [
+            each for each in self.apps if each.is_alive and each.membership._subscribed is not None
+        ]
 
     @property
     def group(self):
@@ -324,16 +330,16 @@ class World:
     @property
     def is_stable(self):
         shell = self.brokers.get(self.coordinator)
-        if shell is None or PARTITION not in shell.coordinator.groups.led:
+        if shell is None or PARTITION not in shell.coordinator.groups.owned:
             return False
         members = self.members
         return (
-            all(each.state is State.STABLE for each in members)
+            all(each.state is MembershipState.STABLE for each in members)
             and len({each.generation for each in members}) == 1
             and self.group.state.value == "Stable"
             and set(self.group.members) == {it.membership.identity.member_id for it in members}
             and self.group.generation == members[0].generation
-            and not any(each.membership._again for each in members)
+            and not any(each.membership._rejoin_reason for each in members)
         )
 
     # -- invariants ------------------------------------------------------------------------
@@ -350,12 +356,21 @@ class World:
             known = self.generations.setdefault(self.group.generation, owned)
             assert known == owned, "one generation, one assignment"
             for app in self.members:
-                if app.membership._leading is not None:
-                    counts = app.membership._leading._counts.items()
+                if app.membership._leader is not None:
+                    counts = app.membership._leader._counts.items()
                     every = [
                         TopicPartition(each, n) for each, count in counts for n in range(count)
                     ]
                     assert owned == sorted(every), "each partition once, and none left out"
 
 
-__all__ = ["GROUP", "App", "Assign", "Lost", "Revoke", "State", "World", "partitions"]
+__all__ = [
+    "GROUP",
+    "App",
+    "MembershipState",
+    "OnAssign",
+    "OnLost",
+    "OnRevoke",
+    "World",
+    "partitions",
+]

@@ -40,6 +40,18 @@ def test_a_slow_link_is_slow_in_both_directions():
     ]
 
 
+def test_one_link_is_healed_and_the_others_stay_as_they_are():
+    faults = Faults()
+    for one, other in ((1, 2), (2, 1), (1, 3)):
+        faults.cut(one, other)
+    faults.slow(2, "zookeeper", 100)
+    assert faults.heal_link(2, 1) == {1, 2}
+    assert {(it.source, it.target) for it in faults.states()} == {("1", "3"), ("2", "zookeeper")}
+    assert faults.of(1)["2"] == {"out_cut": False, "in_cut": False, "delay": 0.0}
+    assert faults.heal_link(2, "zookeeper") == {2}
+    assert {(it.source, it.target) for it in faults.states()} == {("1", "3")}
+
+
 def test_healed_is_forgotten_and_all_who_had_a_fault_are_to_be_told():
     faults = Faults()
     faults.cut(1, 3)

@@ -6,41 +6,41 @@ import threading
 
 import pytest
 
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recorder, Recording
 from engine.cluster.state import LinkState, Status
-from engine.cluster.stream import Happened
-from engine.cluster.view import Member, View
+from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import TopicPartition
-from tests.unit.cluster.told import group, row, state, transaction
+from tests.unit.cluster.reports import group, row, state, transaction
 
 
 class Story:
     """A cluster that goes one step on each time that it is looked at, until it stands still."""
 
     def __init__(self):
-        self.states, self.happened = [], [Happened("broker.started", 0, None, {"broker": 1}, 1)]
+        self.states, self.happened = [], [ClusterEvent("broker.started", 0, None, {"broker": 1}, 1)]
         self.told = threading.Event()
-        view, up = View(), Member(Status.UP, 101, 9001)
+        view, up = StateMerger(), ProcessState(Status.UP, 101, 9001)
         for step in range(30):
             if step == 10:
-                view.told(1, 1, state(gone=[["orders", 0]], at=step))
+                view.update(1, 1, state(gone=[["orders", 0]], at=step))
             elif step == 20:
-                up = Member(Status.DOWN, 101, 9001)
+                up = ProcessState(Status.DOWN, 101, 9001)
             if step < 10:
                 others = [(2, step, -1)]
                 rows = [row(0, "leader", 1, end=step, others=others)]
                 if step == 0:
                     rows.append(row(1, "follower", 2))
-                view.told(1, 1, state(*rows, at=step))
+                view.update(1, 1, state(*rows, at=step))
             elif step < 20:
-                view.told(1, 1, state(at=step, active=step > 15))
+                view.update(1, 1, state(at=step, active=step > 15))
             if step in (5, 12):  # somebody comes into the group
                 members = [(each, ["orders-0"]) for each in ("a", "b")[: step // 5]]
-                view.told(1, 1, state(groups=[group("g", *members, offsets={"orders-0": step})]))
+                view.update(1, 1, state(groups=[group("g", *members, offsets={"orders-0": step})]))
                 tills = [transaction(each, "orders-0") for each in ("a", "b")[: step // 5]]
-                view.told(1, 1, state(transactions=tills))
+                view.update(1, 1, state(transactions=tills))
             elif step == 19:
-                view.told(1, 1, state(groups=[], transactions=[]))
+                view.update(1, 1, state(groups=[], transactions=[]))
             links = [LinkState("1", "zookeeper", True)] if step > 25 else []
             self.states.append(view.snapshot(100 + step, {1: up}, links))
         self._next = iter(self.states)
@@ -60,7 +60,7 @@ def record(path, monkeypatch):
     monkeypatch.setattr("engine.cluster.recording.INTERVAL", 0.001)
     with Recorder(path, story.state, story.events):
         assert story.told.wait(20)
-        story.happened.append(Happened("broker.killed", 107, None, {"broker": 1}, 2))
+        story.happened.append(ClusterEvent("broker.killed", 107, None, {"broker": 1}, 2))
     return story
 
 
@@ -123,8 +123,12 @@ def test_a_file_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path, monkeypatch
     assert recording.start == 100
 
 
-def test_an_error_on_the_way_is_told_at_the_end(tmp_path):
+def test_an_error_on_the_way_is_reported_at_the_end(tmp_path):
+    answers = iter([[]])
+
     def broken(after):
+        for answer in answers:
+            return answer
         raise OSError("no space left")
 
     recorder = Recorder(tmp_path / "run", Story().state, broken)
@@ -133,7 +137,23 @@ def test_an_error_on_the_way_is_told_at_the_end(tmp_path):
     recorder.stop()
 
 
-def test_tracks_are_told_with_their_times_and_only_when_there_is_something_new(
+def test_the_state_at_the_beginning_is_there_before_anything_can_happen(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.cluster.recording.INTERVAL", 60)
+    story = Story()
+    with Recorder(tmp_path / "run", story.state, story.events):
+        story.state()  # something happens, faster than the recorder looks
+    assert [state.at for state in Recording.load(tmp_path / "run")] == [100, 102]
+
+
+def test_a_recording_that_cannot_begin_says_so_at_once(tmp_path):
+    def broken(after):
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        Recorder(tmp_path / "run", Story().state, broken)
+
+
+def test_tracks_are_reported_with_their_times_and_only_when_there_is_something_new(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("engine.cluster.recording.INTERVAL", 0.001)

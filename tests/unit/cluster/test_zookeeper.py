@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster import java, zookeeper
-from engine.cluster.zookeeper import PortTaken, StartError, Zookeeper
+from engine.cluster.zookeeper import PortTaken, StartError, ZookeeperServer
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ def busy_port():
         yield other.getsockname()[1]
 
 
-def test_a_failed_start_is_told_with_the_end_of_the_log(tmp_path, java_says):
+def test_a_failed_start_is_reported_with_the_end_of_the_log(tmp_path, java_says):
     lines = "\n".join(f"line {n}" for n in range(20))
     java_says(f"{lines}\njava.lang.Error: boom\n\tat some.where(X.java:1)", 1)
     with pytest.raises(StartError) as failure:
-        Zookeeper(tmp_path / "data").start()
+        ZookeeperServer(tmp_path / "data").start()
     told = str(failure.value).splitlines()
     assert told[0] == "ZooKeeper ended while starting:"
     assert told[-2:] == ["line 19", "java.lang.Error: boom"]
@@ -51,7 +51,7 @@ def test_the_log_of_an_earlier_run_is_not_blamed(tmp_path, java_says):
     (tmp_path / "zookeeper.log").write_text("java.net.BindException: an old story\n")
     java_says("a new story", 1)
     with pytest.raises(StartError, match="a new story") as failure:
-        Zookeeper(tmp_path).start()
+        ZookeeperServer(tmp_path).start()
     assert "old" not in str(failure.value)
 
 
@@ -59,12 +59,12 @@ def test_after_a_failed_start_the_directory_is_free_again(tmp_path, java_says):
     java_says("no", 1)
     for _ in range(2):
         with pytest.raises(StartError, match="ended while starting"):
-            Zookeeper(tmp_path).start()
+            ZookeeperServer(tmp_path).start()
 
 
-def test_a_port_in_use_is_told_at_once(tmp_path, busy_port):
+def test_a_port_in_use_is_reported_at_once(tmp_path, busy_port):
     with pytest.raises(PortTaken, match=f"port {busy_port} .* is taken"):
-        Zookeeper(tmp_path, busy_port).start()
+        ZookeeperServer(tmp_path, busy_port).start()
     assert not (tmp_path / "zookeeper.log").exists()  # no JVM was needed to find out
 
 
@@ -85,7 +85,7 @@ def test_a_directory_in_use_is_refused_by_name(tmp_path, monkeypatch):
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         with pytest.raises(StartError, match=f"another ZooKeeper runs in {tmp_path}"):
-            Zookeeper(tmp_path).start()
+            ZookeeperServer(tmp_path).start()
     finally:
         os.close(lock)
 

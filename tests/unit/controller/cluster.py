@@ -13,8 +13,6 @@ from functools import cache
 from uuid import UUID
 
 from engine.config import BrokerConfig
-from engine.controller import znodes
-from engine.controller.asks import Create, Delete, Get, Refused, Set
 from engine.controller.controller import Controller
 from engine.controller.events import Answered, Began
 from engine.errors import ErrorCode
@@ -34,6 +32,8 @@ from engine.wire.messages.stop_replica import (
     StopReplicaResponse,
 )
 from engine.wire.messages.update_metadata import LEADER_DURING_DELETE, UpdateMetadataRequest
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Delete, Get, Refused, Set
 
 ID = UUID(int=7)
 
@@ -274,7 +274,7 @@ class Cluster:
 
     def create(self, topic, assignment, **config):
         overrides = {key.replace("_", "."): value for key, value in config.items()}
-        replicas = {n: znodes.Replicas(tuple(ids)) for n, ids in enumerate(assignment)}
+        replicas = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in enumerate(assignment)}
         self.put(
             Create(znodes.config_path("topics", topic), znodes.encode_config(overrides)),
             Create(znodes.topic_path(topic), znodes.Topic(ID, replicas).encode()),
@@ -317,7 +317,7 @@ class Cluster:
 
     def state(self, partition):
         data = self.get(znodes.state_path(partition))
-        return data and znodes.PartitionState.decode(data)
+        return data and znodes.LeaderAndIsr.decode(data)
 
     def assigned(self, partition):
         topic = znodes.Topic.decode(self.get(znodes.topic_path(partition.topic)))
@@ -376,5 +376,5 @@ def configured(**settings):
 
 
 def registration(broker, port=None):
-    endpoint = znodes.Endpoint("PLAINTEXT", "127.0.0.1", port or 9000 + broker)
-    return znodes.Broker((endpoint,), 0).encode()
+    endpoint = znodes.BrokerEndPoint("PLAINTEXT", "127.0.0.1", port or 9000 + broker)
+    return znodes.BrokerInfo((endpoint,), 0).encode()

@@ -1,14 +1,21 @@
 """Brokers that die, return, do both at once, move house, or lose a disk."""
 
-from engine.controller import znodes
-from engine.controller.asks import Create, Set
+from uuid import UUID
+
 from engine.controller.events import Answered, ControlledShutdown, UncleanAllowed
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from engine.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
 from engine.wire.messages.stop_replica import StopReplicaRequest
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
-from tests.unit.controller.cluster import Cluster, configured, registration
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Set
+from tests.unit.controller.cluster import ID, Cluster, configured, registration
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
@@ -253,7 +260,7 @@ def test_shutdown_of_an_earlier_life_or_of_nobody():
 
 def fail_disk(cluster, broker, *partitions):
     cluster.machines[broker].storage_errors |= set(partitions)
-    note = znodes.encode_log_dir_failure(broker)
+    note = b'{"version":1,"broker":%d,"event":1}' % broker
     cluster.put(Create(znodes.LOG_DIR_EVENT, note, sequence=True))
     cluster.run()
 
@@ -275,6 +282,28 @@ def test_a_new_life_has_new_disks():
     cluster.run()
     cluster.catch_up()
     assert cluster.lead()[T0] == (3, (3, 4, 2))
+    cluster.check()
+
+
+def test_an_answer_about_what_was_not_asked_does_not_count():
+    cluster = ring()
+    cluster.create("s", [[2, 3]])
+    request = next(
+        each
+        for each in reversed(cluster.sent)
+        if each.broker == 2 and isinstance(each.message, LeaderAndIsrRequest)
+    )
+    code = ErrorCode.kafka_storage_error
+    errors = tuple(
+        LeaderAndIsrPartitionError(partition_index=index, error_code=code)
+        for index in (-1, 7, 2**31 - 1)
+    )
+    for topic_id in (ID, None, UUID(int=99)):
+        topic = LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=errors)
+        response = LeaderAndIsrResponse(topics=(topic, topic))
+        cluster.ask(Answered(2, request.broker_epoch, request.message, response))
+    cluster.ask(Answered(2, request.broker_epoch, request.message, LeaderAndIsrResponse(topics=())))
+    assert cluster.lead()[T0] == (2, (2, 3, 4))
     cluster.check()
 
 

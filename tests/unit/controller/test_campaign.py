@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.controller import znodes
-from engine.controller.asks import Changed, Create, Delete, Multi, Refused, Set
 from engine.controller.events import ControlledShutdown, ElectLeaders, Rebalance
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Changed, Create, Delete, Multi, Refused, Set
 from tests.unit.controller.cluster import Cluster
 
 T0 = TopicPartition("t", 0)
@@ -134,15 +134,67 @@ def test_every_write_in_office_names_the_epoch():
     assert all(write.writes[0].path == znodes.CONTROLLER_EPOCH for write in writes)
 
 
-def test_a_state_of_a_newer_controller_ends_the_term():
+def test_a_state_of_a_future_controller_is_not_written():
     cluster = Cluster(1, 2)
     cluster.create("t", [[2, 1]])
+    cluster.create("s", [[2, 1]])
     newer = cluster.state(T0)._replace(controller_epoch=9)
     cluster.put(Set(znodes.state_path(T0), newer.encode()))
     cluster.kill(2)
     cluster.run()
-    assert not cluster.controllers[1].active
+    assert cluster.controllers[1].active
     assert cluster.state(T0) == newer
+    assert cluster.state(TopicPartition("s", 0)).leader == 1
+    (told,) = cluster.happened("znode.unreadable")
+    assert (told["path"], told["why"]) == (
+        znodes.state_path(T0),
+        "controller epoch 9 is in the future",
+    )
+
+    cluster.put(Set(znodes.state_path(T0), newer._replace(controller_epoch=1).encode()))
+    cluster.run()
+    assert cluster.state(T0).leader == 1
+
+
+@pytest.mark.parametrize("data", [b"0", b"50"])
+def test_a_controller_whose_epoch_somebody_else_has_written_takes_a_higher_one(data):
+    cluster = Cluster(1, 2, 3)
+    cluster.create("t", [[2, 1]])
+    cluster.put(Set(znodes.CONTROLLER_EPOCH, data))
+    cluster.kill(2)
+    cluster.run()
+    assert cluster.controller.epoch == max(int(data), 1) + 1
+    assert cluster.state(T0).leader == 1
+
+
+def test_an_epoch_that_cannot_be_read_is_waited_for():
+    cluster = Cluster(1, 2, 3)
+    cluster.create("t", [[2, 1]])
+    cluster.put(Set(znodes.CONTROLLER_EPOCH, b"none"))
+    cluster.kill(2)
+    cluster.run()
+    assert not any(each.active for each in cluster.controllers.values())
+    assert cluster.happened("znode.unreadable")[0]["path"] == znodes.CONTROLLER_EPOCH
+    cluster.put(Set(znodes.CONTROLLER_EPOCH, b"7"))
+    cluster.run()
+    assert cluster.controller.epoch == 8
+    assert cluster.state(T0).leader == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"brokerid":"1"}'])
+def test_a_controller_that_nobody_can_read_is_still_the_controller(data):
+    cluster = Cluster(1, 2, 3)
+    cluster.create("t", [[2, 1]])
+    cluster.put(Set(znodes.CONTROLLER, data))
+    cluster.run()
+    assert [each.active for each in cluster.controllers.values()] == [True, False, False]
+    cluster.kill(2)
+    cluster.run()
+    assert cluster.state(T0).leader == 1
+    assert len(cluster.happened("znode.unreadable")) == 3  # each broker tells it once
+    cluster.kill(1)
+    cluster.run()
+    assert cluster.controller.broker_id == 3
 
 
 def test_a_session_that_is_over_ends_the_term_at_once():

@@ -10,13 +10,13 @@ left undone, every partition has a leader, and each broker does what ZooKeeper s
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.controller import znodes
 from engine.controller.events import (
     AlterReassignments,
     ControlledShutdown,
     ElectLeaders,
     Rebalance,
 )
+from engine.zookeeper import znodes
 from tests.unit.controller.cluster import Cluster
 
 BROKERS = (1, 2, 3, 4)

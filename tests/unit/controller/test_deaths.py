@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from engine.controller import znodes
-from engine.controller.asks import Create, Get, Multi, Set
 from engine.controller.events import AlterReassignments, ControlledShutdown, ElectLeaders
-from engine.controller.znodes import Replicas, Topic
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Get, Multi, Set
+from engine.zookeeper.znodes import ReplicaAssignment, Topic
 from tests.unit.controller.cluster import ID, Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -63,7 +63,10 @@ def test_creation(heard, twice):
 
 @both
 def test_partitions_added(heard):
-    grown = Topic(ID, {0: Replicas((3, 4)), 1: Replicas((4, 3)), 2: Replicas((5, 3))})
+    grown = Topic(
+        ID,
+        {0: ReplicaAssignment((3, 4)), 1: ReplicaAssignment((4, 3)), 2: ReplicaAssignment((5, 3))},
+    )
 
     def grow(cluster):
         cluster.put(Set(znodes.topic_path("t"), grown.encode()))
@@ -147,8 +150,8 @@ def test_reassignment(heard, twice):
         begun = [each for each in EVERY if cluster.assigned(each).replicas[0] == 5]
         move(cluster)  # who has heard no answer asks again, and no harm is done
         assert len(begun) in (0, 2)
-        assert cluster.assigned(T0) == Replicas((5, 4))
-        assert cluster.assigned(T1) == Replicas((5, 3))
+        assert cluster.assigned(T0) == ReplicaAssignment((5, 4))
+        assert cluster.assigned(T1) == ReplicaAssignment((5, 3))
         assert cluster.lead()[T0][1] == (4, 5)
         assert cluster.machines[5].logs == EVERY
         if heard:  # else the two that had to go may never have been told, as in Kafka
@@ -167,8 +170,8 @@ def test_reassignment_the_old_way(heard):
     for cluster in deaths(heard, with_topic, write):
         cluster.catch_up()
         assert cluster.get(znodes.REASSIGN_PARTITIONS) is None
-        assert cluster.assigned(T0) == Replicas((5, 4))
-        assert cluster.assigned(T1) == Replicas((5, 3))
+        assert cluster.assigned(T0) == ReplicaAssignment((5, 4))
+        assert cluster.assigned(T1) == ReplicaAssignment((5, 3))
 
 
 @both
@@ -184,7 +187,7 @@ def test_cancelled_reassignment(heard):
 
     for cluster in deaths(heard, prepared, cancel):
         cluster.ask(AlterReassignments({T0: None}))
-        assert cluster.assigned(T0) == Replicas((3, 4))
+        assert cluster.assigned(T0) == ReplicaAssignment((3, 4))
         assert set(cluster.state(T0).isr) == {3, 4}
         assert cluster.state(T0).leader == 3
         if heard:
@@ -244,7 +247,7 @@ def test_answers_that_are_lost():
     cluster.catch_up()
     cluster.check()
     move(cluster)
-    assert cluster.assigned(T0) == Replicas((5, 4))
+    assert cluster.assigned(T0) == ReplicaAssignment((5, 4))
     cluster.check()
     cluster.ask(ElectLeaders(EVERY))
     assert cluster.lead() == {T0: (5, (4, 5)), T1: (5, (3, 5))}

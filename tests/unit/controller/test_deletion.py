@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.controller import znodes
-from engine.controller.asks import Create, Set
 from engine.controller.events import AlterReassignments
-from engine.controller.znodes import Replicas, Topic
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.stop_replica import StopReplicaRequest
 from engine.wire.messages.update_metadata import LEADER_DURING_DELETE, UpdateMetadataRequest
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Set
+from engine.zookeeper.znodes import ReplicaAssignment, Topic
 from tests.unit.controller.cluster import ID, Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -139,7 +139,11 @@ def test_nor_by_the_next_controller(cluster):
 def test_partitions_added_meanwhile_are_taken_back(cluster):
     cluster.losing = {3}
     cluster.delete("t")
-    grown = {0: Replicas((2, 3)), 1: Replicas((3, 2)), 2: Replicas((2, 3))}
+    grown = {
+        0: ReplicaAssignment((2, 3)),
+        1: ReplicaAssignment((3, 2)),
+        2: ReplicaAssignment((2, 3)),
+    }
     cluster.put(Set(znodes.topic_path("t"), Topic(ID, grown).encode()))
     cluster.run()
     assert Topic.decode(cluster.get(znodes.topic_path("t"))).partitions.keys() == {0, 1}

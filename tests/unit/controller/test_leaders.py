@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.controller import znodes
-from engine.controller.asks import Create
 from engine.controller.events import AlterReassignments, ElectLeaders, Rebalance
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create
 from tests.unit.controller.cluster import Cluster
 
 T0, T1, T2, T3 = (TopicPartition("t", number) for number in range(4))

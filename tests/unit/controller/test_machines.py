@@ -4,15 +4,15 @@ from itertools import product
 
 import pytest
 
-from engine.controller import partitions, replicas
-from engine.controller.context import Replica
+from engine.controller import partition_state_machine, replica_state_machine
+from engine.controller.context import PartitionAndReplica
 from engine.model import TopicPartition
 from tests.unit.controller.cluster import Cluster
 
 T0 = TopicPartition("t", 0)
-R = Replica(T0, 2)
+R = PartitionAndReplica(T0, 2)
 
-P = partitions.State
+P = partition_state_machine.ControllerPartitionState
 PARTITION_MOVES = {
     (P.NON_EXISTENT, P.NEW),
     (P.NEW, P.ONLINE),
@@ -23,7 +23,7 @@ PARTITION_MOVES = {
     (P.OFFLINE, P.OFFLINE),
     (P.OFFLINE, P.NON_EXISTENT),
 }
-S = replicas.State
+S = replica_state_machine.ControllerReplicaState
 LIVING = (S.NEW, S.ONLINE, S.OFFLINE, S.INELIGIBLE)
 REPLICA_MOVES = {
     (S.NON_EXISTENT, S.NEW),
@@ -57,7 +57,7 @@ def through(cluster, work):
 
 @pytest.mark.parametrize(("before", "to"), list(product(P, P)))
 def test_partition_table(cluster, before, to):
-    machine = cluster.controller._office.partitions
+    machine = cluster.controller._active.partitions
     machine.states[T0] = before
     was = cluster.state(T0)
     if to is P.ONLINE:
@@ -74,7 +74,7 @@ def test_partition_table(cluster, before, to):
 
 @pytest.mark.parametrize(("before", "to"), list(product(S, S)))
 def test_replica_table(cluster, before, to):
-    machine = cluster.controller._office.replicas
+    machine = cluster.controller._active.replicas
     machine.states[R] = before
     was = cluster.state(T0)
     through(cluster, machine.move([R], to))
@@ -87,7 +87,7 @@ def test_replica_table(cluster, before, to):
 
 
 def test_the_last_of_an_isr_stays_in_it(cluster):
-    machine = cluster.controller._office.replicas
-    every = [Replica(T0, broker) for broker in (1, 2, 3)]
+    machine = cluster.controller._active.replicas
+    every = [PartitionAndReplica(T0, broker) for broker in (1, 2, 3)]
     through(cluster, machine.move(every, S.OFFLINE))
     assert (cluster.state(T0).leader, cluster.state(T0).isr) == (-1, (3,))

@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.controller import znodes
-from engine.controller.asks import Create, Set
 from engine.controller.events import AlterReassignments, ListReassignments
 from engine.controller.reassignment import origin, target, toward
-from engine.controller.znodes import Replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.stop_replica import StopReplicaRequest
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Set
+from engine.zookeeper.znodes import ReplicaAssignment
 from tests.unit.controller.cluster import ID, Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -34,11 +34,19 @@ def code(outcomes, partition=T0):
 @pytest.mark.parametrize(
     ("before", "to", "after"),
     [
-        (Replicas((1, 2, 3)), (4, 5), Replicas((4, 5, 1, 2, 3), (4, 5), (1, 2, 3))),
-        (Replicas((1, 2, 3)), (3, 1), Replicas((3, 1, 2), (), (2,))),
-        (Replicas((1, 2)), (2, 1), Replicas((2, 1))),
-        (Replicas((4, 1, 2), (4,), (1,)), (5, 2), Replicas((5, 2, 1), (5,), (1,))),
-        (Replicas((4, 1, 2), (4,), (1,)), (1, 2), Replicas((1, 2))),
+        (
+            ReplicaAssignment((1, 2, 3)),
+            (4, 5),
+            ReplicaAssignment((4, 5, 1, 2, 3), (4, 5), (1, 2, 3)),
+        ),
+        (ReplicaAssignment((1, 2, 3)), (3, 1), ReplicaAssignment((3, 1, 2), (), (2,))),
+        (ReplicaAssignment((1, 2)), (2, 1), ReplicaAssignment((2, 1))),
+        (
+            ReplicaAssignment((4, 1, 2), (4,), (1,)),
+            (5, 2),
+            ReplicaAssignment((5, 2, 1), (5,), (1,)),
+        ),
+        (ReplicaAssignment((4, 1, 2), (4,), (1,)), (1, 2), ReplicaAssignment((1, 2))),
     ],
 )
 def test_the_way_there(before, to, after):
@@ -49,14 +57,14 @@ def test_the_way_there(before, to, after):
 
 def test_add_catch_up_drop(cluster):
     assert move(cluster, p0=(4, 3)) == {T0: None}
-    assert cluster.assigned(T0) == Replicas((4, 3, 2), (4,), (2,))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3, 2), (4,), (2,))
     assert cluster.lead()[T0] == (2, (2, 3))
     assert cluster.machines[4].roles[T0].is_new
     assert cluster.machines[2].roles[T0].adding_replicas == (4,)
-    assert cluster.ask(ListReassignments(None)) == {T0: Replicas((4, 3, 2), (4,), (2,))}
+    assert cluster.ask(ListReassignments(None)) == {T0: ReplicaAssignment((4, 3, 2), (4,), (2,))}
     cluster.check()
     cluster.catch_up()
-    assert cluster.assigned(T0) == Replicas((4, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
     assert cluster.lead()[T0] == (4, (3, 4))  # 2 led, and had to go
     assert T0 not in cluster.machines[2].logs
     assert cluster.ask(ListReassignments(None)) == {}
@@ -77,7 +85,7 @@ def test_a_leader_that_stays_leads_on(cluster):
 
 def test_another_order_needs_nobody_to_catch_up(cluster):
     move(cluster, p0=(3, 2))
-    assert cluster.assigned(T0) == Replicas((3, 2))
+    assert cluster.assigned(T0) == ReplicaAssignment((3, 2))
     assert cluster.lead()[T0] == (2, (2, 3))
     assert not [each for each in cluster.told(StopReplicaRequest) if each.topic_states]
     cluster.check()
@@ -96,7 +104,7 @@ def test_until_all_have_caught_up_nobody_has_to_go(cluster):
     assert cluster.assigned(T0).adding == (1, 4)
     assert T0 in cluster.machines[2].logs
     cluster.change_isr(T0, 2, 3, 4, 1)
-    assert cluster.assigned(T0) == Replicas((1, 4))
+    assert cluster.assigned(T0) == ReplicaAssignment((1, 4))
     cluster.check()
 
 
@@ -105,14 +113,14 @@ def test_the_isr_is_watched_where_no_note_says_so(cluster):
     path = znodes.state_path(T0)
     cluster.put(Set(path, cluster.state(T0)._replace(isr=(2, 3, 4)).encode()))
     cluster.run()
-    assert cluster.assigned(T0) == Replicas((4, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
 
 
 def test_cancelled(cluster):
     move(cluster, p0=(1, 4))
     cluster.change_isr(T0, 2, 3, 4)
     assert move(cluster, p0=None) == {T0: None}
-    assert cluster.assigned(T0) == Replicas((2, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((2, 3))
     assert cluster.lead()[T0] == (2, (2, 3))
     assert cluster.machines[4].logs == cluster.machines[1].logs == set()
     cluster.check()
@@ -121,7 +129,7 @@ def test_cancelled(cluster):
 def test_another_target_on_the_way(cluster):
     move(cluster, p0=(1, 3))
     move(cluster, p0=(4, 3))
-    assert cluster.assigned(T0) == Replicas((4, 3, 2), (4,), (2,))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3, 2), (4,), (2,))
     assert cluster.machines[1].logs == set()
     cluster.catch_up()
     assert cluster.lead()[T0] == (4, (3, 4))
@@ -148,12 +156,16 @@ def test_a_broker_that_is_down_is_waited_for(cluster):
     cluster.start(4)
     cluster.run()
     cluster.catch_up()
-    assert cluster.assigned(T0) == Replicas((4, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
     cluster.check()
 
 
 def test_partitions_added_at_the_same_time_are_not_lost(cluster):
-    grown = {0: Replicas((2, 3)), 1: Replicas((3, 2)), 2: Replicas((2, 3))}
+    grown = {
+        0: ReplicaAssignment((2, 3)),
+        1: ReplicaAssignment((3, 2)),
+        2: ReplicaAssignment((2, 3)),
+    }
     raced = []
 
     def race(broker, ask):
@@ -166,7 +178,7 @@ def test_partitions_added_at_the_same_time_are_not_lost(cluster):
     assert raced
     cluster.catch_up()
     assert cluster.lead()[TopicPartition("t", 2)] == (2, (2, 3))
-    assert cluster.assigned(T0) == Replicas((4, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
     cluster.check()
 
 
@@ -191,7 +203,7 @@ def test_assignments_that_cannot_be(cluster, to, text):
     assert code(outcomes) is ErrorCode.invalid_replica_assignment
     assert outcomes[T0].message == text
     assert outcomes[T1] is None
-    assert cluster.assigned(T0) == Replicas((2, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((2, 3))
 
 
 def test_nothing_to_cancel_and_nothing_to_move(cluster):
@@ -234,7 +246,7 @@ def test_the_old_way(cluster):
     cluster.check()
     write(cluster, {T0: (2, 3)})  # it is watched again
     cluster.catch_up()
-    assert cluster.assigned(T0) == Replicas((2, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((2, 3))
 
 
 def test_the_newer_request_counts(cluster):
@@ -254,5 +266,5 @@ def test_a_request_that_nobody_can_read_harms_nobody(cluster, data):
 
 def test_a_partition_is_not_moved_to_nowhere(cluster):
     write(cluster, {T0: ()})
-    assert cluster.assigned(T0) == Replicas((2, 3))
+    assert cluster.assigned(T0) == ReplicaAssignment((2, 3))
     assert listed(cluster) is None

@@ -1,11 +1,11 @@
 """New topics, more partitions, and ISRs that leaders have changed."""
 
-from engine.controller import znodes
-from engine.controller.asks import Create, Set
-from engine.controller.znodes import Replicas, Topic
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Create, Set
+from engine.zookeeper.znodes import ReplicaAssignment, Topic
 from tests.unit.controller.cluster import ID, Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -15,7 +15,7 @@ def test_the_first_live_replica_leads_and_the_live_ones_are_in_sync():
     cluster = Cluster(1, 2, 3)
     cluster.create("t", [[9, 3, 1], [2, 3, 1]])
     assert cluster.lead() == {T0: (3, (3, 1)), T1: (2, (2, 3, 1))}
-    assert cluster.state(T0) == znodes.PartitionState(3, 0, (3, 1), 1)
+    assert cluster.state(T0) == znodes.LeaderAndIsr(3, 0, (3, 1), 1)
     cluster.check()
     assert cluster.happened("topic.created") == [{"topic": "t"}]
     assert cluster.happened("leader.elected")[0] == {
@@ -66,7 +66,7 @@ def test_a_partition_without_a_live_replica_waits_for_one():
 def test_partitions_that_are_added():
     cluster = Cluster(1, 2)
     cluster.create("t", [[1, 2]])
-    grown = Topic(ID, {0: Replicas((1, 2)), 1: Replicas((2, 1))})
+    grown = Topic(ID, {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((2, 1))})
     cluster.put(Set(znodes.topic_path("t"), grown.encode()))
     cluster.run()
     assert cluster.lead() == {T0: (1, (1, 2)), T1: (2, (2, 1))}
@@ -77,10 +77,10 @@ def test_partitions_that_are_added():
 def test_a_state_that_is_there_already_is_taken_for_what_it_is():
     """As after a write whose answer was lost."""
     cluster = Cluster(1, 2)
-    state = znodes.PartitionState(2, 4, (2,), 1)
+    state = znodes.LeaderAndIsr(2, 4, (2,), 1)
     cluster.put(Create(znodes.state_path(T0), state.encode(), parents=True))
     cluster.put(Create(znodes.partition_path(T1), parents=True))  # and this one got half as far
-    topic = Topic(ID, {0: Replicas((1, 2)), 1: Replicas((1, 2))})
+    topic = Topic(ID, {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((1, 2))})
     cluster.put(Set(znodes.topic_path("t"), topic.encode()))
     cluster.run()
     assert cluster.state(T0) == state._replace(leader_epoch=5)

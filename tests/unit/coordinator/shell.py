@@ -21,11 +21,11 @@ from kio.schema.txn_offset_commit.v3.request import (
     TxnOffsetCommitRequestTopic,
 )
 
-from engine.client.assignors.protocol import Subscription, encode_subscription
+from engine.assignors.protocol import Subscription, encode_subscription
 from engine.config import BrokerConfig
-from engine.coordinator.coordinator import Coordinator
-from engine.coordinator.effects import Append, Caller, Writer
-from engine.coordinator.groups import partition_of
+from engine.coordinator.effects import Append, Caller, TransactionalProducer
+from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.records import decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
 
     partition: int
     records: tuple[Record, ...]
-    writer: Writer | None = None
+    writer: TransactionalProducer | None = None
     committed: bool | None = None  # of a marker
 
 
@@ -72,14 +72,14 @@ class Shell:
         self.batches = []
         self.missing = set()  # partitions of topics that do not exist
         self.ids = ids or count(1)  # of members: never one twice, whoever coordinates
-        self.coordinator = Coordinator(
+        self.coordinator = GroupCoordinator(
             config(**values),
             lambda: str(next(self.ids)),
             lambda partition: partition not in self.missing,
             self.events.append,
         )
         for partition in partitions:
-            self.coordinator.load(partition)
+            self.coordinator.load(partition, 0)
             self.do(self.coordinator.loaded(partition, self.now))
 
     def do(self, effects):
@@ -93,7 +93,7 @@ class Shell:
 
     def _accept(self, write, error=NONE):
         if error == NONE:
-            self.batches.append(Batch(write.partition, write.records, write.writer))
+            self.batches.append(Batch(write.partition, write.records, write.producer))
         if write.token is not None:
             self.do(self.coordinator.written(write.token, error, self.now))
 
@@ -265,7 +265,7 @@ class Shell:
 
     def load(self, partition):
         """As the log has it."""
-        self.coordinator.load(partition)
+        self.coordinator.load(partition, 0)
         for _, records, writer, committed in [
             it for it in self.batches if it.partition == partition
         ]:

@@ -5,9 +5,9 @@ from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
 from kio.schema.list_groups.v4.request import ListGroupsRequest
 
-from engine.coordinator.groups import partition_of
+from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.records import GroupKey, OffsetKey
-from engine.coordinator.states import State
 from engine.errors import ErrorCode
 from engine.storage.records import Record
 from tests.unit.coordinator.shell import (
@@ -94,7 +94,7 @@ def test_a_broker_that_does_not_lead_the_partition_says_so():
 
 def test_nor_does_it_guess_while_it_is_reading():
     shell = Shell(partitions=())
-    shell.coordinator.load(PARTITION)
+    shell.coordinator.load(PARTITION, 0)
     answers = everything(shell)
     assert answers.pop("heartbeat") == NONE
     assert answers.pop("sync") == ErrorCode.rebalance_in_progress
@@ -103,18 +103,6 @@ def test_nor_does_it_guess_while_it_is_reading():
 
 
 # -- a successor ---------------------------------------------------------------------------------
-
-
-def test_it_goes_on_where_the_one_before_was():
-    shell = Shell()
-    one, two = shell.stable(2)
-    shell.commit({T0: 5}, one, 1)
-    after = shell.successor()
-    assert after.heartbeat(two, 1) == NONE
-    assert after.offsets() == {T0: 5}
-    assert after.answer(after.sync(two, 1)).assignment == f"share of {two}".encode()
-    assert after.committed(after.commit({T0: 6}, one, 1)) == {T0: NONE}
-    assert after.group.leader == one
 
 
 def test_it_gives_everyone_a_new_session():
@@ -126,16 +114,7 @@ def test_it_gives_everyone_a_new_session():
     after.heartbeat(two, 1)
     after.advance(1)
     assert set(after.group.members) == {two}
-    assert after.group.leader == two
-
-
-def test_a_rebalance_that_was_under_way_begins_again():
-    shell = Shell()
-    one, two = shell.stable(2)
-    shell.join(version=0)
-    assert shell.group.state is State.PREPARING
-    after = shell.successor()
-    assert (after.group.state, set(after.group.members)) == (State.STABLE, {one, two})
+    assert after.group.members.leader == two
 
 
 def test_it_knows_what_the_group_reads():
@@ -179,25 +158,23 @@ def test_what_can_not_be_read_is_passed_over_and_told():
     good = [record for _, record in shell.accepted]
     bad = [Record(7, 0, b"\0\7?", b""), Record(8, 0, None, b""), Record(9, 0, good[0].key, b"\0")]
     after = Shell(partitions=())
-    after.coordinator.load(PARTITION)
+    after.coordinator.load(PARTITION, 0)
     after.coordinator.replay(PARTITION, bad[:2] + good + bad[2:], after.now)
     after.do(after.coordinator.loaded(PARTITION, after.now))
     assert after.offsets() == {T0: 5}
     assert [each["offset"] for each in after.told("group.unreadable")] == [7, 8, 9]
 
 
-def test_leading_it_again_is_no_reason_to_read_again():
+def test_the_log_is_read_to_its_end_once():
     shell = Shell()
     (one,) = shell.stable()
-    shell.coordinator.load(PARTITION)
-    assert shell.heartbeat(one, 1) == NONE
     shell.do(shell.coordinator.loaded(PARTITION, shell.now))
     assert shell.heartbeat(one, 1) == NONE
 
 
 def test_reading_may_be_given_up():
     shell = Shell(partitions=())
-    shell.coordinator.load(PARTITION)
+    shell.coordinator.load(PARTITION, 0)
     shell.do(shell.coordinator.unload(PARTITION, shell.now))
     shell.coordinator.replay(PARTITION, [], shell.now)
     shell.do(shell.coordinator.loaded(PARTITION, shell.now))
@@ -237,7 +214,7 @@ def test_what_is_heard_of_an_earlier_reign_does_not_count():
     shell = Shell(held=True)
     shell.commit({T0: 5})
     shell.do(shell.coordinator.unload(PARTITION, shell.now))
-    shell.coordinator.load(PARTITION)
+    shell.coordinator.load(PARTITION, 0)
     shell.do(shell.coordinator.loaded(PARTITION, shell.now))
     shell.finish()
     assert shell.offsets() == {}

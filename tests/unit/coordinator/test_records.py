@@ -152,9 +152,14 @@ def test_what_is_no_group():
             decode_value(GROUP_KEY, bytes.fromhex(f"0000 {HEAD} {members}"))
 
 
+def test_an_id_may_contain_the_replacement_character():
+    key = OffsetKey("\ufffd", "t", 0)
+    assert decode_key(encode_key(key)) == key
+
+
 def test_a_value_from_the_future_is_not_guessed_at():
     value, _ = OFFSETS[3]
     data = b"\0\4" + encode_value(value)[2:]
-    with pytest.raises(KafkaError, match="no version 4"):
+    with pytest.raises(KafkaError, match="unknown version 4"):
         decode_value(OFFSET_KEY, data)
     assert records.NEWEST == 3

@@ -1,6 +1,6 @@
 """Static members (KIP-345): who comes back under its name takes the place that it had."""
 
-from engine.coordinator.states import State
+from engine.coordinator.group import ClassicGroupState as State
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import NONE, SESSION, SUBSCRIPTION, T0, Shell, config
 
@@ -27,44 +27,6 @@ def test_it_joins_at_once_and_is_named_by_its_instance():
     answer = shell.answer(shell.join(group_instance_id="i", client_id="app"))
     assert (answer.error_code, answer.member_id) == (NONE, "i-1")
     assert [each.group_instance_id for each in answer.members] == ["i"]
-
-
-def test_back_again_nobody_else_notices():
-    shell = Shell()
-    one, two = stable(shell, "a", "b")
-    answer = shell.answer(shell.join(group_instance_id="b"))
-    assert (answer.error_code, answer.generation_id, answer.members) == (NONE, 1, ())
-    assert answer.member_id not in (one, two)
-    assert shell.group.state is State.STABLE
-    assert shell.heartbeat(one, 1, "a") == NONE
-    share = shell.answer(shell.sync(answer.member_id, 1, group_instance_id="b"))
-    assert share.assignment == two.encode()
-
-
-def test_not_before_its_new_id_is_replicated():
-    shell = Shell()
-    stable(shell, "a", "b")
-    shell.held = True
-    number = shell.join(group_instance_id="b")
-    assert shell.answer(number) is None
-    shell.finish()
-    assert code(shell, number) == NONE
-
-
-def test_a_successor_knows_it_by_its_new_id():
-    shell = Shell()
-    stable(shell, "a", "b")
-    new = shell.answer(shell.join(group_instance_id="b")).member_id
-    after = shell.successor()
-    assert after.heartbeat(new, 1, "b") == NONE
-
-
-def test_a_leader_that_is_back_is_told_of_its_former_self():
-    shell = Shell()
-    one, _two = stable(shell, "a", "b")
-    answer = shell.answer(shell.join(group_instance_id="a"))
-    assert (answer.leader, answer.members) == (one, ())
-    assert shell.group.leader == answer.member_id
 
 
 def test_the_one_before_is_fenced():
@@ -100,7 +62,7 @@ def test_also_one_that_waits_for_its_share():
     waits = shell.sync(two, 1, group_instance_id="b")
     shell.join(group_instance_id="b")
     assert code(shell, waits) == ErrorCode.fenced_instance_id
-    assert shell.group.state is State.PREPARING  # the leader has been told of another id
+    assert shell.group.state is State.PREPARING_REBALANCE  # the leader has been told of another id
 
 
 def test_another_choice_of_protocol_takes_a_rebalance():
@@ -145,6 +107,21 @@ def test_one_that_does_not_join_again_in_time_stays_as_long_as_its_session():
     assert answer.generation_id == 2
 
 
+def test_a_static_leader_that_does_not_join_again_in_time_leads_no_more():
+    shell = Shell()
+    shell.coordinator.configure(config(group_initial_rebalance_delay_ms=1000))
+    more = {"session_timeout": 100_000, "rebalance_timeout": 20_000}
+    numbers = [shell.join(group_instance_id=each, **more) for each in "ab"]
+    shell.advance(2000)
+    one, two = [shell.answer(each).member_id for each in numbers]
+    shell.sync(one, 1, {}, group_instance_id="a")
+    changed = {"protocols": (("range", b"other"),), **more}
+    number = shell.join(two, group_instance_id="b", **changed)
+    shell.advance(20_000)
+    assert shell.answer(number).leader == two
+    assert [each.member_id for each in shell.answer(number).members] == [one, two]
+
+
 def test_if_no_static_member_is_back_in_time_the_group_waits_on():
     shell = Shell()
     more = {"session_timeout": 100_000, "rebalance_timeout": 20_000}
@@ -155,9 +132,9 @@ def test_if_no_static_member_is_back_in_time_the_group_waits_on():
     shell.sync(one, 1, {}, group_instance_id="a")
     shell.sync(two, 1, group_instance_id="b")
     shell.leave(("", "b"))
-    assert shell.group.state is State.PREPARING
+    assert shell.group.state is State.PREPARING_REBALANCE
     shell.advance(45_000)
-    assert (shell.group.state, shell.group.generation) == (State.PREPARING, 1)
+    assert (shell.group.state, shell.group.generation) == (State.PREPARING_REBALANCE, 1)
     assert shell.answer(shell.join(one, group_instance_id="a", **more)).generation_id == 2
 
 

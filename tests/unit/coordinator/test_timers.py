@@ -1,14 +1,14 @@
 """Deadlines: none is missed, none comes early, and putting one off is cheap."""
 
-from engine.coordinator.timers import Alarm, Kind, Timers
+from engine.coordinator.timers import Alarm, AlarmKind, Timers
 
-A, B, C = (Alarm(Kind.SESSION, "g", each) for each in "abc")
+A, B, C = (Alarm(AlarmKind.SESSION, "g", each) for each in "abc")
 
 
 def test_nothing_is_due_when_nothing_is_set():
     timers = Timers()
     assert timers.due() is None
-    assert list(timers.over(10**9)) == []
+    assert list(timers.expired(10**9)) == []
 
 
 def test_the_earliest_comes_first():
@@ -17,8 +17,8 @@ def test_the_earliest_comes_first():
     timers.set(B, 10)
     timers.set(C, 20)
     assert timers.due() == 10
-    assert list(timers.over(9)) == []
-    assert list(timers.over(30)) == [B, C, A]
+    assert list(timers.expired(9)) == []
+    assert list(timers.expired(30)) == [B, C, A]
     assert timers.due() is None
 
 
@@ -29,9 +29,9 @@ def test_what_was_put_off_or_cancelled_does_not_come():
     timers.set(A, 20)
     timers.cancel(B)
     assert timers.due() == 10  # it may be early, never late
-    assert list(timers.over(19)) == []
+    assert list(timers.expired(19)) == []
     assert timers.due() == 20
-    assert list(timers.over(20)) == [A]
+    assert list(timers.expired(20)) == [A]
 
 
 def test_one_may_cancel_another_that_is_over_too():
@@ -39,7 +39,7 @@ def test_one_may_cancel_another_that_is_over_too():
     timers.set(A, 10)
     timers.set(B, 10)
     rung = []
-    for alarm in timers.over(10):
+    for alarm in timers.expired(10):
         rung.append(alarm)
         timers.cancel(B)
     assert rung == [A]
@@ -48,19 +48,19 @@ def test_one_may_cancel_another_that_is_over_too():
 def test_one_that_is_set_again_while_it_rings_comes_next_time():
     timers = Timers()
     timers.set(A, 10)
-    for alarm in timers.over(10):
+    for alarm in timers.expired(10):
         timers.set(alarm, 10)
         timers.set(B, 15)
     assert timers.due() == 10
-    assert list(timers.over(10)) == [A]
+    assert list(timers.expired(10)) == [A]
     assert timers.due() == 15
 
 
 def test_those_of_a_group_go_together():
     timers = Timers()
-    other = Alarm(Kind.JOIN, "h")
+    other = Alarm(AlarmKind.JOIN, "h")
     timers.set(A, 10)
-    timers.set(Alarm(Kind.JOIN, "g"), 11)
+    timers.set(Alarm(AlarmKind.JOIN, "g"), 11)
     timers.set(other, 12)
     timers.cancel_all("g")
-    assert list(timers.over(12)) == [other]
+    assert list(timers.expired(12)) == [other]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 
-from engine.coordinator.effects import Append, Writer
+from engine.coordinator.effects import Append, TransactionalProducer
 from engine.coordinator.records import OffsetKey, decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.storage.batch import NO_PRODUCER_ID
@@ -20,7 +20,7 @@ from tests.unit.coordinator.shell import GROUP, NONE, PARTITION, T0, U0, Shell
 from tests.unit.coordinator.test_offsets import delete
 
 PARTITIONS = (T0, U0)
-PRODUCERS = (Writer(7, 0), Writer(8, 0))
+PRODUCERS = (TransactionalProducer(7, 0), TransactionalProducer(8, 0))
 LOST = ErrorCode.not_enough_replicas
 LATE = ErrorCode.request_timed_out  # but it is there
 
@@ -50,7 +50,7 @@ class Broker(Shell):
     def __init__(self, entries, ids):
         self.entries = []
         super().__init__(partitions=(), ids=ids)
-        self.coordinator.load(PARTITION)
+        self.coordinator.load(PARTITION, 0)
         for each in entries:
             if each.append is None:
                 self.do(self.ended(each))
@@ -66,7 +66,7 @@ class Broker(Shell):
     def do(self, effects):
         for each in effects:
             if isinstance(each, Append):
-                self.entries.append(Entry(each, each.writer))
+                self.entries.append(Entry(each, each.producer))
             else:
                 self.replies[each.to].append(each.response)
                 assert len(self.replies[each.to]) == 1

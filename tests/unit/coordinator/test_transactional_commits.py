@@ -8,9 +8,9 @@ from kio.schema.offset_delete.v0.request import (
     OffsetDeleteRequestTopic,
 )
 
-from engine.coordinator.effects import Writer
+from engine.coordinator.effects import TransactionalProducer
+from engine.coordinator.group import ClassicGroupState as State
 from engine.coordinator.records import GroupKey, OffsetKey
-from engine.coordinator.states import State
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import (
     GROUP,
@@ -23,7 +23,7 @@ from tests.unit.coordinator.shell import (
     Shell,
 )
 
-ANN = Writer(7, 0)
+ANN = TransactionalProducer(7, 0)
 MINUTE = 60_000
 CHECK = 10 * MINUTE  # how often it is looked what may go
 
@@ -73,7 +73,7 @@ def test_a_static_member_that_was_replaced_is_fenced():
 def test_it_may_while_the_shares_are_being_decided():
     shell = Shell()
     id = shell.answer(shell.join(version=0)).member_id
-    assert shell.group.state is State.COMPLETING
+    assert shell.group.state is State.COMPLETING_REBALANCE
     assert shell.committed(shell.commit_in(ANN, {T0: 5}, id, 1)) == {T0: NONE}
 
 
@@ -116,7 +116,7 @@ def test_older_producers_are_not_told_of_loading(version, expected):
     shell = Shell(partitions=())
     number = shell.commit_in(ANN, {T0: 5}, version=version)
     assert shell.committed(number) == {T0: ErrorCode.not_coordinator}
-    shell.coordinator.load(PARTITION)
+    shell.coordinator.load(PARTITION, 0)
     number = shell.commit_in(ANN, {T0: 5}, version=version)
     assert shell.committed(number) == {T0: expected}
 

@@ -3,13 +3,16 @@
 import pytest
 from kio.schema.txn_offset_commit.v3.response import TxnOffsetCommitResponse
 
-from engine.coordinator.effects import Writer
-from engine.coordinator.groups import partition_of
+from engine.coordinator.effects import TransactionalProducer
+from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.records import OffsetKey, OffsetValue, encode_key
-from engine.coordinator.states import State
 from engine.errors import ErrorCode
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
+from engine.wire.apis import Api
+from engine.wire.codec import decode_response
+from engine.wire.errors import RequestHeader
 from tests.unit.coordinator.shell import (
     GROUP,
     NONE,
@@ -20,8 +23,9 @@ from tests.unit.coordinator.shell import (
     U0,
     Shell,
 )
+from tests.unit.wire.frames import encode_response
 
-ANN, BOB = Writer(7, 0), Writer(8, 3)
+ANN, BOB = TransactionalProducer(7, 0), TransactionalProducer(8, 3)
 UNSTABLE = ErrorCode.unstable_offset_commit
 NEIGHBOUR = next(f"h{n}" for n in range(1000) if partition_of(f"h{n}", 50) == PARTITION)
 STRANGER = next(f"s{n}" for n in range(1000) if partition_of(f"s{n}", 50) != PARTITION)
@@ -33,11 +37,16 @@ STRANGER = next(f"s{n}" for n in range(1000) if partition_of(f"s{n}", 50) != PAR
 def test_the_records_are_those_of_any_commit_but_in_the_name_of_the_producer():
     shell = Shell(held=True)
     number = shell.commit_in(BOB, {T0: 5, U0: 7}, metadata="note")
-    assert [each.writer for each in shell.waiting] == [BOB]
+    assert [each.producer for each in shell.waiting] == [BOB]
     assert shell.answer(number) is None
     shell.finish()
-    assert isinstance(shell.answer(number), TxnOffsetCommitResponse)
     assert shell.committed(number) == {T0: NONE, U0: NONE}
+    header = RequestHeader(Api.TXN_OFFSET_COMMIT, 3, 7, "c")
+    frame = encode_response(header, shell.answer(number))[4:]  # without its size
+    sent = decode_response(header, frame)
+    assert isinstance(sent, TxnOffsetCommitResponse)
+    assert [topic.name for topic in sent.topics] == ["t", "u"]
+    assert {row.error_code for topic in sent.topics for row in topic.partitions} == {NONE}
     assert shell.records() == [
         (OffsetKey(GROUP, "t", 0), OffsetValue(5, 3, "note", START)),
         (OffsetKey(GROUP, "u", 0), OffsetValue(7, 3, "note", START)),
@@ -47,7 +56,7 @@ def test_the_records_are_those_of_any_commit_but_in_the_name_of_the_producer():
 def test_a_plain_commit_is_in_nobodys_name():
     shell = Shell(held=True)
     shell.commit({T0: 5})
-    assert [each.writer for each in shell.waiting] == [None]
+    assert [each.producer for each in shell.waiting] == [None]
 
 
 def test_nobody_sees_it_before_the_transaction_is_committed():
@@ -113,7 +122,7 @@ def test_it_ends_for_all_groups_of_the_partition_and_for_no_other():
 
 def test_without_a_producer_it_is_a_plain_one():
     shell = Shell()
-    nobody = Writer(NO_PRODUCER_ID, -1)
+    nobody = TransactionalProducer(NO_PRODUCER_ID, -1)
     assert shell.committed(shell.commit_in(nobody, {T0: 5})) == {T0: NONE}
     assert shell.batches[0].writer is None
     assert shell.stability(T0) == [5]
@@ -284,7 +293,7 @@ def test_it_ends_while_others_are_being_read():
     shell.commit_in(ANN, {T0: 6}, group=STRANGER)
     after = shell.successor()
     after.do(after.coordinator.unload(PARTITION, after.now))
-    after.coordinator.load(PARTITION)
+    after.coordinator.load(PARTITION, 0)
     after.end(ANN, partition=partition_of(STRANGER, 50))
     assert after.offsets(T0, group=STRANGER) == {T0: 6}
     after.load(PARTITION)
@@ -295,7 +304,7 @@ def test_no_transaction_has_tombstones():
     shell = Shell()
     shell.commit({T0: 5})
     after = Shell(partitions=())
-    after.coordinator.load(PARTITION)
+    after.coordinator.load(PARTITION, 0)
     records = [record for _, record in shell.accepted]
     after.coordinator.replay(PARTITION, records, after.now)
     bad = Record(9, 0, encode_key(OffsetKey(GROUP, "t", 0)), None)
@@ -307,8 +316,7 @@ def test_no_transaction_has_tombstones():
 
 def test_the_topic_may_turn_out_to_have_another_number_of_partitions():
     shell = Shell(partitions=())
-    shell.coordinator.partition_count = 1
-    assert shell.coordinator.partition_count == 1
+    shell.coordinator.set_partition_count(1)
     shell.coordinator.load(0, 4)
     shell.do(shell.coordinator.loaded(0, shell.now))
     assert shell.committed(shell.commit_in(ANN, {T0: 5})) == {T0: NONE}

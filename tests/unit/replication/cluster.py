@@ -16,13 +16,13 @@ from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 
 from engine.broker.broker import Call
+from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
-from engine.broker.metadata import Node
-from engine.broker.sessions import NO_SESSION, Sessions
+from engine.broker.metadata import AliveBroker
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
-from engine.replication.replicas import Replicas
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage import records
 from engine.storage.batch import scan
 from engine.storage.directory import LogDirectory
@@ -88,11 +88,11 @@ class Broker:
         given = {"broker.id": str(self.id), "zookeeper.connect": "-"} | cluster.settings
         self.config = BrokerConfig.parse(given)
         self.directory = LogDirectory(self.path, self.events.append)
-        self.replicas = Replicas(
+        self.replicas = ReplicaManager(
             self.config, [self.directory], lambda: cluster.now, self.events.append
         )
-        self.replicas.load(lambda topic: cluster.topic)
-        self.sessions = Sessions(10, Random(1))
+        self.replicas.logs.load(lambda topic: cluster.topic)
+        self.sessions = FetchSessions(10, Random(1))
         self.metadata = cluster
         self.up = True
 
@@ -111,9 +111,9 @@ class Broker:
         try:
             session = self.sessions.begin(request, self.replicas, self.cluster.now)
         except KafkaError as error:
-            return fetch.Response([], error.code, NO_SESSION)
+            return fetch.FetchAnswer([], error.code, NO_SESSION)
         reading = fetch.Reading(self, call, session, request)  # type: ignore[arg-type]
-        reading.look()
+        reading.read_due()
         response = reading.response()
         for topic in response.responses:
             for each in topic.partitions:
@@ -129,7 +129,7 @@ class Broker:
 
     @property
     def log(self) -> Any:
-        return self.replicas.log(ORDERS)
+        return self.replicas.logs[ORDERS]
 
     @property
     def values(self) -> list[str]:
@@ -151,7 +151,9 @@ class Cluster:
         self.isr: tuple[int, ...] = tuple(range(1, size + 1))
         self.leader = -1
         self.all = {number: Broker(number, path / f"{number}", self) for number in self.isr}
-        self.brokers = {each: Node(each, "h", 1, None) for each in self.isr}  # as Metadata has them
+        self.brokers = {
+            each: AliveBroker(each, "h", 1, None) for each in self.isr
+        }  # as Metadata has them
 
     def __getitem__(self, number: int) -> Broker:
         return self.all[number]
@@ -205,7 +207,7 @@ class Cluster:
             asked |= request is not None
             if request is None:
                 continue
-            if self.all[leader].up:
+            if leader in self.all and self.all[leader].up:
                 fetcher.answered(request, self.all[leader].serve(request), self.now)
             else:
                 fetcher.failed(self.now)

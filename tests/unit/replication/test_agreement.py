@@ -40,7 +40,7 @@ class History:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.committed: list[str] = []
-        self.reigns: dict[tuple[int, int], int] = {}
+        self.leaders_since: dict[tuple[int, int], int] = {}
         self.on_the_way: dict[int, tuple] = {}
         self.count = 0
 
@@ -52,9 +52,9 @@ class History:
         ]
         for role, seen, _ in known:
             if role.is_leader:
-                reign = role.broker_id, role.leader_epoch
-                assert role.high_watermark >= self.reigns.get(reign, 0)
-                self.reigns[reign] = role.high_watermark
+                leader_since = role.broker_id, role.leader_epoch
+                assert role.high_watermark >= self.leaders_since.get(leader_since, 0)
+                self.leaders_since[leader_since] = role.high_watermark
                 self.committed += seen[len(self.committed) :]
         for role, seen, log in known:
             assert role.high_watermark <= log.end_offset

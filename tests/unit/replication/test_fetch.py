@@ -17,8 +17,8 @@ from kio.schema.list_offsets.v6.request import (
 )
 
 from engine.broker.broker import Call
+from engine.broker.fetch_sessions import STALE_MS
 from engine.broker.handlers import fetch
-from engine.broker.sessions import STALE_MS
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.errors import RequestHeader

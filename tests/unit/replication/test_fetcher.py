@@ -9,8 +9,9 @@ from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRe
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.replication.following import STAGES, Heard, Stage
+from engine.replication.follower_partition import STAGES, Stage, StageChange
 from tests.unit.replication.cluster import LAG_MS, ORDERS, batch, order, state, values
+from tests.unit.storage.older import message
 
 BACKOFF_MS = 1000  # replica.fetch.backoff.ms
 
@@ -214,6 +215,24 @@ class TestTrouble:
         logs = talk.cluster[2].directory.logs
         assert [logs[TopicPartition(topic, 0)].end_offset for topic in "ab"] == [0, 1]
 
+    def test_what_cannot_be_read_waits_alone(self, cluster):
+        """A leader with batches of an older format: only this partition waits, and it is told."""
+        talk = Talk(cluster, "ab")
+        talk.append("b")
+        request = talk.ask()
+        response = talk.cluster[1].serve(request)
+        response.responses[0].partitions[0].records = message(1, 0)
+        talk.answer(request, response)
+        follower = talk.cluster[2]
+        logs, following = follower.directory.logs, talk.fetcher.following
+        assert [logs[TopicPartition(topic, 0)].end_offset for topic in "ab"] == [0, 1]
+        stages = [following[TopicPartition(topic, 0)].stage for topic in "ab"]
+        assert stages == [Stage.WAITING, Stage.FETCHING]
+        (told,) = follower.has("log.refused")
+        assert (told["topic"], told["offset"]) == ("a", 0)
+        assert "magic 1" in told["reason"]
+        assert follower.directory.failed == {}
+
     def test_a_disk_that_fails(self, talk):
         talk.append()
         request = talk.ask()
@@ -344,7 +363,7 @@ class TestEpochs:
 
     def test_every_stage_leads_somewhere(self):
         assert {stage for stage, _ in STAGES} == set(STAGES.values()) == set(Stage)
-        assert {heard for _, heard in STAGES} == set(Heard)
+        assert {change for _, change in STAGES} == set(StageChange)
 
 
 def test_a_follower_catches_up_and_is_back_in_sync(cluster):

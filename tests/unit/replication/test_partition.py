@@ -2,7 +2,15 @@
 
 import pytest
 
-from engine.replication.partition import ISR_STEPS, ROLES, Isr, Order, Partition, Role, Step
+from engine.replication.partition import (
+    ISR_STEPS,
+    ROLES,
+    IsrState,
+    IsrStep,
+    Partition,
+    Role,
+    RoleChange,
+)
 from tests.unit.replication.cluster import LAG_MS, ORDERS, state
 
 NOW = 1_000_000
@@ -166,7 +174,7 @@ def test_refused_it_waits_to_be_told():
     assert role.fetched(3, 9, 0, NOW) is None
     assert role.shrink(NOW + 2 * LAG_MS) is None
     role.lead(state(1, 1, (1,), (1, 2, 3)), 9, NOW)
-    assert (role.high_watermark, role.isr_state) == (9, Isr.SETTLED)
+    assert (role.high_watermark, role.isr_state) == (9, IsrState.SETTLED)
 
 
 def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows():
@@ -175,14 +183,14 @@ def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows():
     fetch(role, 2, 3)
     role.lead(state(1, 1, (1, 2), (1, 2, 4)), 5, NOW)
     assert {number: each.end for number, each in role.followers.items()} == {2: 3, 4: -1}
-    assert (role.reign, role.high_watermark, role.epoch_start) == (0, 3, 5)
+    assert (role.leader_since, role.high_watermark, role.epoch_start) == (0, 3, 5)
     role.follow(state(2, 2, (1, 2), (1, 2, 4)))
     role.lead(state(1, 3, (1, 2), (1, 2, 4)), 5, NOW)
     assert [each.end for each in role.followers.values()] == [-1, -1]
-    assert role.reign == 3
+    assert role.leader_since == 3
 
 
 def test_the_tables():
-    assert len(ROLES) == len(Role) * len(Order)
-    assert set(ISR_STEPS.values()) == set(Isr)
-    assert {step for _, step in ISR_STEPS} == set(Step)
+    assert len(ROLES) == len(Role) * len(RoleChange)
+    assert set(ISR_STEPS.values()) == set(IsrState)
+    assert {step for _, step in ISR_STEPS} == set(IsrStep)

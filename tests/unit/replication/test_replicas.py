@@ -4,14 +4,14 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.replication.reading import NO_REPLICA, Wanted
+from engine.replication.log_read import NO_REPLICA, FetchRange
 from tests.unit.replication.cluster import LAG_MS, ORDERS, batch, code_of, stop
 
 RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 
 
 def read(broker, offset, epoch=-1, last_epoch=-1, leads=True, **more):
-    wanted = Wanted(offset, 1 << 20, epoch, -1, last_epoch)
+    wanted = FetchRange(offset, 1 << 20, epoch, -1, last_epoch)
     return broker.replicas.read(ORDERS, wanted, 1 << 20, at_least_one=True, leads=leads, **more)
 
 
@@ -35,8 +35,8 @@ class TestAcks:
         cluster.settle()
         return cluster
 
-    def outcome(self, cluster, offset, reign=0):
-        return cluster[1].replicas.is_committed(ORDERS, offset, reign)
+    def outcome(self, cluster, offset, leader_since=0):
+        return cluster[1].replicas.is_committed(ORDERS, offset, leader_since)
 
     def test_all_of_the_isr_must_have_it(self, cluster):
         offset = cluster.produce("b")
@@ -188,14 +188,14 @@ class TestFollowers:
     def test_who_is_no_replica_gets_nothing_and_counts_for_nothing(self, cluster):
         cluster.elect(1)
         cluster.produce("a")
-        wanted = Wanted(0, 1 << 20, 0)
+        wanted = FetchRange(0, 1 << 20, 0)
         found = cluster[1].replicas.read_for_follower(ORDERS, 7, wanted, 100, at_least_one=True)
         assert found.records.size == 0
         assert 7 not in cluster[1].role.followers
 
     def test_read_again_while_it_waits_it_has_not_asked_again(self, cluster):
         cluster.elect(1)
-        replicas, wanted = cluster[1].replicas, Wanted(0, 1 << 20, 0)
+        replicas, wanted = cluster[1].replicas, FetchRange(0, 1 << 20, 0)
         cluster.now += 5
         replicas.read_for_follower(ORDERS, 2, wanted, 100, at_least_one=True)
         cluster.now += 5
@@ -206,7 +206,7 @@ class TestFollowers:
     def test_one_that_diverges_has_not_got_so_far(self, cluster):
         cluster.elect(1)
         cluster.produce("a")
-        wanted = Wanted(9, 1 << 20, 0, 0, 0)
+        wanted = FetchRange(9, 1 << 20, 0, 0, 0)
         found = cluster[1].replicas.read_for_follower(ORDERS, 2, wanted, 100, at_least_one=True)
         assert found.diverging == (0, 1)
         assert cluster[1].role.followers[2].end == -1
@@ -256,16 +256,16 @@ def test_a_disk_that_fails_takes_its_partition_along(cluster):
     assert replicas.proposals == []
 
 
-def test_upkeep_touches_what_has_a_role(cluster):
+def test_logs_of_the_replicas(cluster):
     cluster.elect(1)
     cluster.produce("a")
     replicas, seen = cluster[1].replicas, []
-    replicas.each_log(lambda log, role: seen.append((log.partition, role.leader)))
-    assert seen == [(ORDERS, 1)]
+    replicas.logs.each(lambda log: seen.append(log.partition))
+    assert seen == [ORDERS]
     assert replicas.committed(cluster[1].directory) == [(cluster[1].log, 0)]
     replicas.reconfigure(lambda topic: cluster.topic.parse({"retention.ms": "5"}, cluster.topic))
     assert cluster[1].log.config.retention_ms == 5
     replicas.stop_replicas(stop(ORDERS, -2, delete=True))
-    replicas.each_log(lambda log, role: seen.append("gone"))
+    replicas.logs.each(lambda log: seen.append("gone"))
     assert len(seen) == 1
-    assert replicas.log_start(ORDERS) == -1  # who waited for it can still be answered
+    assert replicas.logs.log_start(ORDERS) == -1  # who waited for it can still be answered

@@ -4,9 +4,10 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.replication.following import Stage
+from engine.replication.follower_partition import Stage
 from engine.replication.partition import Role
 from tests.unit.replication.cluster import LAG_MS, ORDERS, code_of, order, state, stop
+from tests.unit.storage.older import message
 
 OTHER = TopicPartition("other", 0)
 
@@ -62,6 +63,36 @@ class TestOrders:
         )
         assert stopped.error_code == ErrorCode.kafka_storage_error
 
+    def test_a_log_that_is_offline_alone(self, cluster):
+        """What is told to it is refused, its files stay, and the others take their orders."""
+        cluster.elect(1)
+        cluster.produce("a")
+        one = cluster[1]
+        one.kill()
+        path = one.directory.path / str(ORDERS) / f"{0:020d}.log"
+        path.write_bytes(message(1, 0))
+        (one.directory.path / str(OTHER)).write_text("a file")
+        before = path.read_bytes()
+        one.start()
+        assert set(one.directory.failed) == {ORDERS, OTHER}
+        third = TopicPartition("third", 0)
+        row = state(1, 9, (1,), (1,))
+        rows = order(dict.fromkeys((ORDERS, OTHER, third), row))
+        assert answer(one, rows) == (0, [56, 56, 0])
+        for partition in (ORDERS, OTHER):
+            request = stop(partition, 9, delete=True)
+            (stopped,) = one.replicas.stop_replicas(request).partition_errors
+            assert stopped.error_code == ErrorCode.kafka_storage_error
+            assert code_of(one.replicas.find, partition) == ErrorCode.kafka_storage_error
+            assert one.replicas.logs.log_start(partition) == -1
+        one.replicas.reconfigure(lambda topic: cluster.topic)
+        replicas, logs = one.replicas, one.replicas.logs
+        for upkeep in (replicas.enforce_retention, logs.flush_due, logs.sweep, replicas.tick):
+            upkeep()
+        replicas.checkpoint()
+        replicas.close()
+        assert path.read_bytes() == before
+
     def test_what_a_full_request_leaves_out_stays(self, cluster):
         cluster.elect(1)
         assert answer(cluster[1], order({OTHER: state(1, 0, (1,), (1,))}, type=1)) == (0, [0])
@@ -82,15 +113,15 @@ class TestOrders:
         assert told == [ORDERS, ORDERS]
 
     def test_from_one_leader_to_the_next(self, cluster):
-        stirred = []
-        cluster[3].replicas.stirred.append(lambda: stirred.append(1))
+        work_changed = []
+        cluster[3].replicas.work_changed.append(lambda: work_changed.append(1))
         cluster.elect(1)
         assert set(cluster[3].replicas.fetchers) == {1}
         cluster.elect(2)
         assert set(cluster[3].replicas.fetchers) == {2}
         cluster.elect(3)
         assert cluster[3].replicas.fetchers == {}
-        assert len(stirred) == 3
+        assert len(work_changed) == 3
 
 
 class TestStop:
@@ -198,6 +229,19 @@ class TestIsr:
         cluster.elect(1, isr=(1, 2))
         cluster.settle()
         assert cluster.isr == (1, 2, 3)
+
+    def test_a_change_that_was_overtaken_by_nobody_who_decides_is_proposed_anew(self, cluster):
+        self.grown(cluster)
+        self.lag(cluster)
+        replicas = cluster[1].replicas
+        (proposal,) = replicas.proposals
+        cluster.version = 9
+        replicas.proposals.clear()
+        replicas.isr_overtaken(proposal, 9)
+        replicas.isr_overtaken(proposal, 9)  # it is another one by now
+        assert replicas.proposals == [proposal._replace(version=9)]
+        assert [each.isr for each in cluster.write()] == [(1, 2)]
+        assert (cluster[1].role.isr, cluster[1].role.version) == ((1, 2), 10)
 
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)

@@ -11,7 +11,7 @@ from kio.schema.list_offsets.v6.request import (
 )
 
 from engine.errors import ErrorCode
-from engine.replication.reading import last_stable
+from engine.replication.log_read import last_stable
 from engine.storage.batch import scan
 from engine.storage.control import ControlType
 from tests.unit.replication.cluster import ORDERS, batch, code_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.replication.following import agreement
+from engine.replication.follower_partition import agreement
 from engine.storage.epochs import Epochs
 from tests.unit.replication.cluster import ORDERS
 

@@ -7,8 +7,8 @@ from engine.model import Event
 from engine.sim import invariants
 from engine.sim.client import Row
 from engine.sim.invariants import ALWAYS, AT_REST, Violation, check
+from engine.sim.observed_state import Acknowledged
 from engine.sim.run import PARTITIONS, Run
-from engine.sim.witness import Acknowledged
 from engine.sim.world import Happened
 
 ORDERS = PARTITIONS[0]
@@ -19,33 +19,33 @@ def run():
     run = Run(2, 6)
     run.storm.is_over = True  # it never begins
     run.go()
-    run.witness.look()
-    check(run.witness, ALWAYS + AT_REST)
+    run.observed.observe()
+    check(run.observed, ALWAYS + AT_REST)
     return run
 
 
 def complaint(run, invariant):
     """What one of them says, and that it is the name under which it is reported."""
     with pytest.raises(Violation) as raised:
-        check(run.witness, (invariant,))
+        check(run.observed, (invariant,))
     assert raised.value.invariant == invariant.__name__
     assert str(raised.value).startswith(f"{invariant.__name__} does not hold ")
     return raised.value.text
 
 
 def leader(run):
-    return next(each for each in run.witness.crowned if each.role.id == ORDERS)
+    return next(each for each in run.observed.leaders if each.role.id == ORDERS)
 
 
 def follower(run):
     return next(
-        each for each in run.witness.replicas if each.role.id == ORDERS and not each.role.is_leader
+        each for each in run.observed.replicas if each.role.id == ORDERS and not each.role.is_leader
     )
 
 
 def test_a_leader_without_an_acknowledged_record(run):
-    (log, last) = leader(run).log, run.witness.acknowledged[ORDERS][-1]
-    run.witness.memory.clear()
+    (log, last) = leader(run).log, run.observed.acknowledged[ORDERS][-1]
+    run.observed.memory.clear()
     log.truncate(last.offset, 0)
     assert f"was acknowledged at offset {last.offset} of orders-0, which leader" in complaint(
         run, invariants.no_acknowledged_record_is_lost
@@ -54,7 +54,7 @@ def test_a_leader_without_an_acknowledged_record(run):
 
 def test_a_replica_with_something_else(run):
     log = follower(run).log
-    run.witness.memory.clear()
+    run.observed.memory.clear()
     log.batches[3] = log.batches[0]
     assert "offset 3 of orders-0 is committed, and broker" in complaint(
         run, invariants.replicas_agree_below_the_high_watermark
@@ -79,7 +79,7 @@ def test_a_leader_that_counts_too_few(run):
 
 def test_two_leaders_in_an_epoch(run):
     facts = {"topic": "orders", "partition": 0, "role": "leader", "leader_epoch": 7}
-    run.witness.news = [Happened(0, broker, Event("replica.role", 0, facts)) for broker in (1, 2)]
+    run.observed.news = [Happened(0, broker, Event("replica.role", 0, facts)) for broker in (1, 2)]
     assert complaint(run, invariants.one_leader_an_epoch) == (
         "brokers 1 and 2 both lead orders-0 in epoch 7"
     )
@@ -103,7 +103,7 @@ def test_a_high_watermark_that_goes_back(run):
 def test_a_reader_that_saw_what_is_not_there(run):
     reader = run.workload.readers[0]
     reader.rows[2] = Row(2, "r99999", 0)
-    run.witness.memory.clear()
+    run.observed.memory.clear()
     assert complaint(run, invariants.what_was_read_stays) == (
         "r99999 was read at offset 2 of orders-0, and not stored"
     )
@@ -115,20 +115,20 @@ def test_a_reader_that_cannot_go_on(run):
 
 
 def test_a_sequence_twice(run):
-    run.witness.memory.clear()
-    committed = run.witness.committed[ORDERS]
+    run.observed.memory.clear()
+    committed = run.observed.committed[ORDERS]
     committed.append(committed[-1])
     assert "has sequence" in complaint(run, invariants.sequences_are_stored_once)
 
 
 def test_an_acknowledgement_out_of_order(run):
-    facts = run.witness.acknowledged[ORDERS]
+    facts = run.observed.acknowledged[ORDERS]
     facts.append(Acknowledged(0, b"late", facts[-1].delivery))
     assert "acknowledged before" in complaint(run, invariants.acknowledged_in_order)
 
 
 def test_a_broker_that_stays_away(run):
-    run.witness.states[ORDERS] = run.witness.states[ORDERS]._replace(isr=(1, 2))
+    run.observed.states[ORDERS] = run.observed.states[ORDERS]._replace(isr=(1, 2))
     assert "in sync are [1, 2]" in complaint(run, invariants.everybody_is_back)
 
 

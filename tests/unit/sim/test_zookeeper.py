@@ -4,7 +4,9 @@ import copy
 
 import pytest
 
-from engine.controller.asks import (
+from engine.sim.clock import Clock
+from engine.sim.zookeeper import Zookeeper
+from engine.zookeeper.requests import (
     Changed,
     Children,
     Create,
@@ -16,8 +18,6 @@ from engine.controller.asks import (
     Refused,
     Set,
 )
-from engine.sim.clock import Clock
-from engine.sim.zookeeper import Zookeeper
 
 
 class Client:

@@ -94,7 +94,7 @@ def test_what_was_found_comes_in_the_order_in_which_it_began() -> None:
 @pytest.mark.parametrize(
     ("damaged", "says"),
     [
-        (BY_HAND[:-1], "67 bytes are no whole number of entries"),
+        (BY_HAND[:-1], "67 bytes are not a whole number of entries"),
         (b"\0\1" + BY_HAND[2:], "version 1 is not known"),
         (BY_HAND[34:] + BY_HAND[:34], "comes after"),
         (BY_HAND[:34] * 2, "comes after"),
@@ -117,7 +117,7 @@ def test_what_the_disk_did_not_take_goes_with_the_next_entry(path: Path, taken: 
     append = files.append
     with (
         patch("engine.storage.files.append", lambda fd, parts: append(fd, [parts[0][:taken]])),
-        pytest.raises(KafkaError, match=f"the disk took {taken} of 34 bytes") as raised,
+        pytest.raises(KafkaError, match=f"only {taken} of 34 bytes were written") as raised,
     ):
         index.append(TWO)
     assert raised.value.code is ErrorCode.kafka_storage_error

@@ -163,11 +163,11 @@ def with_fields(**fields: int) -> bytes:
     ("batch", "code", "says"),
     [
         (b"", ErrorCode.invalid_record, "0 bytes cannot hold a batch"),
-        (GOLDEN + GOLDEN, ErrorCode.invalid_record, "has 172 bytes, its header says 86"),
+        (GOLDEN + GOLDEN, ErrorCode.invalid_record, "has 172 bytes, its header has 86"),
         (GOLDEN[:16] + b"\1" + GOLDEN[17:], ErrorCode.invalid_record, "magic 1 at byte 16"),
         (GOLDEN[:-1] + b"\0", ErrorCode.corrupt_message, "CRC 0xef81789a at byte 17"),
-        (with_fields(count=4), ErrorCode.invalid_record, "4 records at byte 57"),
-        (with_fields(count=-1), ErrorCode.invalid_record, "-1 records at byte 57"),
+        (with_fields(count=4), ErrorCode.invalid_record, "count 4 at byte 57"),
+        (with_fields(count=-1), ErrorCode.invalid_record, "count -1 at byte 57"),
         (with_fields(last_offset_delta=-1), ErrorCode.invalid_record, "delta -1 at byte 23"),
     ],
 )

@@ -214,9 +214,14 @@ def test_directories_of_others_are_left_alone_and_named(home: Home) -> None:
 def test_the_topic_id_is_written_with_a_new_log(home: Home) -> None:
     directory = home.open()
     directory.create(ORDERS, CONFIG, NOW, UUID(int=7))
-    directory.create(ORDERS, CONFIG, NOW, UUID(int=8))  # it is there already
     path = home.path / "orders-0" / "partition.metadata"
-    assert checkpoints.read_topic_id(path) == UUID(int=7)
+    for now_open in (directory, None):
+        again = now_open or (directory.abandon(), home.open())[1]
+        with pytest.raises(KafkaError, match="has the log of topic id") as raised:
+            again.create(ORDERS, CONFIG, NOW, UUID(int=8))
+        assert raised.value.code is ErrorCode.inconsistent_topic_id
+        assert checkpoints.read_topic_id(path) == UUID(int=7)
+    assert directory.offline is None
 
 
 def test_deleted_at_once_and_removed_later(home: Home) -> None:
@@ -253,6 +258,68 @@ def test_what_a_kill_left_of_a_deletion_is_removed(home: Home) -> None:
     directory.abandon()
     assert home.open().logs == {}
     assert not list(home.path.glob("*-delete"))
+
+
+# -- one partition offline -------------------------------------------------------------------
+
+
+def test_what_is_known_of_a_partition_that_is_offline_stays_in_the_checkpoints(home: Home) -> None:
+    directory = home.open()
+    log = filled(directory)
+    filled(directory, PAYMENTS)
+    log.advance_start(3, NOW)
+    directory.close(NOW, {ORDERS: 5, PAYMENTS: 6})
+    whole = log.active.path.read_bytes()
+    log.active.path.write_bytes(whole[:-1])
+    for clean in (True, False):
+        again = home.open()
+        assert (set(again.failed), set(again.logs)) == ({ORDERS}, {PAYMENTS})
+        (told,) = home.told("partition.offline")
+        assert (told["topic"], told["partition"], told["offset"]) == ("orders", 0, 4)
+        assert told["file"] == str(log.active.path)
+        assert ("orderly" in told["reason"]) == clean
+        again.checkpoint({PAYMENTS: 6})
+        read = checkpoints.read_offsets
+        assert read(home.path / checkpoints.RECOVERY_POINT) == {ORDERS: 6, PAYMENTS: 6}
+        assert read(home.path / checkpoints.LOG_START) == {ORDERS: 3}
+        assert read(home.path / checkpoints.HIGH_WATERMARK) == {ORDERS: 5, PAYMENTS: 6}
+        again.abandon()
+    log.active.path.write_bytes(whole)  # put back from a copy
+    assert home.open().logs[ORDERS].start_offset == 3
+
+
+def test_what_was_flushed_is_so_at_the_next_start_though_no_checkpoint_says_so(home: Home) -> None:
+    directory = home.open()
+    log = filled(directory)
+    directory.close(NOW)
+    (home.path / checkpoints.RECOVERY_POINT).write_bytes(b"junk")
+    whole = log.active.path.read_bytes()
+    log.active.path.write_bytes(whole[:-1])
+    for _ in range(3):  # the second one finds no marker of a clean stop
+        again = home.open()
+        assert set(again.failed) == {ORDERS}
+        again.checkpoint()
+        again.abandon()
+    assert log.active.path.read_bytes() == whole[:-1]
+    log.active.path.write_bytes(whole)
+    assert home.open().logs[ORDERS].recovery_point == 6
+
+
+def test_no_checkpoint_says_more_than_a_log_will_have_once_it_is_cut(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = home.open()
+    log = filled(directory)
+    log.flush(NOW)
+    directory.checkpoint()
+
+    def fail(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "the power fails here")
+
+    monkeypatch.setattr(files, "truncate", fail)
+    with pytest.raises(OSError, match="the power fails"):
+        log.truncate(2, NOW)
+    assert checkpoints.read_offsets(home.path / checkpoints.RECOVERY_POINT) == {ORDERS: 2}
 
 
 # -- a broken disk ---------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage import checkpoints, files
+from engine.storage import checkpoints, files, loading
 from engine.storage.batch import Header
 from engine.storage.log import Log
 from engine.storage.segment import file_name
+from engine.storage.survey import LogOffline
 from tests.unit.storage.disk import (
     NOW,
     Disk,
@@ -74,18 +75,42 @@ def test_a_clean_start_reads_no_batch_but_the_last_ones(
     assert disk.told("log.cut")[0]["reason"] == "its CRC does not match"
 
 
-def test_a_torn_file_is_cut_even_after_a_clean_stop(disk: Disk) -> None:
+def test_what_follows_a_file_that_is_cut_is_cut_and_kept_too(disk: Disk) -> None:
     log = three_segments(disk)
-    disk.restart()
-    assert disk.log is not None
-    disk.log.close(NOW)
-    path = log.segments[1].path
+    path, later = log.segments[1].path, log.segments[2].path
     os.truncate(path, path.stat().st_size - 1)
-    log = disk.open(clean=True, recovery_point=9)
+    torn, whole = path.read_bytes()[-len(batch()) + 1 :], later.read_bytes()
+    log = disk.kill()
     first, second = disk.told("log.cut")
     assert (first["file"], first["offset"], first["bytes"]) == (str(path), 5, len(batch()) - 1)
     assert second["reason"] == "it follows a file that was cut"
     assert (bases(log), log.end_offset, log.producers.known[7].last_sequence) == ([0, 3], 5, 4)
+    for told, data in ((first, torn), (second, whole)):
+        assert (disk.directory / told["kept_in"]).read_bytes() == data
+        assert told["kept"] == told["bytes"] == len(data)
+
+
+def test_no_cut_is_kept_over_an_earlier_one_and_all_of_them_are_bounded(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, size = disk.open(), len(batch())
+    monkeypatch.setattr(loading, "CUT_KEPT", 2 * size)
+    for number in range(4):
+        log.append(batch(), 0, NOW)
+        with log.active.path.open("ab") as file:
+            file.write(bytes([number]) * (size - 20))
+        log = disk.kill()
+        (told,) = disk.told("log.cut")
+        kept = (size - 20, size - 20, 40, 0)[number]
+        assert (told["bytes"], told["kept"]) == (size - 20, kept)
+        if kept:
+            assert (disk.directory / told["kept_in"]).read_bytes() == bytes([number]) * kept
+    assert sorted(path.name for path in disk.directory.glob("*.cut*")) == [
+        f"{0:020d}.log.cut",
+        f"{0:020d}.log.cut.1",
+        f"{0:020d}.log.cut.2",
+    ]
+    assert log.end_offset == 4
 
 
 @pytest.mark.parametrize("clean", [False, True])
@@ -120,6 +145,45 @@ def test_an_index_is_rebuilt(disk: Disk, base: int, damage: str, name: str, clea
     assert after == before or (name, damage) == (".index", "empty")  # which is only slower
 
 
+@pytest.mark.parametrize(
+    ("how", "wanted"),
+    [
+        ({"clean": True}, 9),
+        ({"recovery_point": 4}, 4),
+        ({"recovery_point": None}, 0),
+        ({"recovery_point": 2, "start_offset": 3}, 3),
+    ],
+)
+def test_only_a_clean_stop_has_flushed_what_no_checkpoint_says(
+    disk: Disk, how: dict[str, object], wanted: int
+) -> None:
+    three_segments(disk)
+    disk.restart()
+    disk.abandon()
+    assert disk.open(**how).recovery_point == wanted
+
+
+@pytest.mark.parametrize("damage", ["moved", "backwards"])
+def test_an_index_whose_entries_are_whole_and_wrong_is_rebuilt(disk: Disk, damage: str) -> None:
+    log = disk.open(index_interval_bytes=0)
+    for _ in range(4):
+        log.append(batch(), 0, NOW)
+    log = disk.restart()
+    log.close(NOW)
+    path = disk.directory / file_name(0, ".index")
+    right = path.read_bytes()
+    entries = [right[place : place + 8] for place in range(0, len(right), 8)]
+    assert len(entries) > 1
+    if damage == "moved":
+        entries[-1] = entries[-1][:4] + (int.from_bytes(entries[-1][4:]) + 1).to_bytes(4, "big")
+    path.write_bytes(b"".join(entries if damage == "moved" else reversed(entries)))
+    disk.events.clear()
+    log = disk.open(clean=True, recovery_point=4)
+    assert len(disk.told("index.rebuilt")) == 1
+    log.close(NOW)
+    assert path.read_bytes() == right
+
+
 def test_half_done_work_is_cleared_away(disk: Disk) -> None:
     log = three_segments(disk)
     before = stored(log)
@@ -141,6 +205,7 @@ def test_half_done_work_is_cleared_away(disk: Disk) -> None:
 
 def test_a_swap_takes_the_place_of_what_it_replaces(disk: Disk) -> None:
     """The last step of a compaction: it holds what stayed of the first two segments."""
+    disk.config["cleanup_policy"] = ("compact",)
     before = [it.data for it in stored(three_segments(disk))]
     kept = before[1] + before[5]
     (disk.directory / f"{0:020d}.log.swap").write_bytes(kept)
@@ -175,17 +240,16 @@ def test_an_empty_log_file(disk: Disk) -> None:
     assert log.end_offset == 7
 
 
-def test_a_log_that_ends_before_its_start_begins_anew_there(disk: Disk) -> None:
-    """Records were deleted up to 8, and then the power failed: what is left is before that."""
+def test_a_log_that_ends_before_its_start_is_left_alone(disk: Disk) -> None:
+    """Did the power fail after records were deleted up to 8, or is the checkpoint wrong?"""
     log = three_segments(disk)
     log.advance_start(8, NOW)
     disk.abandon()
     os.truncate(disk.directory / file_name(6, ".log"), 10)
-    log = disk.open(start_offset=8)
-    assert (bases(log), log.start_offset, log.end_offset) == ([8], 8, 8)
-    assert disk.kinds()[-2:] == ["log.cut", "log.truncated"]
-    log.append(batch(), 5, NOW)
-    assert [it.header.base_offset for it in stored(log)] == [8]
+    before = disk.files()
+    with pytest.raises(LogOffline, match="ends at 6, below its start 8"):
+        disk.open(start_offset=8)
+    assert disk.files() == before
 
 
 def test_missing_epochs_are_read_from_the_batches(disk: Disk) -> None:
@@ -226,6 +290,10 @@ def test_recovery_renews_the_snapshots(disk: Disk) -> None:
     three_segments(disk)
     for path in disk.directory.glob("*.snapshot"):
         path.write_bytes(b"damaged")
+    disk.kill(recovery_point=6)
+    assert [Path(it["file"]).name for it in disk.told("snapshot.damaged")] == [
+        f"{at:020d}.snapshot" for at in (6, 3)
+    ]
     disk.kill()
     log = disk.kill(recovery_point=6)
     assert log.producers.known[7].last_sequence == 8

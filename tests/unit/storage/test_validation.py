@@ -10,6 +10,7 @@ from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.records import Record
 from engine.storage.validation import validate, validate_copied
 from tests.unit.storage.disk import NOW, batch, place, sequenced
+from tests.unit.storage.older import message, newer
 
 PLAIN = TopicConfig()
 COMPACTED = TopicConfig(cleanup_policy=("compact",))
@@ -43,8 +44,8 @@ def test_every_codec_is_taken(codec: Codec) -> None:
     ("data", "code", "says"),
     [
         (b"", "invalid_record", "0 bytes"),
-        (batch()[:-1], "invalid_record", "header says"),
-        (batch() + batch(), "invalid_record", "header says"),  # one batch at a time
+        (batch()[:-1], "invalid_record", "header has"),
+        (batch() + batch(), "invalid_record", "header has"),  # one batch at a time
         (batch()[:-1] + b"\1", "corrupt_message", "CRC"),
         (batch()[:16] + b"\1" + batch()[17:], "invalid_record", "magic 1"),
         (place(batch(), 5), "invalid_record", "base offset 5"),
@@ -124,6 +125,29 @@ def test_a_leader_may_not_send_what_the_log_has() -> None:
     assert raised.value.code is ErrorCode.offset_out_of_range
     with pytest.raises(KafkaError, match="offset 6, but the log ends at 7"):
         validate_copied(place(batch(2), 5) + place(batch(), 6), 5)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        message(0, 6, b""),
+        message(1, 6),
+        newer(place(batch(), 6)),
+        edited(place(batch(), 6), attributes=0x80),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", place(batch(), 5)])
+def test_what_cannot_be_read_is_not_taken_from_a_leader(before: bytes, other: bytes) -> None:
+    with pytest.raises(KafkaError, match="cannot read, at offset") as raised:
+        validate_copied(before + other, 5)
+    assert raised.value.code is ErrorCode.unsupported_for_message_format
+
+
+def test_attributes_without_a_meaning_are_refused_and_the_delete_horizon_is_known() -> None:
+    with pytest.raises(KafkaError, match="attributes 0x80") as raised:
+        validate(edited(batch(), attributes=0x80), PLAIN, NOW)
+    assert raised.value.code is ErrorCode.invalid_record
+    assert validate(edited(batch(), attributes=0x40), PLAIN, NOW)
 
 
 def test_a_corrupt_batch_from_a_leader_is_refused_with_its_place() -> None:

@@ -13,7 +13,7 @@ def source(newest, done):
 TWO = source({"orders": {"0": 10, "1": 7}}, {"orders": {"0": 8, "1": 7}})
 
 
-def test_what_waits_is_told_for_each_partition_and_in_all() -> None:
+def test_what_waits_is_reported_for_each_partition_and_in_all() -> None:
     assert lag({"sources": [TWO]}) == ({"orders": {0: 2, 1: 0}}, 2)
 
 

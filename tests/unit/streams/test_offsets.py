@@ -39,7 +39,7 @@ def test_offsets_are_written_as_spark_keeps_them_whatever_their_order() -> None:
         ({"orders": {"0": True}}, "True is no offset of orders-0"),
     ],
 )
-def test_what_are_no_offsets_is_told(value: object, told: str) -> None:
+def test_what_are_no_offsets_is_reported(value: object, told: str) -> None:
     with pytest.raises(KafkaError, match=told):
         offsets.of_json(value, "where")
 
@@ -102,7 +102,7 @@ def test_a_batch_waits_for_enough_records_but_not_for_ever() -> None:
     assert offsets.is_due(0, None, 50.0, 50.0, 10.0), "nobody asked to wait"
 
 
-def test_an_offset_beyond_the_end_is_told() -> None:
+def test_an_offset_beyond_the_end_is_reported() -> None:
     bound = Bound("endingOffsets", {A: 18})
 
     offsets.check_inside(bound, {A: 17}, {A: 17})

@@ -4,11 +4,11 @@ import pickle
 
 import pytest
 
-from engine.client.connection import Address
+from engine.client.address import Address
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.streams.offsets import EARLIEST, LATEST, Bound
-from engine.streams.options import ReadOptions
+from engine.streams.source_options import ReadOptions
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -7,7 +7,16 @@ import pytest
 
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.streams.ledger import SEQUENCES, Decision, Entry, Ledger, Plan, Share, Staged, shares
+from engine.streams.ledger import (
+    SEQUENCES,
+    Decision,
+    Entry,
+    EpochLedger,
+    NumberedDecision,
+    Staged,
+    TargetShare,
+    shares,
+)
 
 QUERY = "5f2d"
 ORDERS = [TopicPartition("orders", n) for n in range(3)]
@@ -24,25 +33,25 @@ def decision(
             staged.append(Staged(0, offset, min(count, 10)))
             offset += staged[-1].records
             count -= staged[-1].records
-        targets[target] = Share(100, tuple(staged))
+        targets[target] = TargetShare(100, tuple(staged))
     return Decision(epoch, producer, "staging", targets)
 
 
-def read(*entries: Entry, query: str = QUERY) -> Ledger:
-    ledger = Ledger(query)
+def read(*entries: Entry, query: str = QUERY) -> EpochLedger:
+    ledger = EpochLedger(query)
     for key, value in entries:
         ledger.apply(key, value)
     return ledger
 
 
-def planned(ledger: Ledger, epoch: int) -> Plan:
+def planned(ledger: EpochLedger, epoch: int) -> NumberedDecision:
     plan = ledger.plan(epoch)
     assert plan is not None
     return plan
 
 
 def decided(made: Decision, nonce: str = "a") -> Entry:
-    return Ledger(QUERY).decide(made, nonce)
+    return EpochLedger(QUERY).decide(made, nonce)
 
 
 def compacted(entries: list[Entry]) -> list[Entry]:
@@ -63,7 +72,7 @@ def run(counts: list[dict[TopicPartition, int]]) -> list[Entry]:
 
 
 def test_an_epoch_goes_from_decided_to_published() -> None:
-    ledger = Ledger(QUERY)
+    ledger = EpochLedger(QUERY)
     assert ledger.plan(0) is None, "nothing is decided"
     entries = [decided(decision(0, {ORDERS[0]: 25}))]
     ledger = read(*entries)
@@ -157,7 +166,7 @@ def test_the_ledger_stays_small() -> None:
 
 
 def test_other_queries_and_other_records_are_passed_over() -> None:
-    other = Ledger("77aa")
+    other = EpochLedger("77aa")
     theirs = other.decide(decision(0, {ORDERS[0]: 10}), "x")
     mine = decided(decision(0, {ORDERS[0]: 20}))
     ledger = read(theirs, (b"hello", b"world"), mine)
@@ -190,7 +199,7 @@ def test_what_tasks_staged_makes_the_same_shares_in_whatever_order_they_report()
     ends = {ORDERS[0]: 11, ORDERS[1]: 12}
     made = {str(shares(each, ends)) for each in permutations(staged)}
     assert len(made) == 1
-    assert shares(staged, ends)[ORDERS[0]] == Share(11, (Staged(0, 5, 5), Staged(1, 3, 2)))
+    assert shares(staged, ends)[ORDERS[0]] == TargetShare(11, (Staged(0, 5, 5), Staged(1, 3, 2)))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +213,7 @@ def test_what_tasks_staged_makes_the_same_shares_in_whatever_order_they_report()
         (b"5f2d/0/published", b'{"producer": 7, "next": 5}'),
     ],
 )
-def test_a_record_that_makes_no_sense_is_told_by_its_key(key: bytes, value: bytes) -> None:
+def test_a_record_that_makes_no_sense_is_reported_by_its_key(key: bytes, value: bytes) -> None:
     with pytest.raises(KafkaError, match="makes no sense") as caught:
         read((key, value))
     assert caught.value.code == ErrorCode.corrupt_message

@@ -22,10 +22,10 @@ from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.batch import Codec, Header
 from engine.streams import staging
-from engine.streams.rows import Row, check, rows
-from engine.streams.settings import WriteOptions
+from engine.streams.rows import SinkRow, check, rows
 from engine.streams.sink import batch_writer, stream_writer
-from engine.streams.staging import Stage
+from engine.streams.sink_options import WriteOptions
+from engine.streams.staging import StagingWriter
 from tests.unit.streams.topics import Topics
 
 BROKERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -101,9 +101,9 @@ def test_rows_of_an_arrow_batch() -> None:
         }
     )
     assert list(rows(batch, None)) == [
-        Row("a", None, b"\xff", "grün".encode(), (("n", b"1"), ("n", None))),
-        Row("b", 2, b"", None, ()),
-        Row("a", 0, None, b"", ()),
+        SinkRow("a", None, b"\xff", "grün".encode(), (("n", b"1"), ("n", None))),
+        SinkRow("b", 2, b"", None, ()),
+        SinkRow("a", 0, None, b"", ()),
     ]
     assert [row.topic for row in rows(batch, "orders")] == ["orders"] * 3, "the option goes first"
 
@@ -169,16 +169,16 @@ def test_exactly_once_is_for_streams() -> None:
 # -- staging ---------------------------------------------------------------------------------
 
 
-def stage(topics: Topics, **more: str) -> Stage:
+def stage(topics: Topics, **more: str) -> StagingWriter:
     given = {**BROKERS, "topic": "orders", "exactlyOnce": "true", "kafka.batch.size": "300"}
-    return Stage(topics, WriteOptions.of(given | more), task=4)
+    return StagingWriter(topics, WriteOptions.of(given | more), task=4)
 
 
 def test_the_same_key_goes_where_every_kafka_client_sends_it() -> None:
     topics = Topics()
     work = stage(topics)
     for n in range(60):
-        work.add(Row("orders", None, b"k%d" % (n % 7), b"%d" % n, ()), 1000)
+        work.add(SinkRow("orders", None, b"k%d" % (n % 7), b"%d" % n, ()), 1000)
     work.flush()
     found = {
         (it.key, target.partition)
@@ -190,17 +190,17 @@ def test_the_same_key_goes_where_every_kafka_client_sends_it() -> None:
 
 def test_a_row_s_own_partition_goes_first_and_must_be_there() -> None:
     work = stage(Topics())
-    work.add(Row("orders", 2, b"k", b"v", ()), 1000)
+    work.add(SinkRow("orders", 2, b"k", b"v", ()), 1000)
     work.flush()
     assert [target for target, _ in work.staged] == [TopicPartition("orders", 2)]
     with pytest.raises(KafkaError, match="partition 3 of orders, which has 3"):
-        work.add(Row("orders", 3, b"k", b"v", ()), 1000)
+        work.add(SinkRow("orders", 3, b"k", b"v", ()), 1000)
 
 
 def test_without_keys_a_batch_is_filled_for_one_partition_then_for_another() -> None:
     work = stage(Topics())
     for n in range(400):
-        work.add(Row("orders", None, None, b"%d" % n, ()), 1000)
+        work.add(SinkRow("orders", None, None, b"%d" % n, ()), 1000)
     work.flush()
     places = [target.partition for target, _ in work.staged]
     assert set(places) == {0, 1, 2}
@@ -211,7 +211,7 @@ def test_rows_for_many_topics_wait_in_batches_of_their_own() -> None:
     topics = Topics()
     work = stage(topics, **{"kafka.compression.type": "lz4"})
     for n in range(300):
-        work.add(Row(f"t{n % 3}", None, b"%d" % n, b"x" * 20, ()), 1000 + n)
+        work.add(SinkRow(f"t{n % 3}", None, b"%d" % n, b"x" * 20, ()), 1000 + n)
     work.flush()
     found: Counter[str] = Counter()
     for target, staged in work.staged:
@@ -228,7 +228,7 @@ def test_rows_for_very_many_topics_do_not_wait_in_memory(monkeypatch: pytest.Mon
     monkeypatch.setattr(staging, "OPEN_BYTES", 10_000)
     work = stage(Topics(), **{"kafka.batch.size": "9999"})
     for n in range(500):
-        work.add(Row(f"t{n}", None, b"k", b"x" * 20, ()), 1000)
+        work.add(SinkRow(f"t{n}", None, b"k", b"x" * 20, ()), 1000)
         assert n - len(work.staged) < 120, "a batch of one such record has 90 bytes"
     work.flush()
     assert len(work.staged) == 500

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model import TopicPartition
-from engine.streams.offsets import Span
+from engine.streams.offsets import OffsetRange
 from engine.streams.splits import Split, plan
 
 A, B, C = (TopicPartition("orders", number) for number in range(3))
 
 spans = st.lists(
     st.builds(
-        lambda number, start, size: Span(TopicPartition("orders", number), start, start + size),
+        lambda number, start, size: OffsetRange(
+            TopicPartition("orders", number), start, start + size
+        ),
         st.integers(0, 9),
         st.integers(0, 10**12),
         st.integers(0, 5000),
@@ -25,29 +27,32 @@ spans = st.lists(
 maybe = st.none() | st.integers(1, 50)
 
 
-def tasks(*spans: Span, **limits: int) -> list[tuple[int, int, int]]:
+def tasks(*spans: OffsetRange, **limits: int) -> list[tuple[int, int, int]]:
     return [(it.partition, it.start, it.end) for it in plan(spans, **limits)]
 
 
 def test_as_a_rule_a_partition_is_a_task_unless_nothing_waits_in_it() -> None:
-    assert tasks(Span(B, 3, 9), Span(A, 0, 5), Span(C, 4, 4)) == [(0, 0, 5), (1, 3, 9)]
+    assert tasks(OffsetRange(B, 3, 9), OffsetRange(A, 0, 5), OffsetRange(C, 4, 4)) == [
+        (0, 0, 5),
+        (1, 3, 9),
+    ]
 
 
 def test_long_partitions_are_cut_until_there_are_enough_tasks() -> None:
-    told = tasks(Span(A, 100, 400), Span(B, 0, 60), min_partitions=4)
+    told = tasks(OffsetRange(A, 100, 400), OffsetRange(B, 0, 60), min_partitions=4)
 
     assert told == [(0, 100, 200), (0, 200, 300), (0, 300, 400), (1, 0, 60)]
-    assert len(tasks(Span(A, 0, 10), Span(B, 0, 10), min_partitions=2)) == 2
+    assert len(tasks(OffsetRange(A, 0, 10), OffsetRange(B, 0, 10), min_partitions=2)) == 2
 
 
 def test_a_task_can_be_kept_from_being_too_long() -> None:
-    told = tasks(Span(A, 0, 250), Span(B, 0, 100), max_records=100)
+    told = tasks(OffsetRange(A, 0, 250), OffsetRange(B, 0, 100), max_records=100)
 
     assert told == [(0, 0, 83), (0, 83, 166), (0, 166, 250), (1, 0, 100)]
 
 
 def test_more_tasks_than_records_there_are_not() -> None:
-    assert tasks(Span(A, 7, 9), min_partitions=10) == [(0, 7, 8), (0, 8, 9)]
+    assert tasks(OffsetRange(A, 7, 9), min_partitions=10) == [(0, 7, 8), (0, 8, 9)]
 
 
 def test_a_split_travels_to_an_executor() -> None:
@@ -59,7 +64,7 @@ def test_a_split_travels_to_an_executor() -> None:
 
 @given(spans, maybe, maybe)
 def test_each_offset_is_in_exactly_one_task(
-    spans: list[Span], min_partitions: int | None, max_records: int | None
+    spans: list[OffsetRange], min_partitions: int | None, max_records: int | None
 ) -> None:
     found = plan(spans, min_partitions, max_records)
 

@@ -13,14 +13,14 @@ from engine.storage.batch import Header, check, placed
 from engine.storage.files import Buffer
 from engine.storage.producers import Producers
 from engine.storage.records import Record
-from engine.streams.remote import Place, Remote
+from engine.streams.partition_client import AppendResult, PartitionClient
 
 
 class Killed(Exception):
     """Who asked is no more."""
 
 
-class Topics(Remote):
+class Topics(PartitionClient):
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[bytes]] = {}
         self.starts: dict[TopicPartition, int] = {}
@@ -60,15 +60,17 @@ class Topics(Remote):
             if start < header.next_offset and header.base_offset < end:
                 yield header, memoryview(batch)
 
-    def append(self, batches: Mapping[TopicPartition, Buffer]) -> dict[TopicPartition, Place]:
-        places: dict[TopicPartition, Place] = {}
+    def append(
+        self, batches: Mapping[TopicPartition, Buffer]
+    ) -> dict[TopicPartition, AppendResult]:
+        places: dict[TopicPartition, AppendResult] = {}
         for partition, batch in batches.items():
             self.happen(f"append {partition}")
             places[partition] = self._append(partition, batch)
             self.happen(f"appended {partition}")
         return places
 
-    def _append(self, partition: TopicPartition, batch: Buffer) -> Place:
+    def _append(self, partition: TopicPartition, batch: Buffer) -> AppendResult:
         """As a broker does it: the batch must be sound, and follow on if it is numbered."""
         header = check(batch)
         assert header.base_offset == 0 and header.count == header.last_offset_delta + 1

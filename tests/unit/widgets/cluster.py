@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import (
     BrokerState,
     ClusterState,
@@ -11,7 +12,6 @@ from engine.cluster.state import (
     ReplicaState,
     Status,
 )
-from engine.cluster.stream import Happened
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
@@ -68,7 +68,7 @@ def topic(name, count, replicas=3):
 
 
 def event(kind, at=0, teller=None, **data):
-    return Happened(kind, START + at, teller, data)
+    return ClusterEvent(kind, START + at, teller, data)
 
 
 class Cluster:
@@ -92,7 +92,7 @@ class Cluster:
         self.now = replace(self.now, at=self.now.at + milliseconds)
 
     def note(self, kind, teller=None, **data):
-        self.happened.append(Happened(kind, self.now.at, teller, data, len(self.happened) + 1))
+        self.happened.append(ClusterEvent(kind, self.now.at, teller, data, len(self.happened) + 1))
 
     def change(self, number, **facts):
         brokers = dict(self.now.brokers)
@@ -147,8 +147,8 @@ class Cluster:
         self.now = replace(self.now, links=(LinkState(str(one), str(other), False, ms),))
         self.note("link.slowed", one=one, other=other, ms=ms)
 
-    def heal(self):
-        self.called.append(("heal",))
+    def heal(self, *ends):
+        self.called.append(("heal", *ends))
         self.now = replace(self.now, links=())
         self.note("link.healed")
 

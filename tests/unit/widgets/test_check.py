@@ -7,7 +7,7 @@ import pytest
 from engine.model import TopicPartition
 from tests.interop.watch import until
 from tests.unit.widgets.cluster import event, partition, state
-from widgets.check import EVERY, Check
+from widgets.exercise import EVERY, Check
 from widgets.scene import width_of
 
 ORDERS = TopicPartition("orders", 0)
@@ -55,35 +55,35 @@ def words(check):
     return [it.content for it in check.picture.all() if it.kind == "text"]
 
 
-def test_what_is_missing_is_told(check):
+def test_what_is_missing_is_reported(check):
     assert not check.passed
     assert "Not yet: in sync are only (1, 3)." in words(check)
     assert check.picture.title == f"{TASK}: not yet"
 
 
 def test_it_notices_by_itself_and_stops_looking(check, cluster):
-    assert check.look()
+    assert check.poll()
     cluster.isr = (1, 2, 3)
     check.now += EVERY
 
-    assert check.look() is False
+    assert check.poll() is False
 
     assert check.passed
     assert check.said == f"Passed: {TASK}"
     assert check.picture["mark"].label == "passed"
     looks = cluster.looks
-    assert check.look() is False
+    assert check.poll() is False
     assert cluster.looks == looks
 
 
 def test_it_does_not_ask_all_the_time(check, cluster):
-    check.look()
+    check.poll()
     looks = cluster.looks
     check.now += EVERY / 2
-    assert check.look()
+    assert check.poll()
     assert cluster.looks == looks
     check.now += EVERY
-    check.look()
+    check.poll()
     assert cluster.looks == looks + 1
 
 
@@ -141,6 +141,7 @@ def test_long_words_take_more_lines(cluster):
     texts = [it for it in check.picture.all() if it.kind == "text" and it.key != "sign"]
     assert len(texts) > 4
     for each in texts:
-        assert each.where[0] + width_of(each.content) < check.picture.width
+        size, bold = (14, True) if each.look == "head" else (12, False)
+        assert each.where[0] + width_of(each.content, size, bold) < check.picture.width
         assert each.where[1] < check.picture.height
     check.close()

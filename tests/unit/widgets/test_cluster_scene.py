@@ -10,16 +10,16 @@ from engine.cluster.state import GroupState
 from tests.unit.widgets.cluster import Cluster, partition, state, topic
 from widgets.cluster_scene import about, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
-from widgets.moment import Moment
-from widgets.reel import Live
+from widgets.moment import ViewMoment
+from widgets.run_source import LiveRun
 from widgets.scene import width_of
 
 SIZES = {"soft": 11, "tiny": 10, "small": 11.5, "head": 14, "letter": 10}
 
 
 def drawn(cluster, **facts):
-    reel = Live(cluster)
-    return picture(Moment(reel, reel.end, True, FAULTS | TIME, **facts))
+    run_source = LiveRun(cluster)
+    return picture(ViewMoment(run_source, run_source.end, True, FAULTS | TIME, **facts))
 
 
 def siblings(shapes):
@@ -160,14 +160,19 @@ def test_the_controller_wears_the_crown():
 
 def test_the_header_says_what_is_there_and_what_is_missing():
     cluster = Cluster()
-    reel = Live(cluster)
-    assert about(Moment(reel, reel.end, True)) == "orders · 3 partitions · replication 3"
+    run_source = LiveRun(cluster)
+    assert (
+        about(ViewMoment(run_source, run_source.end, True))
+        == "orders · 3 partitions · replication 3"
+    )
     cluster.kill(2)
-    reel.look()
-    assert about(Moment(reel, reel.end, True)).endswith("replication 3 · 1 without a leader")
+    run_source.poll()
+    assert about(ViewMoment(run_source, run_source.end, True)).endswith(
+        "replication 3 · 1 without a leader"
+    )
 
 
-def test_groups_and_their_lag_are_told():
+def test_groups_and_their_lag_are_reported():
     group = GroupState(1, 0, "Stable", 0, 1, "range", None, {}, {"orders-0": 4, "orders-1": 10})
     scene = drawn(Cluster(groups={"g1": group}))
     assert scene["consumers"].label == "consumer groups: g1: 0 members · Stable · lag 6"
@@ -175,11 +180,11 @@ def test_groups_and_their_lag_are_told():
 
 def test_the_rate_is_that_of_the_last_second():
     cluster = Cluster()
-    reel = Live(cluster)
+    run_source = LiveRun(cluster)
     cluster.pass_time(5000)
     cluster.set_partitions(orders_0=partition(1, ends=(30, 30, 30)))
-    reel.look()
-    scene = picture(Moment(reel, reel.end, True))
+    run_source.poll()
+    scene = picture(ViewMoment(run_source, run_source.end, True))
     assert scene["producers"].label == "producers: 50 records · 20 a second"
 
 

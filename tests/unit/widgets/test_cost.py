@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine.model import TopicPartition
 from tests.unit.widgets.cluster import START, partition, state
-from widgets import cost
+from widgets import failover_cost
 from widgets.story import Outage
 
 ORDERS = TopicPartition("orders", 0)
@@ -30,8 +30,26 @@ UNCHANGED = states(partition(2), partition(1, epoch=1))
 
 def test_nothing_is_lost_when_the_new_leader_had_it_all():
     over = outage(expired=START + 3010, ended=START + 3100)
-    assert cost.sentence(over, UNCHANGED, START + 9000) == (
+    assert failover_cost.sentence(over, UNCHANGED, START + 9000) == (
         "orders-0 unavailable for 2.10 s, of which 2.01 s is the session time-out. Lost: nothing."
+    )
+
+
+def test_what_a_dead_leader_had_alone_is_not_known_before_it_is_back():
+    over = outage(expired=START + 3010, ended=START + 3100)
+
+    def down(leader):
+        found = partition(leader, epoch=1)
+        dead = replace(found.replicas[2], answers=False, leader_epoch=0)
+        return replace(found, replicas={**found.replicas, 2: dead})
+
+    clean = states(partition(2), down(1))
+    assert failover_cost.sentence(over, clean, START + 9000).endswith(
+        "Lost: nothing committed; what it had alone shows when broker 2 is back."
+    )
+    unclean = states(replace(partition(2), isr=(2,)), down(1))
+    assert failover_cost.sentence(over, unclean, START + 9000).endswith(
+        "Lost: not known; it shows when broker 2 is back."
     )
 
 
@@ -41,7 +59,7 @@ def test_what_only_the_dead_leader_had_is_lost_and_had_never_been_committed():
         partition(1, ends=(10, 12, 10), committed=10, epoch=1),
     )
     over = outage(expired=START + 3010, ended=START + 3100)
-    assert cost.sentence(over, ends, START + 9000).endswith(
+    assert failover_cost.sentence(over, ends, START + 9000).endswith(
         "Lost: 2 records of orders-0 from 10, never committed."
     )
 
@@ -52,33 +70,35 @@ def test_an_unclean_election_loses_what_was_committed():
         partition(1, ends=(7, 12, 10), committed=7, epoch=1),
     )
     over = outage(ended=START + 3100)
-    assert "5 records of orders-0 from 7, 3 COMMITTED" in cost.sentence(over, ends, START + 9000)
+    assert "5 records of orders-0 from 7, 3 COMMITTED" in failover_cost.sentence(
+        over, ends, START + 9000
+    )
 
 
 def test_once_the_dead_one_is_back_its_truncation_tells_the_exact_offsets():
     over = outage(ended=START + 3100, cut=[(ORDERS, 10, 11)])
-    assert cost.sentence(over, UNCHANGED, START + 9000).endswith(
+    assert failover_cost.sentence(over, UNCHANGED, START + 9000).endswith(
         "Lost: 1 record of orders-0 from 10, never committed."
     )
 
 
 def test_while_it_lasts_it_says_what_is_waited_for():
-    waiting = cost.sentence(outage(), UNCHANGED, START + 2500)
+    waiting = failover_cost.sentence(outage(), UNCHANGED, START + 2500)
     assert waiting == (
         "orders-0: no leader for 1.50 s now. The session of broker 2 has not run out yet."
     )
-    stuck = cost.sentence(outage(expired=START + 3000), UNCHANGED, START + 9000)
+    stuck = failover_cost.sentence(outage(expired=START + 3000), UNCHANGED, START + 9000)
     assert "no replica in sync could take over" in stuck
 
 
 def test_looked_at_in_the_past_the_end_is_not_known_yet():
     over = outage(expired=START + 3010, ended=START + 3100)
-    assert "no leader for 0.50 s now" in cost.sentence(over, UNCHANGED, START + 1500)
+    assert "no leader for 0.50 s now" in failover_cost.sentence(over, UNCHANGED, START + 1500)
 
 
-def test_the_last_outage_of_the_learners_own_topics_is_told():
+def test_the_last_outage_of_the_learners_own_topics_is_reported():
     own, later = outage(), outage(began=START + 5000)
     inside = outage(began=START + 7000, partitions=(TopicPartition("__consumer_offsets", 1),))
-    assert cost.latest([own, later, inside], START + 9000) is later
-    assert cost.latest([own, later, inside], START + 4000) is own
-    assert cost.latest([], START) is None
+    assert failover_cost.latest([own, later, inside], START + 9000) is later
+    assert failover_cost.latest([own, later, inside], START + 4000) is own
+    assert failover_cost.latest([], START) is None

@@ -11,8 +11,8 @@ import pytest
 
 import engine
 from widgets.diagram import drawing, layers
-from widgets.diagram.layout import CARD, Arrow, Layout
-from widgets.diagram.machine import Machine, Step, machines
+from widgets.diagram.layout import CARD, DiagramArrow, Layout
+from widgets.diagram.machine import Machine, TransitionRow, machines
 from widgets.scene import Scene, width_of
 
 WORD = 14  # the height of one, with some air
@@ -39,13 +39,15 @@ HEARD: Mapping[tuple[Door, Hand], Door] = {
 } | {(door, Hand.BREAK): Door.GONE for door in Door}
 
 
-def plan(door: type[Enum], steps: tuple[Step, ...]) -> Machine:
+def plan(door: type[Enum], steps: tuple[TransitionRow, ...]) -> Machine:
     return Machine(sys.modules[__name__], "HEARD", door, steps, True)
 
 
 @pytest.fixture
 def door() -> Machine:
-    steps = tuple(Step(was.name, to.name, heard.value) for (was, heard), to in HEARD.items())
+    steps = tuple(
+        TransitionRow(was.name, to.name, heard.value) for (was, heard), to in HEARD.items()
+    )
     return plan(Door, steps)
 
 
@@ -82,10 +84,10 @@ def test_a_meaning_stands_in_the_comment_or_in_the_docstring(door: Machine) -> N
 
 def test_tables_are_read_backwards_and_forwards_and_by_what_is_heard(known: list[Machine]) -> None:
     arrows = {machine.name: machine.arrows for machine in known}
-    assert ("NEW", "ONLINE") in arrows["controller-partitions"]  # BEFORE
-    assert ("ONLINE", "NEW") not in arrows["controller-partitions"]
-    assert ("FETCHING", "STOPPED") in arrows["client-consuming-place"]  # TRANSITIONS
-    following = arrows["replication-following"]
+    assert ("NEW", "ONLINE") in arrows["controller-partition_state_machine"]  # BEFORE
+    assert ("ONLINE", "NEW") not in arrows["controller-partition_state_machine"]
+    assert ("FETCHING", "STOPPED") in arrows["client-consuming-assigned_partition"]  # TRANSITIONS
+    following = arrows["replication-follower_partition"]
     assert following["FETCHING", "SEEKING_END"] == ("out of range",)
 
 
@@ -105,7 +107,7 @@ def test_every_step_of_every_table_is_in_its_picture(known: list[Machine]) -> No
         assert drawn == {tuple(step) for step in machine.steps}, machine.name
 
 
-def _words(arrow: Arrow) -> list[str]:
+def _words(arrow: DiagramArrow) -> list[str]:
     return arrow.words.split(", ")
 
 

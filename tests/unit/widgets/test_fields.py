@@ -15,8 +15,8 @@ from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.records import Record
 from tests.unit.storage.disk import NOW, batch, place
 from widgets.log.batches import log_fields
-from widgets.log.dates import moment
-from widgets.log.fields import Field, index_fields, text, time_index_fields
+from widgets.log.fields import ByteField, index_fields, text, time_index_fields
+from widgets.log.timestamps import moment
 
 BYTES = st.none() | st.binary(max_size=200)
 RECORDS = st.lists(
@@ -42,7 +42,7 @@ def made(rows: Rows, codec: Codec = Codec.NONE) -> bytes:
     return records.encode(found, last_offset=offset + 3, codec=codec)
 
 
-def tile(fields: Iterable[Field], data: bytes | bytearray, at: int = 0) -> list[Field]:
+def tile(fields: Iterable[ByteField], data: bytes | bytearray, at: int = 0) -> list[ByteField]:
     """The fields, once it is sure that each byte lies in exactly one."""
     found = list(fields)
     position = at
@@ -54,7 +54,7 @@ def tile(fields: Iterable[Field], data: bytes | bytearray, at: int = 0) -> list[
     return found
 
 
-def values(fields: Iterable[Field]) -> dict[str, str]:
+def values(fields: Iterable[ByteField]) -> dict[str, str]:
     return {field.name: field.value for field in fields}
 
 
@@ -106,7 +106,7 @@ def test_a_batch_is_read_as_it_was_written() -> None:
     assert b"".join(data[it.start : it.end] for it in rest if it.name == "value") == b"hello"
 
 
-def test_a_flipped_bit_is_told_by_the_crc() -> None:
+def test_a_flipped_bit_is_reported_by_the_crc() -> None:
     data = bytearray(batch(3))
     data[-1] ^= 1
     fields = tile(log_fields(bytes(data)), data)
@@ -114,7 +114,7 @@ def test_a_flipped_bit_is_told_by_the_crc() -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec])
-def test_of_a_compressed_batch_is_told_what_it_unpacks_to(codec: Codec) -> None:
+def test_of_a_compressed_batch_is_reported_what_it_unpacks_to(codec: Codec) -> None:
     data = batch(5, 100, codec=codec)
     *_, payload = tile(log_fields(data), data)
     size = len(batch(5, 100)) - HEADER_SIZE

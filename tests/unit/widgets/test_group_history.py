@@ -2,7 +2,7 @@
 
 from engine.cluster.state import GroupState, MemberState
 from tests.unit.widgets.cluster import START, event
-from widgets.group.history import History, name_of, place_of
+from widgets.group.history import GroupHistory, name_of, place_of
 
 IDS = {name: f"{name}-00000000-1111-2222-3333-44444444444{name[-1]}" for name in ("c1", "c2", "c3")}
 
@@ -29,7 +29,7 @@ def stable(at, generation, protocol="range", **shares):
 
 
 def empty(at, generation):
-    told = {"group": "g", "was": "PreparingRebalance", "now": "Empty", "reason": "nobody joined"}
+    told = {"group": "g", "was": "PreparingRebalance", "now": "Empty", "reason": "no member joined"}
     return event("group.state", at, 1, generation=generation, **told)
 
 
@@ -47,7 +47,7 @@ def two_consumers():
 
 
 def told(events):
-    history = History("g")
+    history = GroupHistory("g")
     history.add(events)
     return history
 
@@ -164,7 +164,7 @@ def group_state(generation, coordinator=1, since=START + 500, **shares):
 
 
 def test_what_no_event_told_is_seen_in_the_state():
-    history = History("g")
+    history = GroupHistory("g")
     history.see(group_state(7, c1="01", c2="2"), START + 900)
     assert spells(history) == [
         ("orders-0", "c1", 500, None),

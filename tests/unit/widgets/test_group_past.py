@@ -10,8 +10,8 @@ from tests.unit.widgets.test_group_view import Cluster as Told
 from tests.unit.widgets.test_group_view import Crew, buttons, film, press
 from widgets import GroupView
 from widgets.group import view as group_view
-from widgets.group.plan import Mark
-from widgets.group.run import DEEDS
+from widgets.group.group_run import DEEDS
+from widgets.group.layout import DeedMark
 
 
 def with_deeds(*marks):
@@ -22,15 +22,15 @@ def with_deeds(*marks):
 
 @pytest.fixture
 def view():
-    kill = Mark(START + 4000, "c2", "kill")
-    view = GroupView(with_deeds(kill, Mark(START + 6000, "c1", "freeze")), group="g")
+    kill = DeedMark(START + 4000, "c2", "kill")
+    view = GroupView(with_deeds(kill, DeedMark(START + 6000, "c1", "freeze")), group="g")
     yield view
     view.close()
 
 
 def seen(view, at):
     view._stop_at(START + at)
-    return view.scenery()
+    return view.view_state()
 
 
 def test_the_group_grows_as_it_did(view):
@@ -85,7 +85,7 @@ def test_it_plays_to_its_end(view):
     assert view.head == START + 10 + 100 + 3000
     view.advance(70.0)
     assert view.head is None
-    assert not view.look()
+    assert not view.poll()
 
 
 def test_the_whole_run_is_charted_wherever_the_head_is(view):
@@ -94,8 +94,8 @@ def test_the_whole_run_is_charted_wherever_the_head_is(view):
     assert len(view.run().history.rounds) == 2
 
 
-def test_deeds_are_told_to_a_recording_once(monkeypatch):
-    monkeypatch.setattr(group_view, "Crew", Crew)
+def test_deeds_are_reported_to_a_recording_once(monkeypatch):
+    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
     view = GroupView(Told(partitions=topic("orders", 2)), group="g", topic="orders")
     assert view.news() is None
     press(view, "add")

@@ -9,7 +9,15 @@ from engine.cluster.state import GroupState, MemberState
 from tests.unit.widgets.cluster import START, state, topic
 from tests.unit.widgets.test_group_history import IDS, joins, member, preparing, stable, told
 from widgets.group.lag import lags
-from widgets.group.plan import MOST_LANES, MOST_THREADS, RIGHT, TOP, Mark, Rows, Scenery
+from widgets.group.layout import (
+    MOST_LANES,
+    MOST_THREADS,
+    RIGHT,
+    TOP,
+    DeedMark,
+    GroupViewState,
+    Rows,
+)
 from widgets.group.scene import about, picture
 from widgets.group.threads import hue
 
@@ -34,11 +42,11 @@ def group(offsets, **shares):
     return GroupState(*facts)
 
 
-def scenery(events=None, at=8000, **facts):
+def view_state(events=None, at=8000, **facts):
     groups = {"g": group({"orders-0": 10, "orders-1": 4}, c1="01", c2="23")}
     whole = state(topic("orders", 4), at=START + at, groups=groups)
     defaults = {"live": True, "acts": frozenset({"add", "kill", "freeze", "thaw", "stop"})}
-    return Scenery(told(events or story()), whole, START + at, **defaults | facts)
+    return GroupViewState(told(events or story()), whole, START + at, **defaults | facts)
 
 
 OURS = {"statuses": (("c1", "reading"), ("c2", "reading"))}
@@ -49,7 +57,7 @@ def words(scene):
 
 
 def test_a_thread_runs_on_or_crosses_over():
-    scene = picture(scenery())
+    scene = picture(view_state())
     stays, moves = scene["thread orders-0"].content, scene["thread orders-2"].content
     assert "C" not in stays
     (start, end) = re.search(r"C\S+ (\S+) \S+ \S+ \S+ (\S+)$", str(moves)).groups()
@@ -58,7 +66,7 @@ def test_a_thread_runs_on_or_crosses_over():
 
 
 def test_a_band_is_as_wide_as_the_rebalance_lasted_and_tells_what_it_cost():
-    here = scenery()
+    here = view_state()
     scene, band = picture(here), "round 1700000002000"
     whole = here.scale.width / here.scale.span
     widths = [it.where[2] for it in scene[band].content if it.key == "band"]
@@ -75,7 +83,7 @@ def test_costs_that_have_no_room_beside_each_other_are_left_to_the_tooltip():
     events = [*joins(0, "c1"), *stable(10, 1, c1="0")]
     for turn in range(1, 40):
         events += [preparing(turn * 200, "c1 joins again"), *stable(turn * 200 + 90, turn, c1="0")]
-    here = scenery(events)
+    here = view_state(events)
     scene = picture(here)
     spots = sorted(
         (scene[key].where[0] + it.where[0])
@@ -89,7 +97,7 @@ def test_costs_that_have_no_room_beside_each_other_are_left_to_the_tooltip():
 
 
 def test_no_two_threads_share_a_row():
-    here = scenery()
+    here = view_state()
     rows = Rows(here)
     found = [
         (rows.y(it), it.start, it.end or here.now) for each in rows.spells.values() for it in each
@@ -106,42 +114,42 @@ def test_no_two_threads_share_a_row():
 
 
 def test_what_a_killed_consumer_has_is_pale_until_the_group_finds_out():
-    killed = (Mark(START + 3000, "c2", "kill"),)
+    killed = (DeedMark(START + 3000, "c2", "kill"),)
     events = [
         *story(),
         member(9000, "c2", "expired"),
         preparing(9000, f"{IDS['c2']} expired"),
         *stable(9100, 3, c1="0123"),
     ]
-    waits = picture(scenery(statuses=(("c1", "reading"), ("c2", "killed")), marks=killed))
+    waits = picture(view_state(statuses=(("c1", "reading"), ("c2", "killed")), marks=killed))
     assert waits["unread orders-2"].look == "kept written"
     assert "unread orders-0" not in waits.by_key
     assert waits["consumer c2"].label == "consumer c2: killed, has orders-2, orders-3"
     assert "killed, not missed yet" in words(waits)
     assert waits["consumer c2"].acts == ()
 
-    over = picture(scenery(events, 10_000, statuses=(("c2", "killed"),), marks=killed))
+    over = picture(view_state(events, 10_000, statuses=(("c2", "killed"),), marks=killed))
     assert "What c2 had was read by nobody for 6.10 s, of which 6.00 s passed until" in words(over)
     assert over["mark kill c2 1700000003000"].label == "3.0 s: c2 killed (SIGKILL)"
 
 
 def test_a_thawed_consumer_reads_again():
-    marks = (Mark(START + 3000, "c2", "freeze"), Mark(START + 4000, "c2", "thaw"))
-    frozen = scenery(marks=marks[:1], statuses=(("c2", "frozen"),))
+    marks = (DeedMark(START + 3000, "c2", "freeze"), DeedMark(START + 4000, "c2", "thaw"))
+    frozen = view_state(marks=marks[:1], statuses=(("c2", "frozen"),))
     assert [act.name for act in picture(frozen)["consumer c2"].acts] == ["thaw", "kill"]
     assert frozen.away("c2") == [(START + 3000, START + 8000)]
-    assert scenery(marks=marks).away("c2") == [(START + 3000, START + 4000)]
+    assert view_state(marks=marks).away("c2") == [(START + 3000, START + 4000)]
 
 
 def test_only_those_that_were_started_here_can_be_killed():
-    scene = picture(scenery(statuses=(("c1", "reading"),)))
+    scene = picture(view_state(statuses=(("c1", "reading"),)))
     assert [act.name for act in scene["consumer c1"].acts] == ["kill", "freeze", "stop"]
     assert scene["consumer c2"].acts == ()
-    assert picture(scenery(acts=frozenset(), **OURS))["consumer c1"].acts == ()
+    assert picture(view_state(acts=frozenset(), **OURS))["consumer c1"].acts == ()
 
 
 def test_lag_stands_beside_each_thread():
-    here = scenery()
+    here = view_state()
     assert dict(lags(here.state, here.group)) == {
         "orders-0": 0,
         "orders-1": 6,
@@ -156,7 +164,7 @@ def test_lag_stands_beside_each_thread():
 
 
 def test_everything_that_can_be_done_or_hovered_has_words_and_keys_are_unique():
-    scene = picture(scenery(**OURS))
+    scene = picture(view_state(**OURS))
     assert all(it.label for it in scene.all() if it.does)
     keys = [it.key for it in scene.shapes]
     assert len(keys) == len(set(keys))
@@ -166,7 +174,7 @@ def test_everything_that_can_be_done_or_hovered_has_words_and_keys_are_unique():
 
 def test_colours_repeat_dashed_and_each_thread_has_its_number():
     assert len({hue(number) for number in range(8)}) == 8
-    scene = picture(scenery())
+    scene = picture(view_state())
     numbers = [it for it in scene.shapes if it.key.startswith("number ")]
     assert sorted(it.content[1].content for it in numbers) == ["0", "1", "2", "2", "3", "3"]
 
@@ -175,14 +183,14 @@ def test_a_topic_that_comes_later_changes_no_colour():
     later = stable(3100, 3, c1="01", c2="23")
     later[1].data["shares"][IDS["c1"]].append("apples-0")
     joined = [*story(), preparing(3000, f"{IDS['c1']} joins again"), *later]
-    before, after = picture(scenery()), picture(scenery(joined))
+    before, after = picture(view_state()), picture(view_state(joined))
     threads = [f"thread orders-{number}" for number in range(4)]
     assert [after[it].look for it in threads] == [before[it].look for it in threads]
     assert after["lag orders-0"].content[0].content == "o0"  # and the topic is told
 
 
 def test_an_empty_group_says_what_to_do():
-    here = Scenery(told([]), state(), START, True, acts=frozenset({"add"}))
+    here = GroupViewState(told([]), state(), START, True, acts=frozenset({"add"}))
     assert "Nobody reads yet. Add a consumer." in words(picture(here))
     assert about(here) == "g · not there yet"
 
@@ -198,7 +206,7 @@ def test_a_large_group_is_summarised():
         one._replace(data=one.data | {"shares": shares}),
         stable(10, 1)[0],
     ]
-    here = scenery(events)
+    here = view_state(events)
     scene = picture(here)
     assert len(here.lanes) == MOST_LANES
     assert f"{MOST_THREADS} partitions are drawn, 1,140 more are not." in words(scene)
@@ -207,8 +215,8 @@ def test_a_large_group_is_summarised():
 
 
 def test_the_clock_jumps_and_then_slides():
-    young, old = scenery(at=8000), scenery(at=200_000, events=story())
+    young, old = view_state(at=8000), view_state(at=200_000, events=story())
     assert (young.scale.start, young.scale.span) == (START, 10_000)
     assert old.scale.span == 60_000
     assert old.scale.start + old.scale.span >= old.now
-    assert scenery(at=200_001).scale == scenery(at=205_000).scale
+    assert view_state(at=200_001).scale == view_state(at=205_000).scale

@@ -18,7 +18,7 @@ from widgets.playback import TIME
 
 
 class Crew:
-    """What a GroupView asks of its crew, written down."""
+    """What a GroupView asks of its processes, written down."""
 
     def __init__(self, bootstrap, group, settings):
         self.called, self.fates = [(bootstrap, group, dict(settings))], {}
@@ -90,7 +90,7 @@ def cluster():
 
 @pytest.fixture
 def view(cluster, monkeypatch):
-    monkeypatch.setattr(group_view, "Crew", Crew)
+    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
     view = GroupView(cluster, group="g", topic="orders", config={"session.timeout.ms": "7000"})
     yield view
     view.close()
@@ -110,16 +110,16 @@ def live(cluster, view, at=3000, **facts):
     told = facts or {"c1": "01", "c2": "23"}
     groups = {"g": group({"orders-0": 10, "orders-1": 4}, **told)}
     cluster.now = replace(cluster.now, at=START + at, groups=groups)
-    view.look()
+    view.poll()
 
 
 def test_a_consumer_is_added_with_the_strategy_that_was_chosen(view):
-    assert view.crew is None  # nothing runs before it is wanted
+    assert view.processes is None  # nothing runs before it is wanted
     press(view, "add")
     press(view, "strategy", "sticky")
     press(view, "add")
     assert view.trouble == ""
-    assert view.crew.called == [
+    assert view.processes.called == [
         ("127.0.0.1:9092", "g", {"session.timeout.ms": "7000"}),
         ("subscribe", "orders"),
         ("add", "range"),
@@ -132,10 +132,10 @@ def test_another_strategy_than_the_groups_is_offered_beside_it(view, cluster):
     live(cluster, view)
     press(view, "strategy", "cooperative-sticky")
     press(view, "add")
-    assert view.crew.called[-1] == ("add", "cooperative-sticky,range")
+    assert view.processes.called[-1] == ("add", "cooperative-sticky,range")
 
 
-def test_an_unknown_strategy_is_told(view):
+def test_an_unknown_strategy_is_reported(view):
     press(view, "strategy", "stiky")
     assert "did you mean sticky?" in view.trouble
 
@@ -148,7 +148,7 @@ def test_a_consumer_is_disturbed_and_marked(view, cluster, act, fate):
     press(view, "add")
     press(view, act, "c1")
     assert view.trouble == ""
-    assert view.crew.called[-1] == (fate, "c1")
+    assert view.processes.called[-1] == (fate, "c1")
     (mark,) = view.marks
     assert (mark.lane, mark.deed) == ("c1", act)
 
@@ -172,12 +172,12 @@ def test_more_is_subscribed_to(view):
     press(view, "add")
     assert buttons(view)["subscribe"]["options"] == [["", "..."], ["refunds", "refunds"]]
     press(view, "subscribe", "refunds")
-    assert view.crew.called[-1] == ("subscribe", "orders", "refunds")
+    assert view.processes.called[-1] == ("subscribe", "orders", "refunds")
     assert "subscribe" not in buttons(view)  # there is nothing more
-    before = list(view.crew.called)
+    before = list(view.processes.called)
     press(view, "subscribe", "refunds")
     press(view, "subscribe", "")
-    assert view.crew.called == before
+    assert view.processes.called == before
     press(view, "subscribe", "taxes")
     assert view.trouble.startswith("there is no topic taxes; there are ")
 
@@ -216,21 +216,21 @@ def test_a_group_at_rest_is_not_drawn_again(view, cluster):
     assert view.picture is drawn
 
 
-def test_one_that_gives_up_is_told_once(view, cluster):
+def test_one_that_gives_up_is_reported_once(view, cluster):
     press(view, "add")
-    view.crew.fates["c1"] = "failed"
-    view.look()
+    view.processes.fates["c1"] = "failed"
+    view.poll()
     assert view.trouble == "c1 gave up: the broker said no"
     view.trouble = ""
-    view.look()
+    view.poll()
     assert view.trouble == ""
 
 
 def test_the_only_topic_need_not_be_named(monkeypatch):
-    monkeypatch.setattr(group_view, "Crew", Crew)
+    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
     view = GroupView(Cluster(partitions=topic("orders", 2)), group="g")
     press(view, "add")
-    assert ("subscribe", "orders") in view.crew.called
+    assert ("subscribe", "orders") in view.processes.called
     view.close()
 
 
@@ -244,9 +244,9 @@ def test_of_several_topics_one_is_to_be_named(cluster):
 def test_the_crew_ends_with_the_view_and_with_the_cluster(view, cluster):
     press(view, "add")
     cluster.stop()
-    view.look()
-    assert not view.look()
-    assert view.crew.called[-1] == "close"
+    view.poll()
+    assert not view.poll()
+    assert view.processes.called[-1] == "close"
 
 
 # -- a run that is over, and figures ------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_a_recording_is_shown_without_a_cluster():
     assert {act.name for shape in view.picture.all() for act in shape.acts} <= TIME
     assert "2 of 4 partitions move" in view.picture["round 1700000002000"].label
     assert view.picture["lag orders-0"].label == "orders-0: c1 has 10 records still to read"
-    assert not view.look()
+    assert not view.poll()
     for act, *on in (["add"], ["add_partitions"], ["subscribe", "refunds"]):
         press(view, act, *on)
         assert view.trouble.startswith("this run is over")

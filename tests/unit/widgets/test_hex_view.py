@@ -17,7 +17,7 @@ from widgets.log.batches import log_fields
 from widgets.log.hex_page import SIZE
 from widgets.log.hex_scene import HEIGHT, WIDTH
 from widgets.log.hex_view import EVERY, HexView
-from widgets.scene import Shape
+from widgets.scene import SceneShape
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def words(view: HexView) -> str:
     return " | ".join(str(it.content) for it in view.picture.all() if it.kind == "text")
 
 
-def bands(view: HexView) -> list[Shape]:
+def bands(view: HexView) -> list[SceneShape]:
     assert view.picture is not None
     return [shape for shape in view.picture.shapes if shape.key.startswith("f")]
 
@@ -177,7 +177,7 @@ def test_nothing_is_open_at_first() -> None:
     for act in ("first", "previous", "following", "last"):
         view.do(act)
         assert view.trouble == "no file is open: open one first"
-    assert not view.look()
+    assert not view.poll()
     view.close()
 
 
@@ -209,14 +209,14 @@ def test_names_stand_at_the_edge(view: HexView) -> None:
             assert 0 <= shape.where[0] < WIDTH and 0 < shape.where[1] < HEIGHT
 
 
-def test_the_crc_is_told_right_and_wrong(path: Path) -> None:
+def test_the_crc_is_reported_right_and_wrong(path: Path) -> None:
     view = HexView(path)
     assert view.picture is not None
     assert "right ✓" in words(view)
     data = bytearray(path.read_bytes())
     data[70] ^= 1
     path.write_bytes(data)
-    view.look()
+    view.poll()
     assert "WRONG ✗" in words(view)
     assert "bad" in next(it.look for it in view.picture.all() if "WRONG" in str(it.content))
     view.close()
@@ -228,7 +228,7 @@ def test_a_page_of_the_smallest_records_stays_small(disk: Disk) -> None:
     view = HexView(path)
     view.do("byte", 1000)
     assert len(bands(view)) > 150
-    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 60_000
+    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 62_000
     view.do("choose", bands(view)[-1].acts[0].on)
     assert "Varint" in words(view)
     view.close()
@@ -242,20 +242,20 @@ def test_it_follows_a_file_that_grows_and_goes(disk: Disk) -> None:
     newest = directory.look(disk.directory).segments[-1].path
     view = HexView(newest)
     view.clock = lambda: now
-    assert view.look()
+    assert view.poll()
     assert view.page is not None
     size = view.page.size
     assert disk.log is not None
     disk.log.append(batch(1), 0, NOW)
-    view.look()
+    view.poll()
     assert view.page.size == size
     now += EVERY
-    view.look()
+    view.poll()
     assert view.page.size > size
     assert f"{view.page.size:,} bytes" in view.about
     newest.unlink()
     now += EVERY
-    assert not view.look()
+    assert not view.poll()
     assert view.trouble.startswith("The file is gone")
     view.close()
 

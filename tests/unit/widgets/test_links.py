@@ -10,16 +10,16 @@ from tests.unit.widgets.cluster import Cluster, partition, state
 from widgets import links
 from widgets.cluster_scene import plan_of
 from widgets.links import moves
-from widgets.moment import Moment
-from widgets.reel import Live
+from widgets.moment import ViewMoment
+from widgets.run_source import LiveRun
 
 ORDERS = TopicPartition("orders", 0)
 ACTS = frozenset({"cut", "slow", "heal"})
 
 
 def drawn(cluster):
-    reel = Live(cluster)
-    moment = Moment(reel, reel.end, True, ACTS)
+    run_source = LiveRun(cluster)
+    moment = ViewMoment(run_source, run_source.end, True, ACTS)
     return {shape.key: shape for shape in links.drawn(moment, plan_of(moment))}
 
 
@@ -111,27 +111,27 @@ def test_another_leader_is_no_traffic():
 
 def test_what_moved_lately_is_a_dot_on_its_way_and_then_no_more():
     cluster = Cluster()
-    reel = Live(cluster)
+    run_source = LiveRun(cluster)
     cluster.pass_time(1000)
     cluster.set_partitions(orders_0=partition(1, ends=(12, 10, 10)))
-    reel.look()
-    when = reel.end
+    run_source.poll()
+    when = run_source.end
 
     def dots(at):
-        moment = Moment(reel, at, True)
+        moment = ViewMoment(run_source, at, True)
         return [shape.key for shape in links.traffic(moment, plan_of(moment))]
 
     assert dots(when) == [f"produced 1 1 {when}"]
     cluster.pass_time(200)
-    reel.look()
-    assert dots(reel.end) == [f"produced 1 1 {when}"]  # the same, so it goes on
+    run_source.poll()
+    assert dots(run_source.end) == [f"produced 1 1 {when}"]  # the same, so it goes on
     cluster.pass_time(100)
-    reel.look()
-    assert dots(reel.end) == []
+    run_source.poll()
+    assert dots(run_source.end) == []
 
 
 def test_nothing_moves_that_is_not_there():
     cluster = Cluster(partitions={})
     cluster.change(1, status=Status.DOWN)
-    moment = Moment(Live(cluster), cluster.now.at, True)
+    moment = ViewMoment(LiveRun(cluster), cluster.now.at, True)
     assert links.traffic(moment, plan_of(moment)) == []

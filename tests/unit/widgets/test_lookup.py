@@ -18,7 +18,7 @@ from tests.unit.storage import compacted
 from tests.unit.storage.disk import NOW, ORDERS, Disk, batch, temporary_disk
 from widgets.log import directory
 from widgets.log.directory import Look
-from widgets.log.lookup import PROBES, Lookup, Step, find_offset, find_time
+from widgets.log.lookup import PROBES, IndexLookup, LookupStep, find_offset, find_time
 
 CHANCE = st.integers(0, 2**32).map(random.Random)
 
@@ -42,7 +42,7 @@ def fill(log: Log, chance: random.Random, count: int) -> None:
         offset += len(made)
 
 
-def position_of(lookup: Lookup) -> tuple[Path, int]:
+def position_of(lookup: IndexLookup) -> tuple[Path, int]:
     assert lookup.found is not None, lookup.words
     return lookup.found.segment.path, lookup.found.position
 
@@ -78,7 +78,7 @@ class Asked(int):
         return int(self) > other
 
 
-def slots(lookup: Lookup, kind: str, base_offset: int) -> list[int]:
+def slots(lookup: IndexLookup, kind: str, base_offset: int) -> list[int]:
     return [it.slot for it in lookup.steps if (it.kind, it.base_offset) == (kind, base_offset)]
 
 
@@ -149,11 +149,11 @@ def test_a_search_leaves_half_of_what_was_left(disk: Disk) -> None:
             assert len(probes) <= left[0].bit_length()
 
 
-def test_the_last_stretch_is_told_in_bytes(disk: Disk) -> None:
+def test_the_last_stretch_is_reported_in_bytes(disk: Disk) -> None:
     fill(disk.open(), random.Random(2), 300)
     look = directory.look(disk.directory)
     lookup = find_offset(look, look.end_offset - 1)
-    scan: Step = lookup.steps[-1]
+    scan: LookupStep = lookup.steps[-1]
     assert lookup.found is not None
     assert (scan.kind, scan.high) == ("scan", lookup.found.position)
     assert f"{scan.low:,} bytes before them never read" in lookup.cost

@@ -11,7 +11,7 @@ from engine.model import TopicPartition
 from tests.unit.storage.disk import NOW, ORDERS, Disk, batch
 from widgets.log import directory
 from widgets.log.hex_view import HexView
-from widgets.log.place import Place
+from widgets.log.location import LogLocation
 from widgets.log.view import SegmentView
 
 
@@ -61,12 +61,12 @@ def test_the_leader_is_looked_at_first(brokers: Brokers) -> None:
 
 def test_a_partition_without_a_leader_has_files_all_the_same(brokers: Brokers) -> None:
     brokers.leader = -1
-    assert Place(brokers, "orders", 0).broker == 1
-    assert Place(brokers, "orders", 0, broker=2).broker == 2
+    assert LogLocation(brokers, "orders", 0).broker == 1
+    assert LogLocation(brokers, "orders", 0, broker=2).broker == 2
 
 
 def test_what_is_not_there_is_named(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widgets.log.place.PATIENCE", 0.0)
+    monkeypatch.setattr("widgets.log.location.PATIENCE", 0.0)
     with pytest.raises(KafkaError, match="no partition payments-3"):
         SegmentView(brokers, "payments", 3)
     with pytest.raises(KafkaError, match="there is no directory"):

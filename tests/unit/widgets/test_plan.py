@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from widgets.plan import KEEPER, MOST, WIDTH, Plan
+from widgets.cluster_layout import MOST, WIDTH, ClusterLayout
 
 
 def overlap(one, other):
@@ -16,32 +16,33 @@ def overlap(one, other):
     )
 
 
+@pytest.mark.parametrize("width", [320, 415, 462, 600, WIDTH])
 @pytest.mark.parametrize("count", range(1, 13))
-def test_cards_stand_side_by_side_and_within_the_width(count):
-    plan = Plan(tuple(range(1, count + 1)), 78)
-    boxes = [KEEPER, plan.producers, plan.consumers, *map(plan.box, plan.brokers)]
+def test_cards_stand_side_by_side_and_within_the_width(count, width):
+    plan = ClusterLayout(tuple(range(1, count + 1)), 78, width)
+    boxes = [plan.keeper, plan.producers, plan.consumers, *map(plan.box, plan.brokers)]
     assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
     for box in boxes:
         assert box.x >= 0
-        assert box.right <= WIDTH
+        assert box.right <= width + 0.01
         assert box.bottom <= plan.height
 
 
 @pytest.mark.parametrize("count", range(1, MOST + 1))
 def test_in_one_row_every_two_are_linked(count):
-    plan = Plan(tuple(range(1, count + 1)), 78)
+    plan = ClusterLayout(tuple(range(1, count + 1)), 78)
     assert len(plan.pairs()) == count * (count - 1) // 2
 
 
 @pytest.mark.parametrize("count", range(3, MOST + 1))
 def test_arcs_end_above_the_clients(count):
-    plan = Plan(tuple(range(1, count + 1)), 78)
+    plan = ClusterLayout(tuple(range(1, count + 1)), 78)
     for one, other in plan.pairs():
         assert plan.middle(one, other)[1] < plan.clients
 
 
 def test_a_way_leads_from_one_to_the_other():
-    plan = Plan((1, 2, 3), 78)
+    plan = ClusterLayout((1, 2, 3), 78)
     first, second = plan.box(1), plan.box(2)
     assert plan.way(1, 2).startswith(f"M{first.right:.1f} ")
     assert plan.way(2, 1).startswith(f"M{second.x:.1f} ")
@@ -49,6 +50,6 @@ def test_a_way_leads_from_one_to_the_other():
 
 
 def test_a_broker_that_is_added_takes_its_place():
-    three, four = Plan((1, 2, 3), 78), Plan((1, 2, 3, 4), 78)
+    three, four = ClusterLayout((1, 2, 3), 78), ClusterLayout((1, 2, 3, 4), 78)
     assert three.box(3).x < four.box(4).x
     assert four.box(1).width < three.box(1).width

@@ -4,7 +4,7 @@ import pytest
 
 import widgets
 from engine.errors import KafkaError
-from widgets.predict import Predict
+from widgets.quiz import Predict
 
 ANSWERS = {"lost": "Two had a copy.", "kept": "A replica leads now."}
 
@@ -43,7 +43,10 @@ def test_a_prediction_that_does_not(guess):
 
 
 def test_nobody_predicts(guess):
-    assert repr(guess.outcome("kept")) == "What happened: kept. A replica leads now."
+    assert (
+        repr(guess.outcome("kept"))
+        == "You have not chosen an answer. What happened: kept. A replica leads now."
+    )
 
 
 def test_the_cell_of_the_outcome_runs_twice(guess):

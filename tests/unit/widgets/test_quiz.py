@@ -84,7 +84,7 @@ def test_minds_may_be_changed_until_the_outcome_and_not_after(quiz):
     assert quiz.score == (0, 1)
 
 
-def test_no_reason_is_told_before_the_outcome(quiz):
+def test_no_reason_is_reported_before_the_outcome(quiz):
     press(quiz, f"1 {LOST}")
     told = quiz.scene + json.dumps(quiz.controls) + quiz.about + quiz.said
     assert not any(why in told for why in ANSWERS.values())
@@ -100,7 +100,7 @@ def test_no_reason_is_told_before_the_outcome(quiz):
     assert "✓ so it was" in words_of(quiz)
 
 
-def test_who_was_right_is_told_so(quiz):
+def test_who_was_right_is_reported_so(quiz):
     press(quiz, f"1 {KEPT}")
     verdict = quiz.tell(1, KEPT)
     assert verdict.right is True
@@ -108,10 +108,13 @@ def test_who_was_right_is_told_so(quiz):
     assert "✓ so it was, as you said" in words_of(quiz)
 
 
-def test_where_nobody_answers_the_outcome_is_told_and_counts_for_nothing(quiz):
+def test_where_nobody_answers_the_outcome_is_reported_and_counts_for_nothing(quiz):
     verdict = quiz.tell(1, KEPT)
     assert (verdict.chosen, verdict.right) == (None, None)
-    assert repr(verdict) == f"What happened: {KEPT}. A replica leads now."
+    assert (
+        repr(verdict)
+        == f"You have not chosen an answer. What happened: {KEPT}. A replica leads now."
+    )
     assert quiz.score == (0, 0)
     quiz.tell(2, "anybody")
     assert quiz.about == "this is what happened"
@@ -214,7 +217,9 @@ def test_words_stay_in_their_cards_and_cards_apart(count, known):
         width, height = box.where[2:4]
         for each in inside:
             if each.kind == "text":
-                assert each.where[0] + width_of(each.content, 12) <= width + MARGIN
+                bold = each.look == "head"
+                room = width if bold else width + MARGIN
+                assert each.where[0] + width_of(each.content, 14 if bold else 12, bold) <= room
                 assert each.where[1] < height - 4
         lines = [it.where[1] for it in inside if it.kind == "text" and it.key != "letter"]
         assert all(below - above >= 16 for above, below in pairwise(lines))
@@ -228,7 +233,7 @@ def test_words_stay_in_their_cards_and_cards_apart(count, known):
     quiz.close()
 
 
-def test_a_state_is_told_by_words_and_not_by_colour_alone(quiz):
+def test_a_state_is_reported_by_words_and_not_by_colour_alone(quiz):
     press(quiz, f"1 {LOST}")
     quiz.tell(1, KEPT)
     labels = [it.label for it in group_of(quiz) if it.key.startswith("answer ")]

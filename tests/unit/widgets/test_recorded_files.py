@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.cluster.files import ENTRIES, Archive, Files, Shelf
+from engine.cluster.recorded_files import ENTRIES, Archive, FileTrack, RebuiltFiles
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, PartitionState, ReplicaState
 from engine.errors import KafkaError
@@ -29,7 +29,7 @@ class Camera:
 
     def __init__(self, path: Path, brokers: tuple[int, ...] = (1,), **how: Any) -> None:
         self.path = path
-        self.files = Files(self.directory, lambda: brokers, how.pop("wish", [NAME]), **how)
+        self.files = FileTrack(self.directory, lambda: brokers, how.pop("wish", [NAME]), **how)
         self.time = NOW
         self.track: list[tuple[int, Any]] = []
         self.truth: dict[int, dict[str, bytes]] = {}
@@ -100,8 +100,10 @@ def live(disk: Disk, camera: Camera) -> None:
     camera.shoot()
 
 
-def replayed(camera: Camera, tmp_path: Path) -> tuple[Shelf, Callable[[int], dict[str, bytes]]]:
-    shelf = Shelf(Archive(camera.recording()), tmp_path / "again")
+def replayed(
+    camera: Camera, tmp_path: Path
+) -> tuple[RebuiltFiles, Callable[[int], dict[str, bytes]]]:
+    shelf = RebuiltFiles(Archive(camera.recording()), tmp_path / "again")
 
     def at(time: int) -> dict[str, bytes]:
         shelf.rebuild(time)
@@ -123,7 +125,7 @@ def test_at_each_moment_the_files_are_what_they_were_forward_and_back(
         assert at(time) == camera.truth[time]
 
 
-def test_what_is_added_is_told_once(disk: Disk, camera: Camera) -> None:
+def test_what_is_added_is_reported_once(disk: Disk, camera: Camera) -> None:
     log = disk.open()
     log.append(batch(2), 0, NOW)
     first = camera.shoot()
@@ -147,7 +149,7 @@ def test_what_is_cut_off_or_renamed_is_not_told_again(disk: Disk, camera: Camera
     assert camera.shoot() < 50
 
 
-def test_an_index_is_told_without_its_empty_rest(disk: Disk, camera: Camera) -> None:
+def test_an_index_is_reported_without_its_empty_rest(disk: Disk, camera: Camera) -> None:
     log = disk.open(segment_index_bytes=10 << 20)
     log.append(batch(2), 0, NOW)
     assert max(map(len, kept(camera.path).values())) > (10 << 20) - 12

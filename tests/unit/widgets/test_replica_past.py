@@ -8,7 +8,7 @@ from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from tests.unit.widgets.cluster import START, Cluster, event, partition
-from widgets.replica.past import Past
+from widgets.replica.partition_history import PartitionHistory
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -79,9 +79,9 @@ def failover():
 
 @pytest.fixture
 def past():
-    past, film = Past(ORDERS), failover()
+    past, film = PartitionHistory(ORDERS), failover()
     past.see(film)
-    past.hear(film.events())
+    past.add_events(film.events())
     return past
 
 
@@ -128,7 +128,7 @@ def test_what_a_leader_learns_as_it_comes_to_lead_is_no_rise():
     tale.is_so(10, 10, 10, committed=10)
     tale.wait(100)
     tale.is_so(20, 20, 20, committed=20, leader=2, epoch=1)
-    past = Past(ORDERS)
+    past = PartitionHistory(ORDERS)
     past.see(tale.states)
     assert past.rises == []
 
@@ -138,7 +138,7 @@ def test_a_leader_that_goes_on_in_a_new_epoch_answers_those_who_wait():
     tale.is_so(10, 10, 7, committed=7)
     tale.wait(100)
     tale.is_so(10, 10, 7, committed=10, epoch=1, isr=(1, 2))  # broker 3 is gone: it need not agree
-    past = Past(ORDERS)
+    past = PartitionHistory(ORDERS)
     past.see(tale.states)
     assert [(rise.was, rise.now) for rise in past.rises] == [(7, 10)]
 
@@ -148,7 +148,7 @@ def test_a_leader_that_comes_back_answers_nobody_for_it_has_forgotten_who_waited
     tale.is_so(10, 10, 7, committed=7, silent=(1,))
     tale.wait(100)
     tale.is_so(10, 10, 10, committed=10, epoch=1)
-    past = Past(ORDERS)
+    past = PartitionHistory(ORDERS)
     past.see(tale.states)
     assert past.rises == []
 
@@ -158,16 +158,16 @@ def test_a_cut_tells_what_was_lost(past):
 
 
 def test_a_cut_of_nothing_is_none():
-    past = Past(ORDERS)
+    past = PartitionHistory(ORDERS)
     facts = {"topic": "orders", "partition": 0, "was": 7, "end_offset": 7}
-    past.hear([event("log.truncated", 10, 2, **facts)])
+    past.add_events([event("log.truncated", 10, 2, **facts)])
     assert past.cuts == []
 
 
 def test_the_story_is_of_this_partition_alone():
-    past = Past(ORDERS)
+    past = PartitionHistory(ORDERS)
     facts = {"leader": 2, "was": 1, "leader_epoch": 4, "isr": [2], "reason": "off", "clean": True}
-    past.hear(
+    past.add_events(
         [
             event("broker.killed", 10, broker=1),
             event("leader.elected", 20, topic="orders", partition=0, **facts),
@@ -184,9 +184,9 @@ def test_the_story_is_of_this_partition_alone():
     ]
 
 
-def test_an_event_that_is_told_twice_counts_once(past):
+def test_an_event_that_is_reported_twice_counts_once(past):
     count = len(past.story.lines)
-    past.hear(failover().events())
+    past.add_events(failover().events())
     assert len(past.story.lines) == count
     assert len(past.cuts) == 1
 
@@ -200,8 +200,8 @@ def request(at, *rows, api="PRODUCE"):
 
 
 def test_answers_to_producers_are_known_where_brokers_are_traced():
-    past = Past(ORDERS)
-    past.hear(
+    past = PartitionHistory(ORDERS)
+    past.add_events(
         [
             request(10, (0, 5, 0), (1, 8, 0)),
             request(20, (0, 9, 0), api="FETCH"),
@@ -216,8 +216,8 @@ def test_answers_to_producers_are_known_where_brokers_are_traced():
 
 
 def test_of_a_long_run_the_turns_are_kept(monkeypatch):
-    monkeypatch.setattr("widgets.replica.past.MOST", 20)
-    tale, past = Tale(), Past(ORDERS)
+    monkeypatch.setattr("widgets.replica.partition_history.MOST", 20)
+    tale, past = Tale(), PartitionHistory(ORDERS)
     for step in range(200):
         tale.wait(100)
         epoch = int(step >= 101)

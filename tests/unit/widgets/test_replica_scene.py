@@ -12,22 +12,22 @@ from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request
 from widgets import ReplicaView
 from widgets.playback import TIME
-from widgets.reel import Live, Reel
-from widgets.replica.past import Past
-from widgets.replica.plan import BOTTOM, LEFT, RIGHT, TOP, Offsets, Scenery
+from widgets.replica.layout import BOTTOM, LEFT, RIGHT, TOP, OffsetScale, ReplicaViewState
+from widgets.replica.partition_history import PartitionHistory
 from widgets.replica.scene import about, picture
 from widgets.replica.strips import kind
 from widgets.replica.trails import LABEL, spread
+from widgets.run_source import LiveRun, RunSource
 from widgets.scene import text
 
 
-def scenery(film, at=None, span=0, more=()):
+def view_state(film, at=None, span=0, more=()):
     """Of a film, `at` so many milliseconds after its start."""
-    reel, past = Reel(film), Past(ORDERS)
+    run_source, past = RunSource(film), PartitionHistory(ORDERS)
     past.see(film)
-    past.hear([*film.events(), *more])
+    past.add_events([*film.events(), *more])
     head = film.end if at is None else START + at
-    return Scenery(reel, head, False, TIME, past=past, span=span)
+    return ReplicaViewState(run_source, head, False, TIME, past=past, span=span)
 
 
 @pytest.fixture
@@ -54,14 +54,14 @@ def moves(drawn):
 
 
 def test_a_line_changes_its_style_with_how_its_replica_stands(film):
-    scene = picture(scenery(film))
+    scene = picture(view_state(film))
     assert [look for look, _ in trail(scene, "trail 1")] == ["lead", "gone", "lag", "sync"]
     assert [look for look, _ in trail(scene, "trail 2")] == ["sync", "lead"]
     assert [look for look, _ in trail(scene, "trail 3")] == ["sync", "lag", "sync"]
 
 
 def test_each_stretch_begins_where_the_one_before_ended(film):
-    scene = picture(scenery(film))
+    scene = picture(view_state(film))
     for name in ("trail 1", "trail 2", "trail 3"):
         pieces = [drawn for _, drawn in trail(scene, name)]
         for one, other in pairwise(pieces):
@@ -74,12 +74,12 @@ def test_not_the_shortest_absence_is_left_out():
         tale.wait(10)
         tale.is_so(5, 5, 5, committed=5, silent=silent)
     tale.wait(60_000)
-    scene = picture(scenery(tale.film()))
+    scene = picture(view_state(tale.film()))
     assert [look for look, _ in trail(scene, "trail 3")] == ["sync", "gone", "sync"]
 
 
 def test_a_line_is_where_its_offset_is(film):
-    view = scenery(film)
+    view = view_state(film)
     ((look, drawn),) = trail(picture(view), "high watermark")
     assert look == "high"
     assert drawn[-1] == (RIGHT, round(view.offsets.y(30)))
@@ -88,7 +88,7 @@ def test_a_line_is_where_its_offset_is(film):
 
 
 def test_a_log_that_is_cut_back_falls(film):
-    view = scenery(film)
+    view = view_state(film)
     _, cut, _ = [drawn for _, drawn in trail(picture(view), "trail 1")][1:]
     assert cut[0][1] < cut[1][1]  # downwards on the page
     scissors = picture(view)["cut 1 " + str(START + 8000)]
@@ -98,14 +98,14 @@ def test_a_log_that_is_cut_back_falls(film):
 
 
 def test_logs_of_one_length_lie_above_each_other_and_the_high_watermark_below(film):
-    view = scenery(film)
+    view = view_state(film)
     ys = [view.offset_y(30, broker) for broker in (1, 2, 3)]
     assert len({round(y) for y in ys}) == 3
     assert max(ys) < view.offsets.y(30)
 
 
 def test_nothing_after_the_head_is_drawn_and_the_scales_stand_still(film):
-    early, late = scenery(film, 4500), scenery(film)
+    early, late = view_state(film, 4500), view_state(film)
     scene = picture(early)
     for name in ("trail 1", "trail 2", "trail 3", "high watermark"):
         ends = [drawn[-1] for _, drawn in trail(scene, name)]
@@ -118,12 +118,12 @@ def test_nothing_after_the_head_is_drawn_and_the_scales_stand_still(film):
 
 
 def test_a_stretch_of_a_long_run(film):
-    view = scenery(film, 6500, span=3)
+    view = view_state(film, 6500, span=3)
     assert (view.scale.start, view.scale.span) == (START + 3500, 3000)
     scene = picture(view)
     assert trail(scene, "high watermark")[0][1][0][0] == LEFT  # what was there before goes on
     assert scene["window"].where[2] < (RIGHT - LEFT) / 2
-    assert "window" not in picture(scenery(film)).by_key
+    assert "window" not in picture(view_state(film)).by_key
 
 
 def test_while_nobody_leads_the_high_watermark_stays_and_is_nobodys():
@@ -132,7 +132,7 @@ def test_while_nobody_leads_the_high_watermark_stays_and_is_nobodys():
     tale.wait(1000)
     tale.is_so(5, 5, 5, committed=5, leader=-1, epoch=1, isr=(1,))
     tale.wait(9000)
-    view = scenery(tale.film())
+    view = view_state(tale.film())
     scene = picture(view)
     ((_, drawn),) = trail(scene, "high watermark")
     assert drawn[-1] == (RIGHT, round(view.offsets.y(5)))
@@ -153,7 +153,7 @@ def test_while_nobody_leads_the_high_watermark_stays_and_is_nobodys():
     ],
 )
 def test_round_offsets_stand_at_the_left(least, most, ticks):
-    scale = Offsets.over(least, most)
+    scale = OffsetScale.over(least, most)
     assert list(scale.ticks) == ticks
     assert (scale.y(ticks[0]), scale.y(ticks[-1])) == (BOTTOM, TOP)
 
@@ -166,17 +166,17 @@ def words(scene, key):
 
 
 def test_each_line_says_at_its_end_what_it_is(film):
-    scene = picture(scenery(film))
+    scene = picture(view_state(film))
     assert words(scene, "label 2") == "broker 2 · leader · LEO 30"
     assert words(scene, "label 3") == "broker 3 · in sync · LEO 30"
     assert words(scene, "label HW") == "HW 30 · committed"
-    scene = picture(scenery(film, 4500))
+    scene = picture(view_state(film, 4500))
     assert words(scene, "label 1") == "broker 1 · killed · LEO 22"
     assert words(scene, "label 3") == "broker 3 · out of sync · LEO 12"
 
 
 def test_a_moment_tells_all_its_values(film):
-    view = scenery(film)
+    view = view_state(film)
     moments = [it for it in picture(view).all() if it.look == "column"]
     edges = [(it.where[0], it.where[0] + it.where[2]) for it in moments]
     assert edges[0][0] == LEFT
@@ -191,16 +191,16 @@ def test_a_moment_tells_all_its_values(film):
 
 
 def test_an_epoch_is_a_band_that_names_its_leader(film):
-    scene = picture(scenery(film))
+    scene = picture(view_state(film))
     assert scene["epoch 1 2"].label == "epoch 1: broker 2 leads from 6.00 s on"
     assert [it.key for it in scene["epoch 1 2"].content] == ["paper", "words"]
     assert [it.key for it in scene["epoch 0 1"].content] == ["edge", "words"]
-    assert "no leader" not in about(scenery(film))
-    assert about(scenery(film, 4500)) == "orders-0 · epoch 0 · nobody leads · ISR 1 2"
+    assert "no leader" not in about(view_state(film))
+    assert about(view_state(film, 4500)) == "orders-0 · epoch 0 · nobody leads · ISR 1 2"
 
 
 def test_a_failover_is_shaded_and_its_cost_told(film):
-    view = scenery(film)
+    view = view_state(film)
     shade = picture(view)[f"outage {START + 4000}"]
     assert shade.where[0] == pytest.approx(view.scale.place(START + 4000))
     assert shade.where[2] == pytest.approx((RIGHT - LEFT) / 5)
@@ -210,7 +210,7 @@ def test_a_failover_is_shaded_and_its_cost_told(film):
 
 def test_where_nothing_is_it_says_so():
     film = Tale().film()
-    scene = picture(scenery(film))
+    scene = picture(view_state(film))
     assert scene["nothing"].content == "There is no orders-0 yet."
 
 
@@ -218,7 +218,7 @@ def test_where_nothing_is_it_says_so():
 
 
 def test_a_dot_tells_who_is_in_sync(film):
-    view = scenery(film)
+    view = view_state(film)
     rows = {broker: [kind(view, it, broker) for it in view.columns] for broker in (1, 2, 3)}
     runs = {
         broker: [one for one, other in zip(row, [None, *row], strict=False) if one != other]
@@ -237,12 +237,12 @@ def test_who_was_out_for_a_moment_was_out():
         tale.wait(10)
         tale.is_so(5, 5, 5, committed=5, isr=isr)
     tale.wait(10_000)
-    view = scenery(tale.film())
+    view = view_state(tale.film())
     assert [kind(view, it, 3) for it in view.columns][:2] == ["out", "sync"]
 
 
 def test_a_tick_stands_where_the_high_watermark_rose(film):
-    view = scenery(film)
+    view = view_state(film)
     drawn = picture(view)["acks signs"].content
     xs = [float(x) + 4 for x in re.findall(r"M([\d.]+)", drawn)]
     times = [view.scale.place(START + at) for at in (1000, 2000, 3000, 7000, 9000)]
@@ -255,7 +255,7 @@ def test_answers_have_a_row_where_they_are_known(film):
         request(2500, (0, 12, 0)),
         request(3500, (0, -1, int(ErrorCode.not_enough_replicas))),
     ]
-    scene = picture(scenery(film, more=more))
+    scene = picture(view_state(film, more=more))
     assert scene["answers signs"].look == "check ok still"
     assert scene["refusals signs"].look == "check bad still"
     labels = [it.label for it in scene.all() if it.look == "column"]
@@ -269,7 +269,7 @@ def test_answers_have_a_row_where_they_are_known(film):
 @pytest.mark.parametrize("at", [0, 600, 2000, 4500, 6500, 8500, 10_000])
 @pytest.mark.parametrize("span", [0, 3])
 def test_no_two_texts_overlap(film, at, span):
-    scene = picture(scenery(film, at, span))
+    scene = picture(view_state(film, at, span))
     texts = [it for it in extents(scene.shapes) if it[0].content]
     for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
         if abs(y - below) < 9 and not {one.key, other.key} & {"glyph"}:
@@ -304,9 +304,9 @@ def test_a_busy_partition_stays_small(count):
 
 
 def test_a_live_run_needs_no_more_than_it_has_seen():
-    cluster, past = Cluster(partitions={}), Past(ORDERS)
-    reel = Live(cluster)
-    past.see(reel.between(reel.start, reel.end))
-    past.hear([event("broker.killed", 0, broker=1)])
-    scene = picture(Scenery(reel, reel.end, True, TIME, past=past))
+    cluster, past = Cluster(partitions={}), PartitionHistory(ORDERS)
+    run_source = LiveRun(cluster)
+    past.see(run_source.between(run_source.start, run_source.end))
+    past.add_events([event("broker.killed", 0, broker=1)])
+    scene = picture(ReplicaViewState(run_source, run_source.end, True, TIME, past=past))
     assert scene.says == "broker 1 killed (SIGKILL)"

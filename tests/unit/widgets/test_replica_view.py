@@ -112,21 +112,21 @@ def test_it_plays_in_slow_motion(film):
 def test_how_much_of_the_past_is_seen(film):
     assert buttons(film)["span"]["value"] == "0"
     press(film, "span", "5")
-    assert film.scenery(film.moment()).scale.span == 5000
+    assert film.view_state(film.moment()).scale.span == 5000
     assert buttons(film)["span"]["value"] == "5"
     press(film, "span", "0")
-    assert film.scenery(film.moment()).scale.span == 10_000
+    assert film.view_state(film.moment()).scale.span == 10_000
 
 
 def test_of_a_live_run_the_last_minute_is_seen(live, cluster):
     for _ in range(9):
         go(live, 10_000)
-    assert live.scenery(live.moment()).scale.span == 60_000
+    assert live.view_state(live.moment()).scale.span == 60_000
     assert live.picture["window"]
 
 
 def test_a_recording_plays_without_a_cluster_and_needs_no_refresh(film):
-    assert not film.look()
+    assert not film.poll()
     assert film.svg().startswith("<svg")
     assert film.trouble == ""
 

@@ -75,7 +75,7 @@ def test_a_long_name_keeps_its_number():
 @pytest.mark.parametrize(
     ("count", "how"), [(1, "rows"), (12, "rows"), (13, "cells"), (60, "cells"), (1000, "counts")]
 )
-def test_the_more_there_are_the_less_is_told_of_each(count, how):
+def test_the_more_there_are_the_less_is_reported_of_each(count, how):
     partitions = topic("orders", count)
     assert replicas.density(partitions, WIDTH) == how
     lowest = max(shape.where[1] for shape in drawn(partitions).values() if len(shape.where) > 1)
@@ -95,6 +95,14 @@ def test_a_thousand_are_counted_topic_by_topic():
     assert shapes["leader"].label == "broker 1: leads 340 of 1000 partitions"
     assert shapes["t00 led"].content == "17 led · 50 here"
     assert "12 topics more" in shapes["more topics"].content
+
+
+@pytest.mark.parametrize("width", [90, 109, 120, WIDTH])
+def test_no_shape_has_a_negative_size_in_a_narrow_card(width):
+    for shape in replicas.drawn(1, topic("orders", 1000), width):
+        for part in shape.content or ():
+            if getattr(part, "kind", "") == "rect":
+                assert min(part.where[2:4]) > 0
 
 
 def test_whoever_has_no_replica_shows_none():

@@ -72,6 +72,18 @@ def test_an_svg_stands_alone():
     assert "http" not in style  # nothing is fetched
 
 
+def test_a_still_keeps_its_looks_without_a_style_sheet():
+    """GitHub removes it. With it the same attributes become the dark colours."""
+    drawn = Scene(100, 50, [rect("r", 0, 0, 1, 1, look="card away")]).still()
+    root = ElementTree.fromstring(drawn)
+    _, _, card, shape = root
+    assert card.attrib["fill"] == palette.LIGHT["paper"]
+    assert shape.attrib["fill"] == palette.LIGHT["panel"]
+    assert shape.attrib["stroke-dasharray"] == "5 4"
+    assert f'[fill="{palette.LIGHT["panel"]}"]{{fill:{palette.DARK["panel"]}}}' in drawn
+    assert "var(" not in drawn
+
+
 def test_every_shape_is_found_by_its_key():
     scene = Scene(100, 50, EVERY_KIND)
     assert scene["inner"].content == "inside"

@@ -14,10 +14,10 @@ from tests.unit.storage import compacted
 from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
 from widgets.controls import Control
 from widgets.log import directory, ribbon
-from widgets.log.pieces import History, State
 from widgets.log.ribbon import LEFT, RIGHT, slabs
+from widgets.log.segment_history import SegmentHistory, SegmentState
 from widgets.log.view import EVERY, PACE, SegmentView
-from widgets.scene import Scene, Shape
+from widgets.scene import Scene, SceneShape
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def is_sound(scene: Scene | None) -> None:
             assert shape.where[0] + shape.where[2] <= RIGHT + 0.1
 
 
-def of(scene: Scene | None, look: str) -> list[Shape]:
+def of(scene: Scene | None, look: str) -> list[SceneShape]:
     assert scene is not None
     return [shape for shape in scene.all() if look in shape.look.split()]
 
@@ -94,7 +94,7 @@ def test_a_log_is_a_ribbon_to_scale(view: SegmentView, disk: Disk) -> None:
 
 def test_slabs_never_overlap_whatever_their_sizes(disk: Disk) -> None:
     fill(disk.open(segment_bytes=400), 400)
-    pieces = History().see(directory.look(disk.directory))
+    pieces = SegmentHistory().see(directory.look(disk.directory))
     assert len(pieces) > 60
     chance = random.Random(2)
     for count in (1, 2, 5, 30, len(pieces)):
@@ -146,8 +146,8 @@ def test_a_first_look_knows_what_is_just_leaving(disk: Disk) -> None:
     log = disk.open(retention_bytes=9000)
     fill(log)
     enforce(log, NOW, log.end_offset)
-    states = [piece.state for piece in History().see(directory.look(disk.directory))]
-    assert State.DELETED in states
+    states = [piece.state for piece in SegmentHistory().see(directory.look(disk.directory))]
+    assert SegmentState.DELETED in states
 
 
 def test_what_compaction_did_is_marked(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_of_a_log_that_is_gone_the_last_picture_stays(view: SegmentView, disk: D
     disk.abandon()
     shown = view.scene
     disk.directory.rename(disk.directory.with_name("payments-0"))
-    assert not view.look()
+    assert not view.poll()
     assert view.trouble.startswith("there is no directory")
     assert view.scene == shown
 
@@ -230,19 +230,19 @@ def test_it_plays_by_itself_and_can_be_held(view: SegmentView) -> None:
     view.do("ask_offset", 250)
     assert control(view, "play")["words"] == "❙❙ pause"
     now = PACE
-    assert view.look()
+    assert view.poll()
     assert view.shown == 2
-    view.look()
+    view.poll()
     assert view.shown == 2
     view.do("play")
     now = 9 * PACE
-    view.look()
+    view.poll()
     assert view.shown == 2
     view.do("play")
     assert view.lookup is not None
     for _ in view.lookup.steps:
         now += PACE
-        view.look()
+        view.poll()
     assert view.shown == len(view.lookup.steps)
     assert control(view, "play")["words"] == "▸ play"
     view.do("play")
@@ -252,14 +252,14 @@ def test_it_plays_by_itself_and_can_be_held(view: SegmentView) -> None:
 def test_looking_follows_the_directory(view: SegmentView, disk: Disk) -> None:
     now = 100.0
     view.clock = lambda: now
-    view.look()
+    view.poll()
     before = view.facts
     assert disk.log is not None
     fill(disk.log, 10)
-    view.look()
+    view.poll()
     assert view.facts == before
     now += EVERY
-    view.look()
+    view.poll()
     assert view.facts != before
 
 

@@ -15,7 +15,7 @@ from widgets.playback import TIME
 from widgets.scene import Scene, rect, text
 from widgets.site import delta, film, style
 from widgets.site.walk import Walk, walk
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
 # -- the steps from one picture to the next ----------------------------------------------------
 
@@ -24,13 +24,13 @@ def box(key, x=0, *inside):
     return ["group", key, [x, 0], "", [box(*each) for each in inside]]
 
 
-def test_only_what_is_new_is_told():
+def test_only_what_is_new_is_reported():
     before = [box("a"), box("b"), box("c", 1), box("d")]
     after = [box("a"), box("c", 2), box("d"), box("e")]
     assert delta.steps(before, after) == [1, -2, box("c", 2), 1, box("e")]
 
 
-def test_of_a_group_that_stays_only_what_is_in_it_is_told():
+def test_of_a_group_that_stays_only_what_is_in_it_is_reported():
     before = [box("a"), box("b", 0, ("in",), ("also",))]
     after = [box("a"), box("b", 0, ("in", 7), ("also",))]
     assert delta.steps(before, after) == [1, [[-1, box("in", 7), 1]]]
@@ -110,7 +110,7 @@ def test_each_picture_is_the_one_that_the_view_draws(run):
     assert {view.trouble, other.trouble} == {""}
 
 
-def test_what_moves_is_told_alone(run):
+def test_what_moves_is_reported_alone(run):
     frames = film.shoot(ClusterView(run)).film["frames"]
     first, following = (json.dumps(frame["steps"]) for frame in frames[:2])
     assert len(first) > 10 * len(following)  # the head and the clock, and not the brokers
@@ -169,7 +169,7 @@ def test_a_tree_goes_from_change_to_change():
     assert told["acts"] == sorted({"back", "begin", "forward", "live", "play", "seek"})
 
 
-class Slides(Stage):
+class Slides(SceneWidget):
     """A view without a time of its own."""
 
     def __init__(self):

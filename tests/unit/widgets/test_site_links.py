@@ -62,7 +62,7 @@ def test_a_whole_site_has_no_faults(links, site):
         ),
     ],
 )
-def test_each_fault_is_told_with_its_page(links, site, body, fault):
+def test_each_fault_is_reported_with_its_page(links, site, body, fault):
     write(site, body)
     assert links.check(site).faults == [fault]
 

@@ -10,10 +10,10 @@ from engine.errors import ErrorCode, KafkaError
 from tests.interop.watch import until
 from widgets.controls import button, choice, number, slider, text
 from widgets.scene import Scene, rect
-from widgets.stage import Stage
+from widgets.stage import SceneWidget
 
 
-class Lamp(Stage):
+class Lamp(SceneWidget):
     """Is switched, and counts how often it was looked at."""
 
     ACTS: ClassVar = frozenset({"switch", "burn"})
@@ -29,7 +29,7 @@ class Lamp(Stage):
     def burn(self):
         raise KafkaError(ErrorCode.invalid_request, "the lamp is hot: wait a little")
 
-    def look(self):
+    def poll(self):
         self.looks += 1
         self.seen.set()
         if self.looks == self.limit:
@@ -114,7 +114,7 @@ def test_closing_ends_it(lamp):
     assert not lamp.refreshing()
 
 
-def test_a_look_that_fails_is_told_and_is_the_last(lamp):
+def test_a_look_that_fails_is_reported_and_is_the_last(lamp):
     lamp.limit = 2
     page(lamp, watch="one", on=True)
     until(lambda: not lamp.refreshing())

@@ -44,7 +44,20 @@ def elected(
         (event("link.cut", one=1, other="zookeeper", both=True), "link 1 – ZooKeeper cut"),
         (event("link.slowed", one=1, other=2, ms=300), "link 1 – 2 slowed by 300 ms"),
         (event("link.healed"), "every link is whole again"),
+        (event("link.healed", one=1, other="zookeeper"), "link 1 – ZooKeeper is whole again"),
         (event("topic.created", topic="orders"), "topic orders created"),
+        (
+            event("znode.written", path="/controller"),
+            "somebody wrote nonsense to /controller in ZooKeeper",
+        ),
+        (
+            event("znode.unreadable", broker=1, path="/controller", why="?", harm="?"),
+            "nobody can read /controller in ZooKeeper",
+        ),
+        (
+            event("config.ignored", broker=1, path="/config/topics/t", key="a.b", why="?"),
+            "a broker ignores a.b in a configuration",
+        ),
         (elected(0, 3, 4), "new leader: orders-0 nobody → 3, epoch 4"),
         (elected(0, -1, 4), "new leader: orders-0 nobody → nobody, epoch 4"),
         (
@@ -161,3 +174,11 @@ def test_the_last_word_about_a_broker():
     assert story.last_word(2, START + 20).kind == "broker.started"
     assert story.last_word(2, START + 60).kind == "broker.killed"
     assert story.last_word(1, START + 60) is None
+
+
+def test_the_new_leader_may_report_before_the_controller():
+    """Each broker reports by itself: who led before is who led in the epoch before."""
+    story = told(leads(0, 1), leads(5, 2, epoch=1), elected(6, 2, 1))
+    assert story.lines[-1].words == "new leader: orders-0 1 → 2, epoch 1"
+    story.add([elected(9, 3, 2), leads(10, 3, epoch=2)])
+    assert story.lines[-1].words == "new leader: orders-0 1 → 2, epoch 1, orders-0 2 → 3, epoch 2"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from widgets.stream import history, words
-from widgets.stream.history import History
+from widgets.stream.history import QueryHistory
 
 HERE = Path(__file__).parent
 STARTED = {"name": "q", "timestamp": "2026-11-22T08:00:00.000Z", "runId": "one"}
@@ -21,7 +21,7 @@ def reports(name):
 
 
 def folded(told):
-    found = History()
+    found = QueryHistory()
     for each in told:
         found.add(each)
     return found
@@ -51,7 +51,7 @@ def test_each_batch_has_one_moment_and_idleness_has_none(windowed):
     assert len(windowed.moments) == 13
 
 
-def test_a_batch_is_told_in_full(windowed):
+def test_a_batch_is_reported_in_full(windowed):
     fifth = windowed.moments[4]
     (source,), (state,) = fifth.sources, fifth.states
     assert (source.name, fifth.rows, fifth.rows_out, fifth.sink) == ("orders", 80, 13, "memory")
@@ -132,7 +132,7 @@ def test_a_partition_found_while_running_is_read_from_its_first_record():
     ("offsets", "lag"),
     [(None, None), ({"orders": {"0": 5}}, 0), ({"orders": {"0": 9}}, 4), (17, None)],
 )
-def test_lag_is_told_only_where_the_source_tells_it(offsets, lag):
+def test_lag_is_reported_only_where_the_source_tells_it(offsets, lag):
     told = kafka({"orders": {"0": 1}}, {"orders": {"0": 5}}, offsets)
     assert history.moment(batch(1, sources=[told])).lag == lag
 

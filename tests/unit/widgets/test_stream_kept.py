@@ -15,7 +15,7 @@ def test_a_kept_run_is_played_without_spark():
     first = StreamView(query, table=table)
     query.told += reports("windowed")[5:8]
     table.counts["salami"] = 5
-    first.look()
+    first.poll()
     query.end(ValueError(FAILURE))
     kept = json.loads(json.dumps(first.moments()))
     first.close()
@@ -23,7 +23,7 @@ def test_a_kept_run_is_played_without_spark():
     again = StreamView.replay(kept)
 
     assert again.picture.rows()["shapes"] == first.picture.rows()["shapes"]
-    assert not again.look()
+    assert not again.poll()
     assert again.moments() == kept
     press(again, "begin")
     assert seen(again) == 0
@@ -58,10 +58,10 @@ def test_a_head_stays_where_it_is_when_the_oldest_are_forgotten(monkeypatch):
     view = StreamView(query)
     press(view, "back")
     query.told.append(batch(3))
-    view.look()
+    view.poll()
     assert seen(view) == 1
     query.told += [batch(4), batch(5)]
-    view.look()
+    view.poll()
     assert seen(view) == 3  # its batch is forgotten: the oldest there is
     press(view, "forward")
     assert seen(view) == 4

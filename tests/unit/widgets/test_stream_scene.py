@@ -10,8 +10,8 @@ from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_stream_history import batch, folded, kafka, reports
 from widgets.scene import width_of
 from widgets.stream import batches, lists
-from widgets.stream.history import History
-from widgets.stream.plan import GAP, MIDDLE, RIGHT, WIDTH, Scenery
+from widgets.stream.history import QueryHistory
+from widgets.stream.layout import GAP, MIDDLE, RIGHT, WIDTH, StreamViewState
 from widgets.stream.scene import header, picture
 from widgets.stream.table import compared
 
@@ -37,14 +37,16 @@ def furnished(told):
         yield each | {"records": records[-12:], "table": table}
 
 
-def scenery(told, head=None, **facts):
-    history = told if isinstance(told, History) else folded(told)
+def view_state(told, head=None, **facts):
+    history = told if isinstance(told, QueryHistory) else folded(told)
     sides = {"has_records": facts.pop("sides", False)}
-    return Scenery(history, head, ACTS, "orders", has_table=sides["has_records"], **sides, **facts)
+    return StreamViewState(
+        history, head, ACTS, "orders", has_table=sides["has_records"], **sides, **facts
+    )
 
 
 def furnished_scenery(head=None, **facts):
-    return scenery(furnished(reports("windowed")), head, sides=True, rows=12, **facts)
+    return view_state(furnished(reports("windowed")), head, sides=True, rows=12, **facts)
 
 
 def words_of(scene):
@@ -95,15 +97,15 @@ def sceneries():
     for name in ("windowed", "join"):
         history = folded(reports(name))
         for head in range(len(history.moments)):
-            yield f"{name} {head}", scenery(history, head)
+            yield f"{name} {head}", view_state(history, head)
     for head in range(13):
         yield f"furnished {head}", furnished_scenery(head)
     for name, told in SPECIAL.items():
-        yield name, scenery(told)
+        yield name, view_state(told)
     ended = [*reports("windowed"), {"ended": "KafkaError: gone. " * 20, "failed": True}]
-    yield "failed", scenery(ended)
-    yield "long", scenery([batch(number) for number in range(400)])
-    yield "wide", scenery(wide_batches(2), sides=True, rows=12)
+    yield "failed", view_state(ended)
+    yield "long", view_state([batch(number) for number in range(400)])
+    yield "wide", view_state(wide_batches(2), sides=True, rows=12)
 
 
 @pytest.mark.parametrize(("name", "what"), [pytest.param(*it, id=it[0]) for it in sceneries()])
@@ -169,7 +171,7 @@ def test_late_rows_and_dropped_state_are_said():
 def test_what_spark_doesnt_tell_is_a_question_mark():
     sink = {"description": "ForeachBatchSink", "numOutputRows": -1}
     scene = picture(
-        scenery([batch(0, sink=sink, sources=[kafka(None, {"orders": {"0": 5}}, None, 3)])])
+        view_state([batch(0, sink=sink, sources=[kafka(None, {"orders": {"0": 5}}, None, 3)])])
     )
     assert "? rows" in words_of(scene)
     assert "rows are not counted" in words_of(scene)
@@ -181,7 +183,7 @@ def test_marks_differ_in_shape_and_weight():
     rows = [{"k": name, "n": 1} for name in "abc"]
     table = compared(rows, [{"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "d", "n": 1}], 0).plain()
     told = [batch(1, table=table, records=[["orders-0", 3, "b", "tea"]])]
-    scene = picture(scenery(told, sides=True))
+    scene = picture(view_state(told, sides=True))
     assert [it.content for it in scene.all() if it.key == "mark"] == ["△", "−", "+"]
     changed = {it.key: it for it in scene["row 1"].content}
     assert (changed["cell 0"].look, changed["cell 1"].look) == ("small still", "small bold still")
@@ -201,36 +203,36 @@ def test_a_record_and_the_row_of_its_key_are_kin():
 
 def test_records_that_are_gone_are_missed():
     told = batch(0, records=[], sources=[kafka(None, {"orders": {"0": 3}}, None, 3)])
-    assert "3 rows, none found any more" in words_of(picture(scenery([told], sides=True)))
+    assert "3 rows, none found any more" in words_of(picture(view_state([told], sides=True)))
 
 
 def test_a_table_that_was_not_looked_at_says_so():
     first, second = furnished(reports("windowed")[:2])
     second["table"] = None
-    said = words_of(picture(scenery([first, second], 1, sides=True)))
+    said = words_of(picture(view_state([first, second], 1, sides=True)))
     assert "not looked at: the next batch was done too soon" in said
 
 
 def test_a_table_seen_after_several_batches_says_since_when():
     table = compared([], [{"a": 1}], since=2).plain()
-    said = words_of(picture(scenery([batch(7, table=table)], sides=True)))
+    said = words_of(picture(view_state([batch(7, table=table)], sides=True)))
     assert "1 row, 1 changed since batch 2" in said
 
 
 def test_a_query_without_a_batch_says_what_it_does():
-    said = words_of(picture(scenery([], status="Initializing sources")))
+    said = words_of(picture(view_state([], status="Initializing sources")))
     assert said == ["No batch is done yet.", "Initializing sources"]
     failed = [{"ended": "KafkaError: there is no topic ordres.", "failed": True}]
-    scene = picture(scenery(failed))
+    scene = picture(view_state(failed))
     assert words_of(scene) == ["No batch was done.", "KafkaError: there is no topic ordres."]
     assert scene["status"].look == "bad"
-    assert header(scenery(failed)) == "orders · failed"
+    assert header(view_state(failed)) == "orders · failed"
 
 
 @pytest.mark.parametrize(("failed", "sign"), [(True, "▲ "), (False, "■ ")])
 def test_the_end_is_seen_at_the_end_only(failed, sign):
     told = [*reports("join"), {"ended": "It is over.", "failed": failed}]
-    end, back = scenery(told), scenery(told, 1)
+    end, back = view_state(told), view_state(told, 1)
     assert f"{sign}It is over." in words_of(picture(end))
     assert picture(end).says == "It is over."
     assert f"{sign}It is over." not in words_of(picture(back))
@@ -240,9 +242,9 @@ def test_the_end_is_seen_at_the_end_only(failed, sign):
 
 def test_a_live_query_speaks_up_for_late_rows_only():
     told = reports("windowed")
-    assert picture(scenery(told[:5])).says == ""
-    assert "too late to count" in picture(scenery(told[:8])).says
-    assert picture(scenery(told, 4)).says == "Batch 4: 80 rows in 1.54 s."
+    assert picture(view_state(told[:5])).says == ""
+    assert "too late to count" in picture(view_state(told[:8])).says
+    assert picture(view_state(told, 4)).says == "Batch 4: 80 rows in 1.54 s."
 
 
 def test_the_words_under_a_batch_have_room_the_longest_part_first():
@@ -264,7 +266,7 @@ def test_the_words_under_a_batch_have_room_the_longest_part_first():
 def test_the_words_of_a_watermark_stay_in_their_strip(watermark):
     day = "2026-11-22T{}.000Z".format
     times = {"min": day("08:00:00"), "max": day("08:30:00"), "watermark": day(watermark)}
-    found = extents(picture(scenery([batch(0, eventTime=times)])).shapes)
+    found = extents(picture(view_state([batch(0, eventTime=times)])).shapes)
     ((left, right),) = [(it[1], it[3]) for it in found if it[0].content == f"watermark {watermark}"]
     assert left >= MIDDLE + GAP
     assert right <= RIGHT
@@ -287,21 +289,21 @@ def test_the_timeline_has_a_bar_a_batch_and_a_head():
 
 
 def test_of_a_long_run_the_batches_about_the_head_are_drawn():
-    told = scenery([batch(number) for number in range(400)])
+    told = view_state([batch(number) for number in range(400)])
     assert batches.window(told) == range(280, 400)
     assert batches.window(replace(told, head=100)) == range(40, 160)
     assert batches.window(replace(told, head=3)) == range(120)
 
 
 def test_the_lists_take_no_room_where_nobody_asks_for_them():
-    assert lists.height(scenery(reports("join"))) == 0
+    assert lists.height(view_state(reports("join"))) == 0
     assert lists.height(furnished_scenery()) > 12 * lists.ROW
-    without = picture(scenery(reports("windowed"), 4))
+    without = picture(view_state(reports("windowed"), 4))
     assert not [it for it in words_of(without) if it.startswith("The table")]
 
 
 def test_a_picture_stays_small():
-    scene = picture(scenery(wide_batches(200), sides=True, rows=12))
+    scene = picture(view_state(wide_batches(200), sides=True, rows=12))
     assert len(json.dumps(scene.rows(), separators=(",", ":"))) < 32_000
     assert "12 of 40 rows, 40 changed since batch 0" in words_of(scene)
     assert [scene[f"column {at}"].content for at in (0, 4, 5)] == [

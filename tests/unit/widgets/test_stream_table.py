@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.stream import table
-from widgets.stream.table import Table, compared, rows_of, text
+from widgets.stream.table import TableDiff, compared, rows_of, text
 
 
 def seen(told):
@@ -85,7 +85,7 @@ def test_marks_undone_give_the_table_before(before, after):
             cells = dict(enumerate(line.cells)) | dict(line.was)
             undone[cells[0]] = int(cells[1])
     assert undone == before
-    assert Table.of(told.plain()) == told
+    assert TableDiff.of(told.plain()) == told
 
 
 def test_rows_come_as_dicts_as_sparks_rows_or_in_a_data_frame():

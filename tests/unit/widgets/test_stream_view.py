@@ -9,7 +9,8 @@ from tests.interop.watch import threads, until
 from tests.unit.widgets.test_stream_history import batch, reports
 from widgets import StreamView
 from widgets.stream import feed
-from widgets.stream.history import Record
+from widgets.stream import last_records as tails
+from widgets.stream.history import SampleRecord
 
 FAILURE = "[BAD] KafkaError: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
 
@@ -100,7 +101,7 @@ def test_the_newest_batch_is_shown_as_they_come(view, query):
     assert view.about == "orders_per_window · batch 4 · lag 80 · waits for its turn"
     query.told += reports("windowed")[5:8]
     query.message = "Processing new data"
-    assert view.look()
+    assert view.poll()
     assert seen(view) == 7
     assert view.about == "orders_per_window · batch 7 · lag 0 · works"
     assert "too late to count" in view.said
@@ -108,10 +109,10 @@ def test_the_newest_batch_is_shown_as_they_come(view, query):
 
 def test_a_picture_that_would_be_the_same_is_not_drawn_again(view, query):
     before = view.picture
-    view.look()
+    view.poll()
     assert view.picture is before
     query.told.append(reports("windowed")[13] | {"batchId": 5})  # nothing was to be done
-    view.look()
+    view.poll()
     assert view.picture is before
 
 
@@ -121,7 +122,7 @@ def test_back_forward_begin_and_live(view, query):
     assert seen(view) == 3
     assert not buttons(view)["live"]["pressed"]
     query.told += reports("windowed")[5:8]
-    view.look()
+    view.poll()
     assert seen(view) == 3  # who looks back is left there
     press(view, "forward")
     assert seen(view) == 4
@@ -133,7 +134,7 @@ def test_back_forward_begin_and_live(view, query):
     assert seen(view) == 7
     assert "live" not in view.about
     query.told += reports("windowed")[8:9]
-    view.look()
+    view.poll()
     assert seen(view) == 8
 
 
@@ -200,19 +201,19 @@ def test_nothing_else_can_be_called_from_the_page(view):
 def test_a_query_that_stopped_says_so_and_is_asked_no_more(view, query):
     query.told += reports("windowed")[5:6]
     query.end()
-    assert not view.look()
+    assert not view.poll()
     assert seen(view) == 5  # the last batch was not missed
     assert "■ The query has stopped." in words_of(view)
     assert view.said == "The query has stopped."
     assert buttons(view)["live"]["words"] == "▸▸"
     asked = query.asked
-    assert not view.look()
+    assert not view.poll()
     assert query.asked == asked
 
 
 def test_a_query_that_failed_shows_the_first_sentence(view, query):
     query.end(ValueError(FAILURE))
-    view.look()
+    view.poll()
     assert "▲ KafkaError: there is no topic ordres." in words_of(view)
     assert view.about.endswith("failed")
     press(view, "back")
@@ -221,7 +222,7 @@ def test_a_query_that_failed_shows_the_first_sentence(view, query):
 
 def test_spark_that_is_gone_is_an_end_too(view, query):
     del query.isActive
-    assert not view.look()
+    assert not view.poll()
     assert "▲ Spark answers no more (AttributeError)." in words_of(view)
 
 
@@ -254,11 +255,11 @@ def with_table(query, table):
 def test_the_table_is_asked_once_a_batch_and_compared(with_table, query, table):
     view = with_table
     assert table.asked == 1
-    view.look()
+    view.poll()
     assert table.asked == 1
     table.counts = {"funghi": 2, "salami": 1}
     query.told += reports("windowed")[5:6]
-    view.look()
+    view.poll()
     assert table.asked == 2
     assert "1 → 2" in words_of(view)
     assert "2 rows, 2 changed" in words_of(view)
@@ -275,28 +276,28 @@ def test_a_table_from_before_the_first_batch_on_is_new_as_a_whole(table):
     view.close()
 
 
-def test_a_table_that_cannot_be_had_is_told_and_holds_nothing_up(with_table, query, table):
+def test_a_table_that_cannot_be_had_is_reported_and_holds_nothing_up(with_table, query, table):
     view, table.trouble = with_table, ValueError("no such table: t. Look again.")
     query.told += reports("windowed")[5:6]
-    assert view.look()
+    assert view.poll()
     assert view.trouble == "No table: no such table: t."
     assert seen(view) == 5
     table.trouble = None
     query.told += reports("windowed")[6:7]
-    view.look()
+    view.poll()
     assert view.trouble == ""
 
 
 def test_records_are_asked_of_the_brokers_for_each_batch(query, monkeypatch):
     asked = []
 
-    def tail(cluster, shares, rows):
+    def tail(consumer, shares, rows):
         asked.append([(str(it), it.start, it.end) for it in shares])
-        return [Record("orders-0", 3, "funghi", "{}")]
+        return [SampleRecord("orders-0", 3, "funghi", "{}")]
 
     class Brokers:
-        def __init__(self, addresses, *facts):
-            assert [str(it) for it in addresses] == ["127.0.0.1:9092", "127.0.0.1:9093"]
+        def __init__(self, config):
+            assert config["bootstrap.servers"] == "127.0.0.1:9092,127.0.0.1:9093"
 
         def __enter__(self):
             return self
@@ -305,15 +306,15 @@ def test_records_are_asked_of_the_brokers_for_each_batch(query, monkeypatch):
             pass
 
     monkeypatch.setattr(feed, "tail", tail)
-    monkeypatch.setattr(feed, "ClusterView", Brokers)
+    monkeypatch.setattr(feed, "Consumer", Brokers)
     monkeypatch.setattr(feed, "MOST", 2)
     view = StreamView(query, "127.0.0.1:9092,127.0.0.1:9093")
     assert asked[-1] == [("orders-0", 20, 60), ("orders-1", 20, 60)]
     assert len(asked) == 2
     assert "orders-0 @ 3" in words_of(view)
     query.told += reports("windowed")[6:7]  # without rows: nobody needs to be asked
-    monkeypatch.delattr(feed, "ClusterView")
-    view.look()
+    monkeypatch.delattr(feed, "Consumer")
+    view.poll()
     assert view.trouble == ""
     assert "0 rows" in words_of(view)
     press(view, "begin")
@@ -321,8 +322,8 @@ def test_records_are_asked_of_the_brokers_for_each_batch(query, monkeypatch):
     view.close()
 
 
-def test_brokers_that_cannot_be_reached_are_told(query, monkeypatch):
-    monkeypatch.setattr(feed, "PATIENCE", 0.05)
+def test_brokers_that_cannot_be_reached_are_reported(query, monkeypatch):
+    monkeypatch.setattr(tails, "PATIENCE", 0.05)
     view = StreamView(query, "127.0.0.1:1")
     assert view.trouble.startswith("No records: ")
     assert seen(view) == 4

@@ -7,8 +7,8 @@ import pytest
 from engine.cluster.recording import Recording
 from tests.unit.widgets.cluster import START, Cluster, event, state
 from widgets import timeline
-from widgets.moment import Moment
-from widgets.reel import Live, Reel
+from widgets.moment import ViewMoment
+from widgets.run_source import LiveRun, RunSource
 from widgets.scene import width_of
 
 ACTS = frozenset({"seek", "goto", "back", "forward"})
@@ -19,7 +19,7 @@ def moment(*events, lasted=10_000, at=None):
         [state(at=START), state(at=START + lasted)],
         [each._replace(number=place + 1) for place, each in enumerate(events)],
     )
-    return Moment(Reel(film), START + (lasted if at is None else at), False, ACTS)
+    return ViewMoment(RunSource(film), START + (lasted if at is None else at), False, ACTS)
 
 
 def drawn(told):
@@ -121,10 +121,10 @@ def test_what_was_before_the_recording_is_left_out():
 
 def test_while_nothing_happens_the_axis_stands():
     cluster = Cluster()
-    reel = Live(cluster)
+    run_source = LiveRun(cluster)
     lines = []
     for _ in range(3):
         cluster.pass_time(1000)
-        reel.look()
-        lines.append(drawn(Moment(reel, reel.end, True, ACTS))["future"].where)
+        run_source.poll()
+        lines.append(drawn(ViewMoment(run_source, run_source.end, True, ACTS))["future"].where)
     assert len(set(lines)) == 1

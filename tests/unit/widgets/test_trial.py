@@ -2,7 +2,7 @@
 
 import pytest
 
-from widgets.trial import Trial, agrees_with
+from widgets.exercise import Trial, agrees_with
 
 EXAMPLES = [([3, 1, 2],), ([],), ([5, 5],)]
 
@@ -33,7 +33,7 @@ def test_what_agrees_is_passed(trial):
     assert repr(outcome) == "Done: it does what the engine's own code does."
 
 
-def test_what_differs_is_told_with_an_example(trial):
+def test_what_differs_is_reported_with_an_example(trial):
     outcome = trial.run(backwards)
     assert not trial.passed
     assert repr(outcome) == (
@@ -45,7 +45,7 @@ def test_what_breaks_is_an_answer_too(trial):
     assert "raises IndexError: list index out of range" in repr(trial.run(broken))
 
 
-def test_a_later_try_is_told_for_itself_and_takes_nothing_back(trial):
+def test_a_later_try_is_reported_for_itself_and_takes_nothing_back(trial):
     trial.run(sorted)
     assert not trial.run(backwards).passed
     assert trial.passed

@@ -9,8 +9,9 @@ from engine.storage import records
 from engine.storage.records import Record
 from engine.wire import schema
 from engine.wire.apis import Api
-from engine.wire.codec import encode_request, encode_response, message
+from engine.wire.codec import encode_request, message
 from engine.wire.errors import RequestHeader
+from tests.unit.wire.frames import encode_response
 from widgets.wire.anatomy import ANSWER, ASK, dissect, errors
 
 VERSIONS = [(api, version) for api in Api for version in range(api.oldest, api.newest + 1)]
@@ -96,7 +97,7 @@ def test_a_batch_is_opened_to_its_header_and_its_crc_checked():
 
 
 @pytest.mark.parametrize("way", [ASK, ANSWER])
-def test_what_is_cut_at_any_byte_is_told_as_far_as_it_goes(way):
+def test_what_is_cut_at_any_byte_is_reported_as_far_as_it_goes(way):
     frame = encoded(Api.JOIN_GROUP, 7, way)
     whole = dissect("JOIN_GROUP", 7, way, frame)
     for end in range(4, len(frame)):
@@ -119,7 +120,7 @@ def test_a_batch_of_which_only_a_part_is_there_keeps_its_header():
         dissect("PRODUCE", 9, ASK, frame[:end])  # and nothing raises
 
 
-def test_records_that_went_by_sendfile_are_told_by_their_length():
+def test_records_that_went_by_sendfile_are_reported_by_their_length():
     whole = encoded(Api.FETCH, 12, ANSWER)
     leaves = dissect("FETCH", 12, ANSWER, whole)
     (at,) = (leaf for leaf in leaves if leaf.name == "records")

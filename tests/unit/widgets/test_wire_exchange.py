@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 
-from engine.broker.frames import told as framed
-from engine.cluster.stream import Happened
+from engine.broker.frames import texts as framed
+from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
-from engine.sim.moment import Message, Moment
+from engine.sim.moment import Moment, TraceMessage
 from engine.storage import records
 from engine.wire.apis import Api
-from engine.wire.codec import encode_request, encode_response, message
+from engine.wire.codec import encode_request, message
 from engine.wire.errors import RequestHeader
 from tests.unit.widgets.cluster import START, state
 from tests.unit.widgets.test_wire_anatomy import RECORDS, sample
+from tests.unit.wire.frames import encode_response
 from widgets.wire.anatomy import ANSWER, ASK
-from widgets.wire.exchange import Conversation
+from widgets.wire.exchange import MessageLog
 
 
 def asked(api, number, at=0, took=1, *, client="producer-1", broker=1, bytes_too=True, **facts):
@@ -28,7 +29,7 @@ def asked(api, number, at=0, took=1, *, client="producer-1", broker=1, bytes_too
     data = {"api": api.name, "version": version, "client": client, "peer": "127.0.0.1:5"}
     data |= {"size": len(frames[0]) - 4, "took": took, **facts}
     data |= framed(frames[0][4:], [frames[1]]) if bytes_too else {}
-    return Happened("request", START + at + took, broker, data, number)
+    return ClusterEvent("request", START + at + took, broker, data, number)
 
 
 def fetched(number, at=0, took=1, *, given=93, **facts):
@@ -55,7 +56,7 @@ TWO_RECORDS = to_orders(records.encode(RECORDS))
 
 
 def heard(*events, **facts):
-    talk = Conversation(**facts)
+    talk = MessageLog(**facts)
     talk.add(events)
     return talk
 
@@ -67,7 +68,7 @@ def drawn(talk):
 def test_a_request_and_its_answer_are_two_arrows_in_the_order_of_time():
     slow = fetched(2, 5, 100, client="c1")
     quick = produced(1, 10, 2)
-    talk = heard(quick, slow, Happened("isr.changed", START, 1, {}, 3))
+    talk = heard(quick, slow, ClusterEvent("isr.changed", START, 1, {}, 3))
     assert drawn(talk) == [
         (5, "c1", "broker 1", "Fetch", ASK),
         (10, "producer-1", "broker 1", "Produce", ASK),
@@ -140,16 +141,16 @@ def test_of_a_long_talk_the_newest_are_remembered():
     assert talk.start == START + 1  # the clock does not begin anew
 
 
-def test_a_simulated_run_is_told_message_by_message():
+def test_a_simulated_run_is_reported_message_by_message():
     messages = [
-        Message("producer", "broker-1", "Produce orders-0 r1 acks=all", False, 14),
-        Message("broker-1", "broker-2", "Fetched orders-0 70 bytes", False, 12),
-        Message("broker-1", "producer", "NOT_LEADER_OR_FOLLOWER", False, 13),
-        Message("broker-1", "zookeeper", "create /brokers/ids/1", False, -1),
-        Message("member-1", "broker-1", "Heartbeat", True, 13),
+        TraceMessage("producer", "broker-1", "Produce orders-0 r1 acks=all", False, 14),
+        TraceMessage("broker-1", "broker-2", "Fetched orders-0 70 bytes", False, 12),
+        TraceMessage("broker-1", "producer", "NOT_LEADER_OR_FOLLOWER", False, 13),
+        TraceMessage("broker-1", "zookeeper", "create /brokers/ids/1", False, -1),
+        TraceMessage("member-1", "broker-1", "Heartbeat", True, 13),
     ]
-    talk = Conversation()
-    assert talk.tell([Moment(10, state(), (), tuple(messages)), Moment(20, state(), (), ())])
+    talk = MessageLog()
+    assert talk.add_moments([Moment(10, state(), (), tuple(messages)), Moment(20, state(), (), ())])
     first, *_, lost, beat = talk.arrows
     assert (first.source, first.target, first.kind) == ("producer", "broker 1", "Produce")
     assert (first.words, first.way) == ("orders-0 r1 acks=all, 4 ms", ASK)

@@ -4,8 +4,8 @@ from base64 import b64decode
 from types import SimpleNamespace as Message
 
 from engine.broker.events import Ring, Span
-from engine.broker.frames import CAP, IN_A_BROKER, Frames, frame, told
-from engine.cluster.stream import KEPT, Stream
+from engine.broker.frames import CAP, IN_A_BROKER, Frames, frame, texts
+from engine.cluster.event_stream import KEPT, EventStream
 from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
 
@@ -31,20 +31,20 @@ def trace(ring, request=b"abcdef", answer=(b"xy",)):
 
 
 def test_the_bytes_of_a_request_begin_with_its_size_as_on_the_wire():
-    facts = told(b"abcdef", [b"\0\0\0\2", b"xy"])
+    facts = texts(b"abcdef", [b"\0\0\0\2", b"xy"])
     assert frame(facts, "asked") == b"\0\0\0\6abcdef"
     assert frame(facts, "answered") == b"\0\0\0\2xy"
     assert frame({}, "asked") is None
 
 
-def test_an_answer_is_told_up_to_the_records_in_a_file():
-    facts = told(b"abc", [b"before", Slice(), b"behind"])
+def test_an_answer_is_reported_up_to_the_records_in_a_file():
+    facts = texts(b"abc", [b"before", Slice(), b"behind"])
     assert frame(facts, "answered") == b"before"
-    assert "answered" not in told(b"abc", None)  # acks=0: there is none
+    assert "answered" not in texts(b"abc", None)  # acks=0: there is none
 
 
-def test_no_more_than_four_kilobytes_of_each_are_told():
-    facts = told(b"a" * 10_000, [b"b" * 10_000])
+def test_no_more_than_four_kilobytes_of_each_are_reported():
+    facts = texts(b"a" * 10_000, [b"b" * 10_000])
     assert frame(facts, "asked") == (10_000).to_bytes(4, "big") + b"a" * (CAP - 4)
     assert frame(facts, "answered") == b"b" * CAP
 
@@ -60,7 +60,7 @@ def test_a_broker_tells_bytes_only_when_it_is_asked_to():
 
 def test_the_oldest_lose_their_bytes_and_stay_events():
     frames = Frames(200)
-    events = [told(b"x" * 30, [b"y" * 30]) for _ in range(4)]  # 88 characters each
+    events = [texts(b"x" * 30, [b"y" * 30]) for _ in range(4)]  # 88 characters each
     for each in events:
         frames.keep(each)
     assert [sorted(each) for each in events] == [[], [], *[["answered", "asked"]] * 2]
@@ -77,11 +77,11 @@ def test_a_broker_that_says_much_holds_little():
 
 
 def test_a_lab_lets_go_of_old_bytes_too():
-    stream = Stream()
-    big = told(b"a" * 5000, [b"b" * 5000])
+    stream = EventStream()
+    big = texts(b"a" * 5000, [b"b" * 5000])
     count = 1000
     rows = [["request", at, dict(big)] for at in range(count)]
-    stream.told(1, 1, {"events": rows, "lost": 0, "last": count})
+    stream.update(1, 1, {"events": rows, "lost": 0, "last": count})
     stream.merge()
     kept = stream.after(0)
     assert len(kept) == count < KEPT

@@ -10,8 +10,8 @@ from engine.wire.apis import Api
 from tests.unit.widgets.cluster import START
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
 from widgets.wire.anatomy import ANSWER
-from widgets.wire.exchange import Conversation
-from widgets.wire.page import ASIDE, BROKERS, CLIENTS, RIGHT, WIDTH, Page, anchor, spans
+from widgets.wire.exchange import MessageLog
+from widgets.wire.page import ASIDE, BROKERS, CLIENTS, RIGHT, WIDTH, WirePage, anchor, spans
 from widgets.wire.panel import ROWS
 from widgets.wire.scene import picture
 
@@ -23,7 +23,7 @@ def beats(first, count, at=0):
 
 
 def page(*events, live=True, **facts):
-    return Page(heard(*events), live, **facts)
+    return WirePage(heard(*events), live, **facts)
 
 
 def told(page):
@@ -59,22 +59,24 @@ def test_a_page_ends_with_the_newest_and_can_be_turned_back_and_on():
     whole = page(*many())
     size = len(whole.rows)
     assert told(whole)[-1] == "100<"
-    back = Page(whole.talk, True, until=whole.turned(-0.5))
+    back = WirePage(whole.messages, True, until=whole.turned(-0.5))
     assert told(back)[-1] == f"{100 - size // 4}<"
     assert len(back.rows) == size
-    assert Page(whole.talk, True, until=back.turned(0.5)).until is None
-    first = Page(whole.talk, True, until=whole.turned(-99))
+    assert WirePage(whole.messages, True, until=back.turned(0.5)).until is None
+    first = WirePage(whole.messages, True, until=whole.turned(-99))
     assert told(first)[0] == "1>" and len(first.rows) == size
-    assert Page(whole.talk, True, until=(0, 0, False)).rows == first.rows  # before all: the first
+    assert (
+        WirePage(whole.messages, True, until=(0, 0, False)).rows == first.rows
+    )  # before all: the first
 
 
 def test_what_is_seen_stays_while_more_is_said():
     talk = heard(*many(50))
-    last = Page(talk, True).rows[-1].arrow
-    before = told(Page(talk, True, until=anchor(last)))
+    last = WirePage(talk, True).rows[-1].arrow
+    before = told(WirePage(talk, True, until=anchor(last)))
     talk.add(produced(number, 10 * number) for number in range(51, 90))
-    assert told(Page(talk, True, until=anchor(last))) == before
-    assert told(Page(talk, True)) != before
+    assert told(WirePage(talk, True, until=anchor(last))) == before
+    assert told(WirePage(talk, True)) != before
 
 
 def test_rows_are_in_order_and_never_overlap():
@@ -88,8 +90,8 @@ def test_rows_are_in_order_and_never_overlap():
 def test_an_opened_message_is_on_the_page():
     whole = page(*many())
     arrow = whole.find("20>")
-    opened = Page(whole.talk, True, opened="20>", until=whole.until)
-    moved = Page(whole.talk, True, opened="20>", until=opened.showing(arrow))
+    opened = WirePage(whole.messages, True, opened="20>", until=whole.until)
+    moved = WirePage(whole.messages, True, opened="20>", until=opened.showing(arrow))
     assert {"20>", "20<"} <= set(told(moved))
     assert moved.showing(arrow) == moved.until  # and there it stays
 
@@ -174,10 +176,10 @@ def test_shapes_have_keys_of_their_own_and_labels(events, opened):
 
 def test_the_strip_frames_what_is_seen():
     talk = heard(*many(200))
-    now = picture(Page(talk, True))["frame"].where
-    early = picture(Page(talk, True, until=(START + 300, 0, False)))["frame"].where
+    now = picture(WirePage(talk, True))["frame"].where
+    early = picture(WirePage(talk, True, until=(START + 300, 0, False)))["frame"].where
     assert early[0] + early[2] < now[0]
-    strip = picture(Page(talk, True))["seek"]
+    strip = picture(WirePage(talk, True))["seek"]
     assert (strip.drag, [act.name for act in strip.acts]) == ("seek", ["back", "forward"])
 
 
@@ -196,24 +198,24 @@ def test_a_field_and_its_bytes_are_kin():
 def test_without_bytes_it_says_why():
     bare = picture(page(produced(1, bytes_too=False), opened="1<"))
     assert "or there were so many" in bare["why"].content
-    talk = Conversation()
-    talk.tell(Trace.of(7, 5))
+    talk = MessageLog()
+    talk.add_moments(Trace.of(7, 5))
     arrow = next(it for it in talk.arrows if not it.routine)
-    made_up = picture(Page(talk, False, opened=arrow.key))
+    made_up = picture(WirePage(talk, False, opened=arrow.key))
     assert "never was bytes" in made_up["why"].content
 
 
 def test_a_simulated_run_is_drawn_from_end_to_end():
-    talk = Conversation()
-    talk.tell(Trace.of(7, 12))
-    seen, now = set(), Page(talk, False)
+    talk = MessageLog()
+    talk.add_moments(Trace.of(7, 12))
+    seen, now = set(), WirePage(talk, False)
     while True:
         scene = picture(now)
         seen |= {shape.key for shape in scene.shapes if shape.key.startswith("arrow ")}
         until = now.turned(-0.9)
         if until == now.until or now.end <= len(now.rows):
             break
-        now = Page(talk, False, until=until)
+        now = WirePage(talk, False, until=until)
     drawn = {
         f"arrow {row.arrow.key}" for row in now.every if not row.folded and not row.arrow.routine
     }

@@ -41,7 +41,7 @@ def cluster():
 def view(cluster):
     view = WireView(cluster)
     cluster.tell(*(produced(number, 10 * number) for number in range(1, 61)))
-    view.look()
+    view.poll()
     yield view
     view.close()
 
@@ -88,7 +88,7 @@ def test_of_two_views_the_last_to_be_closed_ends_the_trace(cluster):
     assert cluster.traced[-1] == (False, False)
 
 
-def test_a_broker_that_does_not_answer_is_told_and_the_view_is_there(cluster):
+def test_a_broker_that_does_not_answer_is_reported_and_the_view_is_there(cluster):
     def trace(on=True, *, frames=False):
         raise KafkaError(ErrorCode.request_timed_out, "broker 2 does not answer")
 
@@ -101,10 +101,10 @@ def test_a_broker_that_does_not_answer_is_told_and_the_view_is_there(cluster):
 def test_what_is_said_appears_and_the_page_follows(view, cluster):
     assert last(view) == f"arrow {cluster.happened[-1].number}<"
     scene = view.scene
-    assert view.look()
+    assert view.poll()
     assert view.scene == scene  # nothing new, nothing sent
     cluster.tell(produced(1, 900))
-    view.look()
+    view.poll()
     assert last(view) == f"arrow {cluster.happened[-1].number}<"
 
 
@@ -113,7 +113,7 @@ def test_a_pause_holds_the_page_and_follow_lets_it_go(view, cluster):
     press(view, "pause")
     assert buttons(view)["pause"]["words"] == "▾▾ follow"
     cluster.tell(*(produced(1, 1000 + it) for it in range(9)))
-    view.look()
+    view.poll()
     assert shown(view) == before
     press(view, "pause")
     assert last(view) == f"arrow {cluster.happened[-1].number}<"
@@ -137,14 +137,14 @@ def test_back_and_on_again(view):
 
 def test_the_strip_goes_to_any_time(view):
     press(view, "seek", 0.0)
-    assert shown(view)[0] == f"arrow {view.talk.arrows[0].key}"
+    assert shown(view)[0] == f"arrow {view.messages.arrows[0].key}"
     press(view, "seek", 1.0)
     assert view.until is None
 
 
 def test_only_one_api_and_all_of_them(view, cluster):
     cluster.tell(fetched(1, 900))
-    view.look()
+    view.poll()
     assert [it[0] for it in buttons(view)["api"]["options"]] == ["", "Fetch", "Produce"]
     press(view, "api", "Fetch")
     assert len(shown(view)) == 2
@@ -154,7 +154,7 @@ def test_only_one_api_and_all_of_them(view, cluster):
 
 def test_what_is_routine_is_folded_and_unfolded(view, cluster):
     cluster.tell(*(asked(Api.HEARTBEAT, 1, 900 + it) for it in range(4)))
-    view.look()
+    view.poll()
     assert last(view).startswith("fold ")
     press(view, "fold")
     assert buttons(view)["fold"]["pressed"] is False
@@ -170,7 +170,7 @@ def test_a_message_is_opened_read_and_closed(view, cluster):
     assert "panel" in view.picture.by_key
     assert view.said.startswith("0.590 s: producer-1 asks broker 1: Produce v9")
     cluster.tell(*(produced(1, 2000 + it) for it in range(20)))
-    view.look()
+    view.poll()
     assert f"arrow {number}>" in shown(view)  # it does not run away
     press(view, "turn", 10)
     assert "button before" in view.picture.by_key
@@ -202,7 +202,7 @@ def test_who_had_stopped_to_read_stays_there(view):
 def test_between_two_by_client_id_and_broker_number(cluster):
     view = WireView(cluster, between=("producer-1", 1))
     cluster.tell(produced(1), fetched(1, 9, client="c1"), produced(1, 20, broker=2))
-    view.look()
+    view.poll()
     assert view.about.startswith("producer-1 – broker 1 · ")
     assert len(shown(view)) == 2
     view.close()
@@ -227,18 +227,18 @@ def test_a_recording_plays_without_a_cluster(cluster, tmp_path):
     (first, *_) = shown(view)
     press(view, "read", first.removeprefix("arrow "))
     assert any(it.label.startswith("acks: ") for it in view.picture.all())  # bytes and all
-    assert not view.look()
+    assert not view.poll()
     view.close()
     assert cluster.traced == []
 
 
-def test_a_simulated_run_is_told_in_words(tmp_path):
+def test_a_simulated_run_is_reported_in_words(tmp_path):
     view = WireView(Trace.of(7, 8), between=("producer", 1, 2, 3))
-    assert view.talk.parties[-1] == "zookeeper"
+    assert view.messages.parties[-1] == "zookeeper"
     press(view, "api", "Produce")
     labels = [it.label for it in view.picture.all() if it.key.startswith("arrow ")]
     assert labels and all("producer tells broker" in label for label in labels)
-    assert not view.look()
+    assert not view.poll()
     press(view, "read", shown(view)[0].removeprefix("arrow "))
     assert "never was bytes" in view.picture["why"].content
 
@@ -247,7 +247,7 @@ def test_a_saved_notebook_stays_small(view, cluster):
     cluster.tell(*(asked(Api.METADATA, 1, 900 + it, client=f"c{it % 5}") for it in range(40)))
     (row,) = sample(message(Api.API_VERSIONS, 3, ANSWER)).api_keys
     cluster.tell(asked(Api.API_VERSIONS, 1, 1000, response={"api_keys": (row,) * 60}))
-    view.look()
-    press(view, "read", view.talk.arrows[-1].key)
+    view.poll()
+    press(view, "read", view.messages.arrows[-1].key)
     assert "more" in view.picture["button behind"].content[1].content
     assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 60_000

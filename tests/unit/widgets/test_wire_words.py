@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.client.assignors.protocol import (
+from engine.assignors.protocol import (
     Assignment,
     Subscription,
     encode_assignment,
@@ -18,7 +18,7 @@ from engine.wire.codec import message
 from tests.unit.widgets.test_wire_anatomy import sample
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
 from widgets.wire.anatomy import ANSWER, ASK
-from widgets.wire.exchange import Arrow
+from widgets.wire.exchange import MessageArrow
 from widgets.wire.words import told
 
 SHARE = encode_assignment(Assignment((TopicPartition("orders", 0), TopicPartition("orders", 1))))
@@ -124,7 +124,7 @@ def test_offsets_are_committed_fetched_and_looked_up():
     assert words(asked(Api.OFFSET_FETCH, 1, response=none))[1][0] == "orders-0: none"
 
 
-def test_a_transaction_is_told_from_its_first_partition_to_its_markers():
+def test_a_transaction_is_reported_from_its_first_partition_to_its_markers():
     adds = of(
         Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
     )
@@ -156,7 +156,7 @@ def marks(*topics):
     return {"markers": (replace(marker, transaction_result=False, topics=rows),)}
 
 
-def test_the_rest_is_told_by_what_matters_in_it():
+def test_the_rest_is_reported_by_what_matters_in_it():
     found = {"node_id": 2, "throttle_time": timedelta()}
     ask, answer = words(asked(Api.FIND_COORDINATOR, 1, request={"key": "g"}, response=found))
     assert (ask[0], answer[0]) == ("of g", "broker 2")
@@ -178,7 +178,9 @@ def test_the_rest_is_told_by_what_matters_in_it():
 
 def test_of_a_simulated_message_there_are_words_only():
     def message(words, **facts):
-        return Arrow(1, 1, ANSWER, "broker 1", "producer", "answers", "", None, words, **facts)
+        return MessageArrow(
+            1, 1, ANSWER, "broker 1", "producer", "answers", "", None, words, **facts
+        )
 
     assert told(message("offset 5, 3 ms")) == ("offset 5, 3 ms", False)
     assert told(message("not_leader_or_follower, 3 ms")) == ("NOT_LEADER_OR_FOLLOWER, 3 ms", True)

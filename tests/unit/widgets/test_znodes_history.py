@@ -2,35 +2,35 @@
 
 import json
 
-from engine.cluster.mirror import Change, Kind, Mirror, Znode
 from engine.cluster.recording import Recording
-from engine.cluster.znodes import alive, watches
+from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree
+from engine.cluster.znode_watcher import alive, watches
 from tests.unit.widgets.cluster import START, state
-from widgets.znodes.history import History, recorded
-from widgets.znodes.rows import MOST, Choice, row_of, visible
+from widgets.znodes.history import ZnodeHistory, recorded
+from widgets.znodes.rows import MOST, TreeSelection, row_of, visible
 from widgets.znodes.words import fields, one_line, purpose, stat, told
 
 BROKER = '{"host":"127.0.0.1","port":%d,"version":5}'
 
 
 def znode(data="", zxid=1, *, version=0, owner=0, changed=0):
-    return Znode(data, zxid, changed or zxid, START, START, version, owner)
+    return ZnodeState(data, zxid, changed or zxid, START, START, version, owner)
 
 
 def story():
     """Two brokers, of which one dies; the other, who watched, becomes controller."""
-    it = Mirror()
+    it = ZnodeTree()
     for number, path in enumerate(("/", "/brokers", "/brokers/ids", "/brokers/topics", "/config")):
-        it.found(path, znode(zxid=number), START, Kind.THERE)
-    it.found("/controller_epoch", znode("1", 9), START, Kind.THERE)
+        it.found(path, znode(zxid=number), START, ChangeKind.THERE)
+    it.found("/controller_epoch", znode("1", 9), START, ChangeKind.THERE)
     for broker in (1, 2):
         it.found(
             f"/brokers/ids/{broker}",
             znode(BROKER % broker, 9 + broker, owner=700 + broker),
             START,
-            Kind.THERE,
+            ChangeKind.THERE,
         )
-    it.found("/controller", znode('{"brokerid":2}', 12, owner=702), START, Kind.THERE)
+    it.found("/controller", znode('{"brokerid":2}', 12, owner=702), START, ChangeKind.THERE)
     it.watched({701: {"/controller", "/brokers/ids/2"}, 702: {"/controller"}}, START + 10)
     it.found("/brokers/topics/orders", znode('{"partitions":{"0":[1,2]}}', 20), START + 1000)
     it.found("/brokers/topics/orders/partitions", znode(zxid=21), START + 1000)
@@ -50,7 +50,7 @@ def story():
 
 def test_changes_make_the_tree_of_every_moment():
     mirror = story()
-    history = History()
+    history = ZnodeHistory()
     pasts = []
     for change in mirror.changes:
         history.add([change])
@@ -63,7 +63,7 @@ def test_changes_make_the_tree_of_every_moment():
 
 
 def test_the_steps_are_what_happened_and_not_what_was_there():
-    history = History(story().changes)
+    history = ZnodeHistory(story().changes)
     words = [told(change, history) for change in history.steps]
     assert words == [
         "/brokers/topics/orders created",
@@ -85,7 +85,7 @@ def test_the_steps_are_what_happened_and_not_what_was_there():
 
 
 def test_who_was_told_has_no_watch_any_more_until_it_is_set_again():
-    history = History(story().changes)
+    history = ZnodeHistory(story().changes)
     gone = next(it for it in history.steps if it.path == "/controller")
     assert history.at(gone.number - 1).watchers["/controller"] == {701}
     assert history.at(gone.number).watchers["/controller"] == set()
@@ -94,7 +94,7 @@ def test_who_was_told_has_no_watch_any_more_until_it_is_set_again():
 
 
 def test_a_znode_that_was_made_anew_was_gone_meanwhile():
-    mirror = Mirror()
+    mirror = ZnodeTree()
     mirror.found("/a", znode("1", 1), START)
     mirror.found("/a", znode("1", 1), START)  # nothing new
     mirror.found("/a", znode("2", 1, changed=5), START)
@@ -102,22 +102,22 @@ def test_a_znode_that_was_made_anew_was_gone_meanwhile():
     mirror.missed("/b", START)
     kinds = [(it.kind, it.path) for it in mirror.changes]
     assert kinds == [
-        (Kind.CREATED, "/a"),
-        (Kind.CHANGED, "/a"),
-        (Kind.DELETED, "/a"),
-        (Kind.CREATED, "/a"),
-        (Kind.CREATED, "/b"),
+        (ChangeKind.CREATED, "/a"),
+        (ChangeKind.CHANGED, "/a"),
+        (ChangeKind.DELETED, "/a"),
+        (ChangeKind.CREATED, "/a"),
+        (ChangeKind.CREATED, "/b"),
     ]
 
 
 def test_with_a_parent_all_below_it_goes_from_the_leaves_upwards():
-    mirror = Mirror()
+    mirror = ZnodeTree()
     for path in ("/", "/a", "/a/b", "/a/b/c", "/d"):
-        mirror.found(path, znode(), START, Kind.THERE)
+        mirror.found(path, znode(), START, ChangeKind.THERE)
     mirror.only("/", ["d"], START)
-    gone = [it.path for it in mirror.changes if it.kind is Kind.DELETED]
+    gone = [it.path for it in mirror.changes if it.kind is ChangeKind.DELETED]
     assert gone == ["/a/b/c", "/a/b", "/a"]
-    history = History(mirror.changes)
+    history = ZnodeHistory(mirror.changes)
     assert sorted(history.now.nodes) == ["/", "/d"] == sorted(mirror.nodes)
     assert history.now.children("/") == ["/d"]
 
@@ -148,8 +148,8 @@ def names(rows):
 
 
 def test_what_kafka_lives_by_is_open():
-    history = History(story().changes)
-    rows = visible(history.now, Choice(), {})
+    history = ZnodeHistory(story().changes)
+    rows = visible(history.now, TreeSelection(), {})
     assert names(rows) == [
         "/",
         "  brokers",
@@ -166,45 +166,45 @@ def test_what_kafka_lives_by_is_open():
     levels = {row.path for row in rows}
     partition = "/brokers/topics/orders/partitions/0"
     assert row_of(partition, levels) == f"{partition}/state"
-    closed = Choice(closed={"/brokers"})
+    closed = TreeSelection(closed={"/brokers"})
     assert names(visible(history.now, closed, {}))[:3] == ["/", "  brokers", "  config"]
     levels = {row.path for row in visible(history.now, closed, {})}
     assert row_of(partition, levels) == "/brokers"
 
 
 def test_what_has_just_gone_is_still_in_its_place():
-    history = History(story().changes)
+    history = ZnodeHistory(story().changes)
     was = history.at(1).nodes.get("/brokers/ids/2")
-    rows = visible(history.now, Choice(), {"/brokers/ids/2": was})
+    rows = visible(history.now, TreeSelection(), {"/brokers/ids/2": was})
     ids = [row for row in rows if row.path.startswith("/brokers/ids/")]
     assert [(row.name, row.gone) for row in ids] == [("1", False), ("2", True)]
 
 
 def big(count):
-    mirror = Mirror()
+    mirror = ZnodeTree()
     for path in ("/", "/brokers", "/brokers/topics"):
-        mirror.found(path, znode(), START, Kind.THERE)
+        mirror.found(path, znode(), START, ChangeKind.THERE)
     for number in range(count):
-        mirror.found(f"/brokers/topics/t{number}", znode("{}"), START, Kind.THERE)
-        mirror.found(f"/brokers/topics/t{number}/partitions", znode(), START, Kind.THERE)
-    return History(mirror.changes).now
+        mirror.found(f"/brokers/topics/t{number}", znode("{}"), START, ChangeKind.THERE)
+        mirror.found(f"/brokers/topics/t{number}/partitions", znode(), START, ChangeKind.THERE)
+    return ZnodeHistory(mirror.changes).now
 
 
 def test_a_thousand_topics_are_summarised_and_each_is_found():
     tree = big(1000)
-    rows = visible(tree, Choice(), {})
+    rows = visible(tree, TreeSelection(), {})
     assert len(rows) == 3 + 12 + 1
     assert rows[-1].more == 988
-    assert len(visible(tree, Choice(limits={"/brokers/topics": 24}), {})) == 3 + 24 + 1
-    assert len(visible(tree, Choice(limits={"/brokers/topics": 1000}), {})) == MOST
-    found = visible(tree, Choice(wanted="T777"), {})
+    assert len(visible(tree, TreeSelection(limits={"/brokers/topics": 24}), {})) == 3 + 24 + 1
+    assert len(visible(tree, TreeSelection(limits={"/brokers/topics": 1000}), {})) == MOST
+    found = visible(tree, TreeSelection(wanted="T777"), {})
     assert [row.path for row in found] == [
         "/brokers/topics/t777",
         "/brokers/topics/t777/partitions",
     ]
-    many = visible(tree, Choice(wanted="topics"), {})
+    many = visible(tree, TreeSelection(wanted="topics"), {})
     assert (len(many), many[-1].more) == (MOST, 2001 - (MOST - 1))
-    assert visible(tree, Choice(wanted="nobody"), {}) == []
+    assert visible(tree, TreeSelection(wanted="nobody"), {}) == []
 
 
 # -- words --------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_data_are_read_as_json_or_as_they_are():
 
 
 def test_every_number_of_a_stat_is_explained():
-    history = History(story().changes)
+    history = ZnodeHistory(story().changes)
     one = history.now.nodes["/brokers/ids/1"]
     words = dict(stat("/brokers/ids/1", one, history))
     assert words["czxid"].startswith("10: the transaction that created it, the broker's epoch")
@@ -233,6 +233,10 @@ def test_every_number_of_a_stat_is_explained():
 
 
 def test_what_was_gone_before_it_could_be_read_says_so():
-    change = Change(1, START, Kind.CREATED, "/isr_change_notification/isr_change_0000000000")
-    assert told(change, History([change])).endswith("created, and gone before it could be read")
-    assert Change.parse(json.loads(json.dumps(change.row()))) == change
+    change = ZnodeChange(
+        1, START, ChangeKind.CREATED, "/isr_change_notification/isr_change_0000000000"
+    )
+    assert told(change, ZnodeHistory([change])).endswith(
+        "created, and gone before it could be read"
+    )
+    assert ZnodeChange.parse(json.loads(json.dumps(change.row()))) == change

@@ -6,15 +6,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.cluster.mirror import Kind
 from engine.cluster.recording import Recording
+from engine.cluster.znode_changes import ChangeKind
 from tests.unit.widgets.cluster import START, state
 from tests.unit.widgets.test_znodes_history import story, znode
 from widgets.scene import width_of
 from widgets.znodes import view
-from widgets.znodes.history import History
-from widgets.znodes.plan import CHIPS, NEWS, RIGHT, WIDTH, Sight
-from widgets.znodes.rows import Choice
+from widgets.znodes.history import ZnodeHistory
+from widgets.znodes.layout import CHIPS, NEWS, RIGHT, WIDTH, ZnodeViewState
+from widgets.znodes.rows import TreeSelection
 from widgets.znodes.scene import picture
 from widgets.znodes.view import HOW, PACE, ZooKeeperTree
 
@@ -26,7 +26,7 @@ class Told:
 
     def __init__(self, mirror, now):
         self.mirror, self.now = mirror, now
-        self.trouble, self.deaf, self.reading, self.closed = "", "", False, False
+        self.trouble, self.no_watches, self.reading, self.closed = "", "", False, False
 
     def znodes(self):
         return self
@@ -75,7 +75,7 @@ def lit(tree):
 
 def die(cluster, tree):
     cluster.now = START + 4500
-    tree.look()
+    tree.poll()
 
 
 def press(tree, key):
@@ -115,7 +115,7 @@ def test_what_changes_glows_once_and_a_watch_draws_a_line_to_who_was_told(cluste
     assert tree.said == "/controller_epoch changed"
 
     cluster.now += NEWS + 1
-    tree.look()
+    tree.poll()
     assert lit(tree) == set()
     assert not [it for it in tree.picture.all() if it.look in ("told", "traffic")]
     assert "/brokers/ids/2" not in names(tree)
@@ -145,7 +145,7 @@ def test_every_step_back_and_forward_shows_the_tree_as_it_was(cluster, tree):
 
 def test_a_session_that_ends_is_a_step_of_its_own(cluster, tree):
     die(cluster, tree)
-    ended = next(it for it in tree.history.steps if it.kind is Kind.ENDED)
+    ended = next(it for it in tree.history.steps if it.kind is ChangeKind.ENDED)
     tree.do("step_to", ended.number)
     assert "session 0x…02be of broker 2 ended" in shown(tree)
     assert lit(tree) == set()
@@ -195,16 +195,16 @@ def test_it_plays_change_by_change(cluster, tree):
     assert tree.head == tree.history.began
     for step in tree.history.steps:
         now += PACE
-        tree.look()
+        tree.poll()
         assert tree.head == step.number
     tree.do("play")
     now += PACE
-    tree.look()
+    tree.poll()
     assert not tree.playing
     assert tree.head == tree.history.steps[-1].number
     tree.do("play")
     now += PACE
-    tree.look()
+    tree.poll()
     assert (tree.head, tree.playing) == (None, False)
 
 
@@ -260,7 +260,7 @@ def test_others_who_watch_are_shown_and_brokers_without_room_are_counted(cluster
 def test_an_error_stays_until_the_next_act(cluster, tree):
     tree.do("choose", "/nothing")
     cluster.now += 1000
-    tree.look()
+    tree.poll()
     assert "no znode /nothing" in tree.trouble
     tree.do("choose", "/controller")
     assert tree.trouble == ""
@@ -289,7 +289,7 @@ def test_more_children_are_shown_a_dozen_at_a_time(cluster, tree):
     for number in range(30):
         cluster.mirror.found(f"/config/{number}", znode(), START + 2500)
     cluster.now = START + 9000
-    tree.look()
+    tree.poll()
     tree.do("expand", "/config")
     assert "… 18 more" in [it.content for it in tree.picture["row /config/…"].content]
     press(tree, "row /config/…")
@@ -299,20 +299,20 @@ def test_more_children_are_shown_a_dozen_at_a_time(cluster, tree):
 
 
 def test_what_cannot_be_seen_is_said(cluster, tree):
-    cluster.deaf, cluster.reading = "This ZooKeeper refuses the word 'wchc'.", True
+    cluster.no_watches, cluster.reading = "This ZooKeeper refuses the word 'wchc'.", True
     cluster.trouble = "No answer from ZooKeeper at here:2181."
     cluster.now += 1000
-    tree.look()
+    tree.poll()
     assert tree.trouble == "No answer from ZooKeeper at here:2181."
     words = shown(tree)
-    assert cluster.deaf in words
+    assert cluster.no_watches in words
     assert "Reading: 12 znodes up to now." in words
 
 
 def test_of_a_cluster_that_is_over_the_past_stays(cluster, tree):
     die(cluster, tree)
     cluster.closed = True
-    assert not tree.look()
+    assert not tree.poll()
     assert view.OVER in shown(tree)
     tree.do("back")
     assert tree.head == tree.history.steps[-1].number
@@ -320,7 +320,7 @@ def test_of_a_cluster_that_is_over_the_past_stays(cluster, tree):
 
 def test_a_recording_plays_without_a_cluster():
     tree = ZooKeeperTree(film())
-    assert not tree.look()
+    assert not tree.poll()
     tree.do("begin")
     assert "/controller" in names(tree)
     for step in tree.history.steps:
@@ -347,23 +347,27 @@ def test_nothing_but_its_acts_can_be_called(tree):
 # -- layout -------------------------------------------------------------------------------------
 
 
-def sights():
-    history = History(story().changes)
+def view_states():
+    history = ZnodeHistory(story().changes)
     for number in (history.began, *(it.number for it in history.steps)):
         for chosen, who in (("", 0), ("/brokers/ids/1", 0), ("", 701)):
             at = history.changes[number - 1].at
-            yield Sight(history, number, False, START, START + 5000, at, Choice(), chosen, who)
+            yield ZnodeViewState(
+                history, number, False, START, START + 5000, at, TreeSelection(), chosen, who
+            )
     live = START + 4100
-    yield Sight(history, history.last, True, START, live, live)
-    yield Sight(history, history.last, True, START, live, live, Choice(wanted="broker"))
+    yield ZnodeViewState(history, history.last, True, START, live, live)
+    yield ZnodeViewState(
+        history, history.last, True, START, live, live, TreeSelection(wanted="broker")
+    )
 
 
 @pytest.mark.parametrize(
-    "sight", list(sights()), ids=lambda it: f"{it.number}{it.chosen}{it.who or ''}"
+    "view_state", list(view_states()), ids=lambda it: f"{it.number}{it.chosen}{it.who or ''}"
 )
-def test_nothing_overlaps_and_all_is_inside(sight):
-    scene = picture(sight)
-    tops = sorted(sight.levels.values())
+def test_nothing_overlaps_and_all_is_inside(view_state):
+    scene = picture(view_state)
+    tops = sorted(view_state.levels.values())
     assert all(after - before >= 22 for before, after in pairwise(tops))
     texts = [it for it in scene.shapes if it.kind == "text"]
     for each in texts:
@@ -372,7 +376,7 @@ def test_nothing_overlaps_and_all_is_inside(sight):
         left = {-1: x, 0: x - width / 2, 1: x - width}[anchor]
         assert 0 <= left <= left + width * 0.9 <= WIDTH, each
         assert 0 <= y <= scene.height, each
-    for row in sight.rows:
+    for row in view_state.rows:
         data = scene.by_key.get(f"data {row.path}")
         name = scene[f"row {row.path}"]
         if data:
@@ -391,6 +395,6 @@ def test_a_saved_notebook_stays_small(cluster, tree):
         data = '{"partitions":{"0":[1,2,3]},"topic_id":"0HJQZ621RHy6za9QiN5DvA","version":3}'
         cluster.mirror.found(f"/brokers/topics/topic-{number}", znode(data), START + 2500)
     cluster.now = START + 9000
-    tree.look()
+    tree.poll()
     tree.do("find", "topic-")
     assert len(tree.scene) < 45_000

@@ -15,8 +15,9 @@ from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, 
 
 from engine.errors import ErrorCode
 from engine.wire.apis import APIS, Api
-from engine.wire.codec import decode_request, decode_response, encode_request, encode_response
+from engine.wire.codec import decode_request, decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
+from tests.unit.wire.frames import encode_response
 
 TWO_TO_31 = 2**31 - 1
 
@@ -238,7 +239,7 @@ class TestAnswers:
         assert partition.base_offset == 42
 
     def test_an_answer_to_another_request(self):
-        with pytest.raises(Malformed, match="an answer to 7 instead of 8"):
+        with pytest.raises(Malformed, match="the response is to 7, not 8"):
             decode_response(self.HEADER._replace(correlation_id=8), self.sent()[4:])
 
     @pytest.mark.parametrize("cut", range(1, 50))

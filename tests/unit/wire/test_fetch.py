@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.errors import ErrorCode
-from engine.wire import fetch
+from engine.wire import codec, fetch
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import RequestHeader
@@ -50,48 +50,52 @@ def sent(pieces) -> bytes:
     return b"".join(p.content if isinstance(p, Slice) else p for p in pieces)
 
 
-def answer(*records) -> fetch.Response:
-    partitions = [fetch.Partition(i, high_watermark=9, records=r) for i, r in enumerate(records)]
-    return fetch.Response([fetch.Topic("orders", partitions)])
+def answer(*records) -> fetch.FetchAnswer:
+    partitions = [
+        fetch.FetchedPartition(i, high_watermark=9, records=r) for i, r in enumerate(records)
+    ]
+    return fetch.FetchAnswer([fetch.FetchedTopic("orders", partitions)])
 
 
 def test_slices_are_handed_back_as_they_are_in_order():
     first, second = Slice(b"first"), Slice(b"second")
-    pieces = fetch.encode(HEADER, answer(first, second))
+    pieces = codec.encode_response(HEADER, answer(first, second))
     assert [piece for piece in pieces if isinstance(piece, Slice)] == [first, second]
     assert pieces[1] is first
 
 
 def test_the_size_counts_the_slices():
-    frame = sent(fetch.encode(HEADER, answer(Slice(b"x" * 1000), Slice(b"y" * 500))))
+    frame = sent(codec.encode_response(HEADER, answer(Slice(b"x" * 1000), Slice(b"y" * 500))))
     assert frame[:4] == pack(">i", len(frame) - 4)
 
 
 def test_pieces_are_the_bytes_of_the_whole():
     whole = answer(b"first", b"", None, b"last")
     cut = answer(Slice(b"first"), Slice(b""), None, Slice(b"last"))
-    assert sent(fetch.encode(HEADER, cut)) == sent(fetch.encode(HEADER, whole))
+    assert sent(codec.encode_response(HEADER, cut)) == sent(codec.encode_response(HEADER, whole))
 
 
 def test_a_slice_of_nothing_is_no_piece():
-    pieces = fetch.encode(HEADER, answer(Slice(b"")))
+    pieces = codec.encode_response(HEADER, answer(Slice(b"")))
     assert len(pieces) == 1
 
 
 def test_records_in_memory_make_one_piece():
-    assert len(fetch.encode(HEADER, answer(b"a", b"b"))) == 1
+    assert len(codec.encode_response(HEADER, answer(b"a", b"b"))) == 1
 
 
 def test_a_follower_learns_where_its_log_diverges():
-    diverged = fetch.Partition(0, diverging_epoch=fetch.EpochEndOffset(epoch=3, end_offset=70))
-    response = fetch.Response([fetch.Topic("orders", [diverged])])
-    decoded = decode_response(HEADER, sent(fetch.encode(HEADER, response))[4:])
+    diverged = fetch.FetchedPartition(
+        0, diverging_epoch=fetch.EpochEndOffset(epoch=3, end_offset=70)
+    )
+    response = fetch.FetchAnswer([fetch.FetchedTopic("orders", [diverged])])
+    decoded = decode_response(HEADER, sent(codec.encode_response(HEADER, response))[4:])
     assert decoded.responses[0].partitions[0].diverging_epoch.end_offset == 70
 
 
 def test_an_error_of_the_session():
-    response = fetch.Response([], error_code=ErrorCode.fetch_session_id_not_found)
-    (piece,) = fetch.encode(HEADER, response)
+    response = fetch.FetchAnswer([], error_code=ErrorCode.fetch_session_id_not_found)
+    (piece,) = codec.encode_response(HEADER, response)
     assert decode_response(HEADER, piece[4:]).error_code == ErrorCode.fetch_session_id_not_found
 
 
@@ -100,12 +104,14 @@ class TestKafka:
 
     @pytest.mark.parametrize("version", [11, 12])
     def test_what_a_leader_answers(self, version):
-        batch = fetch.Partition(0, ErrorCode.none, 40, 39, 3, (), records=Slice(b"batch"))
-        elsewhere = fetch.Partition(1, ErrorCode.none, 41, 41, 3, (), preferred_read_replica=3)
+        batch = fetch.FetchedPartition(0, ErrorCode.none, 40, 39, 3, (), records=Slice(b"batch"))
+        elsewhere = fetch.FetchedPartition(
+            1, ErrorCode.none, 41, 41, 3, (), preferred_read_replica=3
+        )
         there = fetch.EpochEndOffset(epoch=7, end_offset=30)
-        diverged = fetch.Partition(2, ErrorCode.none, 42, 42, 3, (), diverging_epoch=there)
-        response = fetch.Response([fetch.Topic("orders", [batch, elsewhere, diverged])])
-        frame = sent(fetch.encode(RequestHeader(Api.FETCH, version, 7, "me"), response))
+        diverged = fetch.FetchedPartition(2, ErrorCode.none, 42, 42, 3, (), diverging_epoch=there)
+        response = fetch.FetchAnswer([fetch.FetchedTopic("orders", [batch, elsewhere, diverged])])
+        frame = sent(codec.encode_response(RequestHeader(Api.FETCH, version, 7, "me"), response))
         assert frame[4:].hex() == ANSWERED[version]
 
     @pytest.mark.parametrize("version", [11, 12])
@@ -154,7 +160,7 @@ class TestKafka:
 
 
 def test_the_records_of_an_answer_are_a_view_of_its_frame():
-    frame = bytearray(sent(fetch.encode(HEADER, answer(b"batch")))[4:])
+    frame = bytearray(sent(codec.encode_response(HEADER, answer(b"batch")))[4:])
     (topic,) = decode_response(HEADER, frame).responses
     frame[frame.index(b"batch")] = ord("c")
     assert topic.partitions[0].records == b"catch"

@@ -14,16 +14,18 @@ from engine.wire.codec import (
     decode_request,
     decode_response,
     encode_request,
-    encode_response,
     message,
 )
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.messages import (
+    alter_isr,
     controlled_shutdown,
     leader_and_isr,
     stop_replica,
     update_metadata,
+    write_txn_markers,
 )
+from tests.unit.wire.frames import encode_response
 
 # Written by the message classes of kafka-clients 2.8.2 (Java), header included.
 KAFKA = {
@@ -89,6 +91,28 @@ KAFKA = {
         "000700030000000700026d650000000003000000000000012c00"
     ),
     (Api.CONTROLLED_SHUTDOWN, 3, "response"): ("0000000700004d02076f7264657273000000020000"),
+    (Api.WRITE_TXN_MARKERS, 0, "request"): (
+        "001b00000000000700026d65000000010000000000000fa00002010000000100066f726465727300"
+        "000002000000000000000200000005"
+    ),
+    (Api.WRITE_TXN_MARKERS, 0, "response"): (
+        "00000007000000010000000000000fa00000000100066f72646572730000000200000000000000000002002f"
+    ),
+    (Api.WRITE_TXN_MARKERS, 1, "request"): (
+        "001b00010000000700026d6500020000000000000fa000020102076f726465727303000000000000"
+        "000200000000050000"
+    ),
+    (Api.WRITE_TXN_MARKERS, 1, "response"): (
+        "0000000700020000000000000fa002076f7264657273030000000000000000000002002f00000000"
+    ),
+    (Api.ALTER_ISR, 0, "request"): (
+        "003800000000000700026d650000000003000000000000012c02076f726465727302000000020000"
+        "00090300000003000000010000000c000000"
+    ),
+    (Api.ALTER_ISR, 0, "response"): (
+        "000000070000000000000002076f7264657273030000000200000000000300000009030000000300"
+        "0000010000000d0000000004005f00000000000000000100000000000000"
+    ),
 }
 ID = UUID(bytes=bytes(range(1, 17)))
 EVERY = pytest.mark.parametrize(("api", "version", "kind"), KAFKA, ids=str)
@@ -223,6 +247,49 @@ def controlled_shutdown_response(version=3):
     )
 
 
+def write_txn_markers_request(version=1):
+    topic = write_txn_markers.WritableTxnMarkerTopic(name="orders", partition_indexes=(0, 2))
+    return write_txn_markers.WriteTxnMarkersRequest(
+        markers=(
+            write_txn_markers.WritableTxnMarker(
+                producer_id=4000,
+                producer_epoch=2,
+                transaction_result=True,
+                topics=(topic,),
+                coordinator_epoch=5,
+            ),
+        )
+    )
+
+
+def write_txn_markers_response(version=1):
+    result = write_txn_markers.WritableTxnMarkerPartitionResult
+    done = result(partition_index=0)
+    fenced = result(partition_index=2, error_code=ErrorCode.invalid_producer_epoch)
+    topic = write_txn_markers.WritableTxnMarkerTopicResult(name="orders", partitions=(done, fenced))
+    marker = write_txn_markers.WritableTxnMarkerResult(producer_id=4000, topics=(topic,))
+    return write_txn_markers.WriteTxnMarkersResponse(markers=(marker,))
+
+
+def alter_isr_request(version=0):
+    partition = alter_isr.AlterIsrPartition(
+        partition_index=2, leader_epoch=9, new_isr=(3, 1), current_isr_version=12
+    )
+    topic = alter_isr.AlterIsrTopic(name="orders", partitions=(partition,))
+    return alter_isr.AlterIsrRequest(broker_id=3, broker_epoch=300, topics=(topic,))
+
+
+def alter_isr_response(version=0):
+    written = alter_isr.AlterIsrPartitionResult(
+        partition_index=2, leader_id=3, leader_epoch=9, isr=(3, 1), current_isr_version=13
+    )
+    refused = alter_isr.AlterIsrPartitionResult(
+        partition_index=4, error_code=ErrorCode.invalid_update_version
+    )
+    topic = alter_isr.AlterIsrTopicResult(name="orders", partitions=(written, refused))
+    return alter_isr.AlterIsrResponse(topics=(topic,))
+
+
 SAMPLES = {
     (Api.LEADER_AND_ISR, "request"): leader_and_isr_request,
     (Api.LEADER_AND_ISR, "response"): leader_and_isr_response,
@@ -232,6 +299,10 @@ SAMPLES = {
     (Api.STOP_REPLICA, "response"): stop_replica_response,
     (Api.CONTROLLED_SHUTDOWN, "request"): controlled_shutdown_request,
     (Api.CONTROLLED_SHUTDOWN, "response"): controlled_shutdown_response,
+    (Api.WRITE_TXN_MARKERS, "request"): write_txn_markers_request,
+    (Api.WRITE_TXN_MARKERS, "response"): write_txn_markers_response,
+    (Api.ALTER_ISR, "request"): alter_isr_request,
+    (Api.ALTER_ISR, "response"): alter_isr_response,
 }
 
 

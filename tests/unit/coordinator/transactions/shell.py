@@ -13,10 +13,10 @@ from kio.schema.add_partitions_to_txn.v3.request import (
 from kio.schema.end_txn.v3.request import EndTxnRequest
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 
-from engine.coordinator.effects import Append, Caller, Mark, Reply, Writer
-from engine.coordinator.groups import partition_of
-from engine.coordinator.transactions.coordinator import Transactions
-from engine.coordinator.transactions.image import NOBODY
+from engine.coordinator.effects import Append, Caller, Reply, TransactionalProducer, TxnMarkers
+from engine.coordinator.owned_partitions import partition_of
+from engine.coordinator.transactions.coordinator import TransactionCoordinator
+from engine.coordinator.transactions.metadata import NO_PRODUCER
 from engine.coordinator.transactions.records import decode_key, decode_value
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -42,7 +42,7 @@ class Shell:
     """The broker around a coordinator, in small.
 
     `held` writes wait in `waiting`, until `finish` says what came of them; others are replicated
-    at once. With `markers`, the partitions take each Mark at once; without, it waits in `marks`.
+    at once. With `markers`, the partitions take TxnMarkers at once; without, these wait in `marks`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Shell:
         self.asked = 0
         self.missing = set()  # partitions of topics that do not exist
         self.ids = ids or count(FIRST)  # of producers: never one twice, whoever coordinates
-        self.coordinator = Transactions(
+        self.coordinator = TransactionCoordinator(
             config(**values),
             lambda group: OFFSETS,
             lambda partition: partition not in self.missing,
@@ -74,7 +74,7 @@ class Shell:
             match each:
                 case Reply(to, response):
                     self.replies[to].append(response)
-                case Mark():
+                case TxnMarkers():
                     self.marks.append(each)
                     if self.markers:
                         self.mark(each)
@@ -86,7 +86,7 @@ class Shell:
     def mark(self, mark, *partitions):
         """All partitions, if none is named."""
         coordinator, some = self.coordinator, partitions or mark.partitions
-        self.do(coordinator.marked(mark.transactional_id, mark.writer, some, self.now))
+        self.do(coordinator.marked(mark.transactional_id, mark.producer, some, self.now))
 
     def _accept(self, write, error=NONE):
         if error == NONE:
@@ -100,8 +100,8 @@ class Shell:
     def ask(self, request, version=NEWEST):
         """The number of the request, which its replies go by."""
         self.asked += 1
-        if self.coordinator.needs_id and (producer_id := next(self.ids, None)) is not None:
-            self.coordinator.give(producer_id)
+        if self.coordinator.needs_producer_id and (producer_id := next(self.ids, None)) is not None:
+            self.coordinator.give_producer_id(producer_id)
         self.do(self.coordinator.handle(request, Caller(self.asked, version), self.now))
         return self.asked
 
@@ -120,7 +120,7 @@ class Shell:
 
     # -- what producers ask ----------------------------------------------------------------
 
-    def init(self, expected=NOBODY, *, id=ID, timeout=TIMEOUT, version=NEWEST):
+    def init(self, expected=NO_PRODUCER, *, id=ID, timeout=TIMEOUT, version=NEWEST):
         request = InitProducerIdRequest(
             transactional_id=id,
             transaction_timeout=timedelta(milliseconds=timeout),
@@ -132,7 +132,7 @@ class Shell:
     def initialized(self, *expected, **more):
         """The code, and who it is from now on."""
         answer = self.answer(self.init(*expected, **more))
-        return answer.error_code, Writer(answer.producer_id, answer.producer_epoch)
+        return answer.error_code, TransactionalProducer(answer.producer_id, answer.producer_epoch)
 
     def begin(self, **more):
         code, writer = self.initialized(**more)
@@ -197,11 +197,11 @@ class Shell:
 
     @property
     def transaction(self):
-        return self.coordinator.registry.find(ID)
+        return self.coordinator.transactions.find(ID)
 
     @property
     def state(self):
-        return self.transaction.image.state.value
+        return self.transaction.metadata.state.value
 
     def told(self, kind="transaction.changed"):
         return [each.data for each in self.events if each.kind == kind]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.coordinator import fields
-from engine.coordinator.effects import Writer
-from engine.coordinator.transactions.image import Image
+from engine.coordinator import record_codec
+from engine.coordinator.effects import TransactionalProducer
+from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
 from engine.coordinator.transactions.records import (
     TOPIC,
     TransactionValue,
@@ -13,28 +13,33 @@ from engine.coordinator.transactions.records import (
     encode_key,
     encode_value,
 )
-from engine.coordinator.transactions.states import State
 from engine.errors import ErrorCode, KafkaError
 from tests.unit.coordinator.transactions.shell import T0, T1, U0
 
-WRITER = Writer(4000, 3)
+WRITER = TransactionalProducer(4000, 3)
 HEAD = "0000 0000000000000fa0 0003 0000ea60"  # version 0, producer 4000, epoch 3, 60 s
 TIMES = "0000000000000011 000000000000000c"  # updated at 17, started at 12
 PARTITIONS = "00000002  0001 74 00000002 00000000 00000001  0001 75 00000001 00000000"
 KEY = bytes.fromhex("0000 0007 62696c6c696e67")
 
 
-def image(state, partitions=(), started=12):
-    return Image(WRITER, 60_000, state, frozenset(partitions), 17, started)
+def metadata(state, partitions=(), started=12):
+    return TransactionMetadata(WRITER, 60_000, state, frozenset(partitions), 17, started)
 
 
 VALUES = {
-    "Empty": (image(State.EMPTY, (), -1), f"{HEAD} 00 ffffffff 0000000000000011 {'ff' * 8}"),
-    "Ongoing": (image(State.ONGOING, (U0, T1, T0)), f"{HEAD} 01 {PARTITIONS} {TIMES}"),
-    "PrepareCommit": (image(State.PREPARE_COMMIT, (T0, T1, U0)), f"{HEAD} 02 {PARTITIONS} {TIMES}"),
-    "PrepareAbort": (image(State.PREPARE_ABORT, (T0, T1, U0)), f"{HEAD} 03 {PARTITIONS} {TIMES}"),
-    "CompleteCommit": (image(State.COMPLETE_COMMIT), f"{HEAD} 04 00000000 {TIMES}"),
-    "CompleteAbort": (image(State.COMPLETE_ABORT), f"{HEAD} 05 00000000 {TIMES}"),
+    "Empty": (metadata(TxnState.EMPTY, (), -1), f"{HEAD} 00 ffffffff 0000000000000011 {'ff' * 8}"),
+    "Ongoing": (metadata(TxnState.ONGOING, (U0, T1, T0)), f"{HEAD} 01 {PARTITIONS} {TIMES}"),
+    "PrepareCommit": (
+        metadata(TxnState.PREPARE_COMMIT, (T0, T1, U0)),
+        f"{HEAD} 02 {PARTITIONS} {TIMES}",
+    ),
+    "PrepareAbort": (
+        metadata(TxnState.PREPARE_ABORT, (T0, T1, U0)),
+        f"{HEAD} 03 {PARTITIONS} {TIMES}",
+    ),
+    "CompleteCommit": (metadata(TxnState.COMPLETE_COMMIT), f"{HEAD} 04 00000000 {TIMES}"),
+    "CompleteAbort": (metadata(TxnState.COMPLETE_ABORT), f"{HEAD} 05 00000000 {TIMES}"),
 }
 
 
@@ -53,12 +58,12 @@ def test_each_state_is_written_and_read(name):
 
 
 def test_what_is_forgotten_is_a_tombstone():
-    assert encode_value(image(State.DEAD)) is None
+    assert encode_value(metadata(TxnState.DEAD)) is None
 
 
 def test_a_step_on_the_way_is_not_written():
     with pytest.raises(AssertionError, match="PrepareEpochFence"):
-        encode_value(image(State.PREPARE_EPOCH_FENCE))
+        encode_value(metadata(TxnState.PREPARE_EPOCH_FENCE))
 
 
 @pytest.mark.parametrize("number", ["06", "07", "08", "ff"])
@@ -74,19 +79,19 @@ def test_what_is_cut_off_or_of_another_version():
         for end in range(len(whole)):
             with pytest.raises(KafkaError):
                 decode_value(whole[:end])
-        with pytest.raises(KafkaError, match="no version 1"):
+        with pytest.raises(KafkaError, match="unknown version 1"):
             decode_value(b"\0\1" + whole[2:])
     for end in range(len(KEY)):
         with pytest.raises(KafkaError):
             decode_key(KEY[:end])
-    with pytest.raises(KafkaError, match="no version 1"):
+    with pytest.raises(KafkaError, match="unknown version 1"):
         decode_key(b"\0\1" + KEY[2:])
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_decoded_and_encoded_again_is_the_same(name):
     data = bytes.fromhex(VALUES[name][1])
-    assert fields.encode(fields.decode(data, {0: TransactionValue}, TOPIC), 0) == data
+    assert record_codec.encode(record_codec.decode(data, {0: TransactionValue}, TOPIC), 0) == data
 
 
 @pytest.mark.parametrize("count", ["fffffffe", "7fffffff"])

@@ -1,0 +1,361 @@
+"""One broker, from start to stop.
+
+    start   lock the log directories -> ZooKeeper -> the cluster's id -> check the owner of the
+            directories -> load the logs, and repair them after an unclean stop -> bind the port,
+            serve -> /brokers/ids/N -> the controller sends the roles -> ready
+    stop    hand over the leaderships -> close connections -> flush, checkpoints, clean-shutdown
+            marker -> end the session
+
+If the start fails, the error says why, and nothing is left open: a directory that is in use or
+belongs to another broker or cluster, an id or a port that is taken, no ZooKeeper.
+
+DIR/broker.pid has the process id.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from kazoo.exceptions import KazooException
+
+from engine.broker.admin import Admin
+from engine.broker.alter_isr_manager import AlterIsrManager
+from engine.broker.broker import Broker
+from engine.broker.cleaner_task import CleanerTask
+from engine.broker.config_watcher import ConfigWatcher
+from engine.broker.controlled_shutdown import hand_over
+from engine.broker.controller_service import ControllerService
+from engine.broker.coordinator_service import BrokerServices, GroupService, TransactionService
+from engine.broker.debug_server import BrokerStatus, DebugServer
+from engine.broker.dispatch import HANDLERS
+from engine.broker.environment import Environment
+from engine.broker.fetch_sessions import FetchSessions
+from engine.broker.isr_writer import IsrWriter
+from engine.broker.metadata import NO_BROKER, Metadata
+from engine.broker.producer_ids import ProducerIds
+from engine.broker.purgatory import Purgatory
+from engine.broker.registration import Registration
+from engine.broker.replica_fetchers import ReplicaFetchers
+from engine.broker.server import Server
+from engine.config import BrokerConfig
+from engine.config.protocol import Feature
+from engine.controller.controller import Controller
+from engine.controller.events import Rebalance, UncleanAllowed
+from engine.errors import ErrorCode, KafkaError
+from engine.model import Event, id_text
+from engine.zookeeper import znodes
+from engine.zookeeper.client import Session, SessionState, ZookeeperClient
+from engine.zookeeper.decoder import WRITTEN_BY_OTHERS, Decoder, Unreadable, decoded
+from engine.zookeeper.requests import Create, Get
+
+SWEEP_MS = 1000  # how often files are removed whose delay after deletion is over
+FORGET_MS = 600_000  # how often producers are removed that have not written for long
+WAIT = 0.05  # seconds between two checks for a stop signal, while the broker starts
+
+log = logging.getLogger(__name__)
+
+
+class BrokerServer:
+    def __init__(self, config: BrokerConfig, environment: Environment | None = None) -> None:
+        self._config = config
+        self._environment = environment or Environment(config)
+        self._port = config.listener.port
+        self.broker: Broker | None = None  # once it is built
+        self._directories: list[Any] = []
+        self._stop = asyncio.Event()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
+        self._failure: KafkaError | None = None
+        now = self._environment.now
+        self._decoder = Decoder(lambda kind, **facts: self._emit(Event(kind, now(), facts)))
+
+    async def run(self, ready: Callable[[int], None]) -> None:
+        """Start, call `ready` with the port, serve until SIGTERM or SIGINT, stop in order."""
+        self._environment.prepare(self._stop.set)
+        async with AsyncExitStack() as stack:
+            try:
+                broker = await self._start(stack)
+                if await self._wait_until_known(broker):
+                    ready(self._port)
+                await self._stop.wait()
+                if self._failure is None:
+                    await hand_over(broker, self._environment.connect)
+            except KazooException as error:
+                where = f"ZooKeeper at {self._config.zookeeper_connect}"
+                raise TimeoutError(
+                    f"{where} does not answer ({error!r}): is it running?"
+                ) from error
+            except GeneratorExit:  # killed, in the simulator: nothing is closed
+                stack.pop_all()
+                raise
+        if self._failure is not None:
+            raise self._failure
+
+    # -- start ---------------------------------------------------------------------------
+
+    async def _start(self, stack: AsyncExitStack) -> Broker:
+        for directory in self._environment.directories(self._emit, stack):
+            self._directories.append(directory)
+        zookeeper = await self._connect(stack)
+        cluster_id = await self._cluster_id(zookeeper)
+        for directory in self._directories:
+            with directory.attempt(self._environment.now()):
+                directory.claim(self._config.broker_id, cluster_id)
+        reasons = [each.offline for each in self._directories if each.offline is not None]
+        if len(reasons) == len(self._directories):
+            raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
+        broker = self.broker = self._build(zookeeper, cluster_id)
+        await self._load(broker)
+        stack.callback(broker.replicas.close)
+        stack.callback(broker.transactions.close)
+        server = self._environment.server(broker)
+        stack.push_async_callback(self._cancel_tasks)
+        stack.push_async_callback(server.close)
+        self._port = await self._bind(server)
+        await server.serve()
+        self._config_watcher = ConfigWatcher(
+            broker.admin, zookeeper, self._decoder, self._environment.now, self._configured
+        )
+        await self._config_watcher.reread()
+        self._start_work(broker, zookeeper)
+        self._start_upkeep(broker, server)
+        await self._register(broker)
+        await self._environment.announce(stack, partial(self._debug_server, broker, server))
+        return broker
+
+    async def _connect(self, stack: AsyncExitStack) -> ZookeeperClient:
+        config = self._config
+        zookeeper = self._environment.zookeeper(self._session)
+        timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+        await zookeeper.connect(timeout / 1000)
+        stack.push_async_callback(zookeeper.close)
+        await zookeeper.ask(  # refused where the node exists
+            [
+                *(Create(path, parents=True) for path in znodes.PERSISTENT_PATHS),
+                Create(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(0)),
+                Create(znodes.FEATURES, znodes.Features().encode()),
+            ]
+        )
+        self._zookeeper = zookeeper
+        self._registration = Registration(config, zookeeper, self._environment.session_file)
+        return zookeeper
+
+    async def _cluster_id(self, zookeeper: ZookeeperClient) -> str:
+        """The first broker of a cluster makes the id."""
+        own = znodes.encode_cluster_id(id_text(self._environment.new_uuid()))
+        create = Create(znodes.CLUSTER_ID, own, parents=True)
+        _, node = await zookeeper.ask([create, Get(znodes.CLUSTER_ID)])
+        cluster_id = decoded(znodes.decode_cluster_id, node.data)
+        if isinstance(cluster_id, Unreadable):
+            raise KafkaError(
+                ErrorCode.inconsistent_cluster_id,
+                f"{znodes.CLUSTER_ID} in ZooKeeper holds no cluster id ({cluster_id.why}). "
+                "Without it no broker knows which cluster its log directories belong to. "
+                "The file meta.properties in each of them has the id.",
+            )
+        return cluster_id
+
+    def _build(self, zookeeper: ZookeeperClient, cluster_id: str) -> Broker:
+        config, purgatory, metadata = self._config, Purgatory(), Metadata(cluster_id)
+        environment, clock = self._environment, self._environment.now
+        connect = environment.connect
+        slots = config.max_incremental_fetch_session_cache_slots
+        admin = Admin(config, zookeeper, metadata, self._decoder, environment.new_uuid)
+        replicas = environment.replicas(config, self._directories, clock, self._emit, _duration)
+        replicas.changed.append(purgatory.wake)
+        replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
+        timeout = config.replica_socket_timeout_ms / 1000
+        controller = Controller(config.broker_id, config, clock, self._emit)
+        fetching = ReplicaFetchers(replicas, metadata.node, connect, timeout, self._spawn)
+        replicas.work_changed.append(fetching.update)
+
+        def new_id() -> str:
+            return str(environment.new_uuid())
+
+        services = BrokerServices(config, metadata, replicas, self._emit, self._spawn, new_id)
+        groups = GroupService(services, environment.groups)
+        producer_ids = ProducerIds(zookeeper, self._decoder, config.broker_id)
+        return Broker(
+            config=config,
+            metadata=metadata,
+            replicas=replicas,
+            purgatory=purgatory,
+            sessions=FetchSessions(slots, environment.random),
+            admin=admin,
+            producer_ids=producer_ids,
+            apis=HANDLERS.keys(),
+            controller_service=ControllerService(controller, zookeeper, connect, self._spawn),
+            groups=groups,
+            transactions=TransactionService(services, groups, producer_ids, connect),
+            links=environment.links,
+            events=environment.events,
+            clock=clock,
+        )
+
+    async def _load(self, broker: Broker) -> None:
+        """Open the logs, each with the configuration of its topic from ZooKeeper."""
+        await broker.admin.reload_topics(self._environment.topics())
+        broker.replicas.logs.load(broker.admin.topic_config)
+
+    async def _bind(self, server: Server) -> int:
+        host, port = self._config.listener
+        try:
+            return await server.bind(host, port)
+        except OSError as error:
+            raise KafkaError(
+                ErrorCode.invalid_config,
+                f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
+                "Is another broker running there? Choose another --port.",
+            ) from error
+
+    def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
+        controller = broker.controller_service.controller
+
+        def status() -> BrokerStatus:
+            return BrokerStatus(
+                broker.replicas.broker_epoch,
+                self._zookeeper.session_id,
+                controller.leader_id,
+                controller.active,
+                broker.replicas.controller_epoch,
+            )
+
+        return DebugServer(self._environment.home, broker, server, status, controller.snapshot)
+
+    async def _wait_until_known(self, broker: Broker) -> bool:
+        """Wait until the controller has sent the metadata; False if the broker is to stop."""
+        loop, controller_service = asyncio.get_running_loop(), broker.controller_service
+
+        def known() -> bool:
+            return broker.metadata.controller != NO_BROKER and controller_service.is_settled
+
+        while not known() and not self._stop.is_set():
+            await broker.metadata.until(known, loop.time() + WAIT)
+        return not self._stop.is_set()
+
+    # -- the session with ZooKeeper, and the registration in it --------------------------
+
+    def _session(self, session: Session) -> None:
+        facts = {"state": session.state.value, "session": session.session_id}
+        self._emit(Event("session.changed", self._environment.now(), facts))
+        if self.broker is None:
+            return
+        controller_service = self.broker.controller_service
+        match session.state:
+            case SessionState.SUSPENDED:
+                controller_service.suspended()
+            case SessionState.EXPIRED:  # so the registration is gone
+                self._registration.valid = False
+                controller_service.expired()
+            case SessionState.CONNECTED:
+                controller_service.connected()
+                self._spawn(self._reconnected(self.broker))
+
+    async def _register(self, broker: Broker) -> None:
+        now = self._environment.now()
+        broker.replicas.broker_epoch = await self._registration.register(self._port, now)
+        broker.controller_service.began()
+
+    def _configured(self, kind: str, entity: str) -> None:
+        """A configuration has changed: pass it to each part that uses it."""
+        broker = self.broker
+        assert broker is not None
+        config = broker.admin.broker_config
+        broker.replicas.reconfigure(broker.admin.topic_config, config)
+        broker.groups.configure(config)
+        broker.transactions.configure(config)
+        controller_service = broker.controller_service
+        controller_service.controller.configure(config)
+        if controller_service.controller.active:
+            controller_service.note(UncleanAllowed(entity if kind == "topics" else None))
+
+    async def _reconnected(self, broker: Broker) -> None:
+        """No watch has reported what happened without a connection."""
+        try:
+            await self._config_watcher.reread()
+            if not self._registration.valid:
+                await self._register(broker)
+        except KazooException as error:
+            log.warning("ZooKeeper does not answer again (%r): waiting for it", error)
+
+    # -- work ----------------------------------------------------------------------------
+
+    def _start_work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
+        broker.controller_service.connected()
+        broker.controller_service.handled.append(broker.metadata.changed)
+        self._spawn(broker.controller_service.run())
+        self._spawn(self._isr_changes(broker, zookeeper).run())
+        self._spawn(self._config_watcher.run())
+        if self._config.auto_leader_rebalance_enable:
+            self._every(
+                self._config.leader_imbalance_check_interval_seconds * 1000,
+                lambda: broker.controller_service.note(Rebalance()),
+            )
+        self._every(max(1, self._config.replica_lag_time_max_ms // 2), broker.replicas.tick)
+
+    def _isr_changes(
+        self, broker: Broker, zookeeper: ZookeeperClient
+    ) -> AlterIsrManager | IsrWriter:
+        if self._config.speaks(Feature.ALTER_ISR):
+            return AlterIsrManager(broker.replicas, broker.metadata, self._environment.connect)
+        return IsrWriter(broker.replicas, zookeeper, self._decoder)
+
+    # -- upkeep --------------------------------------------------------------------------
+
+    def _start_upkeep(self, broker: Broker, server: Server) -> None:
+        config, replicas = self._config, broker.replicas
+        if config.log_cleaner_enable:
+            self._spawn(CleanerTask(config, replicas, self._emit).run())
+        self._every(config.log_retention_check_interval_ms, replicas.enforce_retention)
+        self._every(min(config.log_flush_scheduler_interval_ms, 1000), replicas.logs.flush_due)
+        self._every(config.replica_high_watermark_checkpoint_interval_ms, replicas.checkpoint)
+        self._every(SWEEP_MS, replicas.logs.sweep)
+        if config.connections_max_idle_ms >= 0:
+            self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)
+        self._every(
+            FORGET_MS, lambda: replicas.logs.expire_producers(config.transactional_id_expiration_ms)
+        )
+
+    def _every(self, milliseconds: int, work: Callable[[], None]) -> None:
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(milliseconds / 1000)
+                work()
+
+        self._spawn(repeat())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(self._finished)
+        return task
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a task of the broker failed", exc_info=task.exception())
+            self._fail(str(task.exception()))
+
+    async def _cancel_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _emit(self, event: Event) -> None:
+        level = logging.WARNING if event.kind in WRITTEN_BY_OTHERS else logging.INFO
+        log.log(level, "%s %s", event.kind, event.data)
+        self._environment.events.append(event)
+        if all(directory.offline is not None for directory in self._directories):
+            self._fail("Shutdown broker because all log dirs have failed")
+
+    def _fail(self, reason: str) -> None:
+        self._failure = self._failure or KafkaError(ErrorCode.kafka_storage_error, reason)
+        self._stop.set()
+
+
+def _duration(milliseconds: int) -> timedelta:
+    """The value in a request."""
+    return timedelta(milliseconds=milliseconds)

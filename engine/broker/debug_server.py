@@ -1,0 +1,276 @@
+"""The broker's debug server for labs: it reports state and events, and injects faults.
+
+    DIR/broker.control     PORT TOKEN, readable by its owner only; removed when the broker stops
+
+    client  TOKEN                                            broker
+            {"ask": "state"}                            ──>
+                              <──  {"at": ..., "rows": [[topic, partition, role, ...], ...], ...}
+            {"ask": "events", "after": 17, "most": 500} ──>
+                              <──  {"last": 42, "lost": 0, "events": [[kind, at, data], ...]}
+            {"ask": "links", "heal": true, "change": {"3": {"out_cut": true}}}
+            {"ask": "drop", "answers": 1, "api": 0}
+            {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
+            {"ask": "controller"}                            the controller's state, if it is one
+
+One JSON value a line, one response a request, in order. A bad request is answered with
+{"error": reason}; a connection that does not begin with the token is closed.
+
+The second response to "state" on a connection has only the rows that have changed, and the names of
+those that are `gone`: at ten requests a second, most of two hundred partitions have not changed.
+
+Invariant: the broker never waits for a client of this server, and no request can stop the broker.
+The length of a line, the time to take a response and the number of connections are bounded.
+"""
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from engine.broker.broker import Broker
+from engine.broker.server import Server
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+
+CONTROL_FILE = "broker.control"
+LINE = 64 * 1024  # bytes of a request
+MAX_CONNECTIONS = 16  # further ones are closed
+TIMEOUT = 5.0  # seconds for a client to send the token, and to take a response
+MAX_EVENTS = 5_000  # in one response
+
+log = logging.getLogger(__name__)
+
+MAX_DELAY = 3600.0  # seconds that a link may delay a message
+NO_LEADER = -1
+CAUGHT_UP = -1  # "behind since", of a follower that is not behind
+Row = tuple[Any, ...]
+
+
+class BrokerStatus(NamedTuple):
+    """The part of the state that only the broker process knows."""
+
+    epoch: int  # the broker epoch: another one with each registration
+    session: int | None  # with ZooKeeper; None while there is no connection
+    controller: int  # the controller's id, from ZooKeeper; -1: none
+    active: bool  # this broker is the controller
+    controller_epoch: int
+
+
+class DebugConnection:
+    """The state that one client has, so that only changes are sent again."""
+
+    def __init__(self) -> None:
+        self._rows: dict[TopicPartition, Row] = {}
+        self._sent: dict[str, list[dict[str, Any]]] = {}
+
+    def changed_rows(
+        self, rows: Iterable[tuple[TopicPartition, Row]]
+    ) -> tuple[list[Row], list[TopicPartition]]:
+        """The rows that have changed since they were sent, and the partitions that are gone."""
+        known, now = self._rows, dict(rows)
+        self._rows = now
+        changed = [
+            (*partition, *row) for partition, row in now.items() if known.get(partition) != row
+        ]
+        return changed, [partition for partition in known if partition not in now]
+
+    def if_changed(self, what: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """All rows, if any has changed since they were sent; else None."""
+        if rows == self._sent.get(what, []):
+            return None
+        self._sent[what] = rows
+        return rows
+
+
+class DebugServer:
+    def __init__(
+        self,
+        home: Path,
+        broker: Broker,
+        server: Server,
+        status: Callable[[], BrokerStatus],
+        controller: Callable[[], dict[str, Any]],  # the controller's state
+    ) -> None:
+        self._file = home / CONTROL_FILE
+        self._broker = broker
+        self._broker_server = server
+        self._links = broker.links
+        self._events = broker.events
+        self._status = status
+        self._server: asyncio.Server | None = None
+        self._token = secrets.token_hex(16)
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._requests: Mapping[str, Callable[..., Any]] = {
+            "state": self._state,
+            "controller": lambda connection: controller(),
+            "events": self._events_after,
+            "links": self._change_links,
+            "drop": self._drop,
+            "trace": self._switch_trace,
+        }
+
+    # -- connections ---------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=LINE)
+        port = self._server.sockets[0].getsockname()[1]
+        self._file.unlink(missing_ok=True)  # from before a crash
+        self._file.touch(mode=0o600)
+        self._file.write_text(f"{port} {self._token}\n")
+
+    async def close(self) -> None:
+        self._file.unlink(missing_ok=True)
+        if self._server is not None:
+            server, self._server = self._server, None
+            server.close()
+            for writer in self._connections.values():
+                writer.transport.abort()
+            await asyncio.gather(*self._connections)
+            await server.wait_closed()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Registered at once, so that `close` waits for it. asyncio may still hand over a
+        connection after `close`: that one is closed."""
+        if self._server is None or len(self._connections) >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._connections[task] = writer
+        task.add_done_callback(self._connections.pop)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                token = await reader.readline()
+            if secrets.compare_digest(token.strip(), self._token.encode()):
+                connection = DebugConnection()
+                while line := await reader.readline():
+                    writer.write(self._answer(connection, line))
+                    async with asyncio.timeout(TIMEOUT):
+                        await writer.drain()
+        except (OSError, ValueError) as error:  # TimeoutError is one; ValueError: a line too long
+            log.info("a debug connection ended: %s", error)
+        finally:
+            writer.close()
+
+    def _answer(self, connection: DebugConnection, line: bytes) -> bytes:
+        try:
+            request = json.loads(line)
+            if not isinstance(request, dict) or request.get("ask") not in self._requests:
+                raise ValueError(f"ask is one of {', '.join(self._requests)}")
+            answer = self._requests[request.pop("ask")](connection, **request)
+            return _line(answer)
+        except (ValueError, TypeError, RecursionError) as error:
+            return _line({"error": str(error)})
+        except Exception as error:
+            log.exception("a bug in a debug request: %.200r", line)
+            return _line({"error": f"internal error: {error!r}"})
+
+    # -- requests ------------------------------------------------------------------------
+
+    def _state(self, connection: DebugConnection) -> dict[str, Any]:
+        broker, metadata = self._broker, self._broker.metadata
+        rows, gone = connection.changed_rows(self._rows())
+        return {
+            "broker": broker.id,
+            "at": broker.now(),
+            **self._status()._asdict(),
+            "brokers": sorted(metadata.brokers),
+            "connections": len(self._broker_server.connections),
+            "events": self._events.total,
+            "faults": {name: asdict(link) for name, link in self._links.faults().items()},
+            "headless": [
+                (name, number, each.leader_epoch, each.replicas, each.isr)
+                for name, topic in metadata.topics.items()
+                for number, each in topic.partitions.items()
+                if each.leader == NO_LEADER
+            ],
+            "groups": connection.if_changed("groups", broker.groups.snapshot()),
+            "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
+            "rows": rows,
+            "gone": gone,
+        }
+
+    def _rows(self) -> Iterator[tuple[TopicPartition, Row]]:
+        replicas = self._broker.replicas
+        for directory in replicas.logs.directories:
+            for partition, each in directory.logs.items():
+                role = replicas.partitions.get(partition)
+                if role is not None:
+                    yield partition, _row(role, each, directory.offline is not None)
+
+    def _events_after(
+        self, connection: DebugConnection, after: int, most: int = 1000
+    ) -> dict[str, Any]:
+        if not 0 <= after <= self._events.total:
+            raise ValueError(f"there are events up to {self._events.total}, not {after}")
+        found = self._events.after(after, min(most, MAX_EVENTS))
+        return {"last": found.last, "lost": found.lost, "events": found.events}
+
+    def _change_links(
+        self, connection: DebugConnection, change: Any = None, heal: bool = False
+    ) -> dict[str, Any]:
+        """The whole request is checked before any of it is done."""
+        if not isinstance(change or {}, dict):
+            raise ValueError(f"{change!r} is not a set of links")
+        changes = {name: _checked(name, faults) for name, faults in (change or {}).items()}
+        if heal:
+            self._links.heal()
+        for name, faults in changes.items():
+            self._links.change(name, **faults)
+        return {"faults": sorted(self._links.faults())}
+
+    def _drop(
+        self, connection: DebugConnection, answers: int, api: int | None = None
+    ) -> dict[str, Any]:
+        self._links.answers_to_drop, self._links.dropped_api = int(answers), api
+        return {"drop": self._links.answers_to_drop}
+
+    def _switch_trace(
+        self, connection: DebugConnection, on: bool, frames: bool = False
+    ) -> dict[str, Any]:
+        self._events.tracing, self._events.framing = bool(on), bool(on and frames)
+        return {"trace": self._events.tracing}
+
+
+def _checked(name: str, faults: object) -> dict[str, Any]:
+    """The faults of a link, if they are valid: {"out_cut": true, "delay": 0.2}."""
+    if not isinstance(faults, dict):
+        raise ValueError(f"{faults!r} is not a set of faults of the link to {name}")
+    for kind, value in faults.items():
+        if kind == "delay":
+            fine = isinstance(value, int | float) and 0 <= value <= MAX_DELAY
+        else:
+            fine = kind in ("out_cut", "in_cut") and isinstance(value, bool)
+        if not fine:
+            raise ValueError(f"{kind}={value!r} is not a fault of the link to {name}")
+    return faults
+
+
+def _line(answer: Any) -> bytes:
+    return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+
+
+def _row(role: Partition, log: Any, offline: bool) -> Row:
+    """One replica, in the order in which the client (engine.cluster.state) reads it."""
+    end = log.end_offset
+    return (
+        "offline" if offline else role.role.value,
+        role.leader,
+        role.leader_epoch,
+        role.isr,
+        role.replicas,
+        log.start_offset,
+        role.high_watermark,
+        end,
+        log.size,
+        len(log.segments),
+        tuple(
+            (each.id, each.end, CAUGHT_UP if each.end >= end else each.caught_up)
+            for each in role.followers.values()
+        ),
+    )

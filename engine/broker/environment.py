@@ -1,0 +1,123 @@
+"""The environment of a broker: time, random numbers, disks, ZooKeeper, a network.
+
+    Process ──> Environment: now, new_uuid, random       the time, unique ids, random numbers
+                             directories, topics         the log directories, and the topics there
+                             zookeeper, connect, server  connections to ZooKeeper, brokers, clients
+                             prepare, announce           signals, files, the debug server
+
+Here it is the operating system. The simulator has an environment of its own (sim/environment.py),
+so the same broker runs there on a virtual clock.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+
+from engine.broker import broker as brokers
+from engine.broker.broker import Broker
+from engine.broker.debug_server import DebugServer
+from engine.broker.dispatch import Dispatcher
+from engine.broker.events import Ring
+from engine.broker.peer import Peer
+from engine.broker.registration import SESSION_FILE, TextFile
+from engine.broker.server import Server
+from engine.config import BrokerConfig
+from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.links import Links
+from engine.replication.replica_manager import ReplicaManager
+from engine.storage.directory import LogDirectory, parse_name
+from engine.storage.log import Emit
+from engine.zookeeper.client import Session, ZookeeperClient
+
+FILES = 10_240  # the maximum on macOS
+PID_FILE = "broker.pid"
+
+
+class Environment:
+    """The environment of one broker."""
+
+    replicas: type[ReplicaManager] = ReplicaManager
+    groups: type[GroupCoordinator] = GroupCoordinator
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.links = Links.from_environment()
+        self.random = Random()
+        self.events = Ring()
+        self.home = Path(config.log_dirs[0])
+
+    def now(self) -> int:
+        return brokers.clock()
+
+    def new_uuid(self) -> UUID:
+        return uuid4()
+
+    def prepare(self, stop: Callable[[], None]) -> None:
+        """`stop` is called when the broker is to stop in order."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        _allow_many_files()
+
+    # -- disks ---------------------------------------------------------------------------
+
+    def directories(self, emit: Emit, stack: AsyncExitStack) -> Iterator[Any]:
+        """The log directories, locked until the stack is unwound."""
+        for path in self.config.log_dirs:
+            directory = LogDirectory(Path(path), emit)
+            stack.callback(directory.abandon)
+            yield directory
+
+    def topics(self) -> list[str]:
+        """The topics that have logs here."""
+        names = [path.name for each in self.config.log_dirs for path in Path(each).iterdir()]
+        return sorted({found.topic for found in map(parse_name, names) if found})
+
+    @property
+    def session_file(self) -> TextFile:
+        """The file with the id of the ZooKeeper session, for the next start."""
+        return self.home / SESSION_FILE
+
+    # -- connections -----------------------------------------------------------------------
+
+    def zookeeper(self, listener: Callable[[Session], None]) -> ZookeeperClient:
+        config, link = self.config, self.links.zookeeper
+        timeout = config.zookeeper_session_timeout_ms / 1000
+        return ZookeeperClient(config.zookeeper_connect, timeout, listener, link)
+
+    def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
+        return Peer(host, port, peer_id, self.links, client_id, timeout_s)
+
+    def server(self, broker: Broker) -> Server:
+        return Server(
+            Dispatcher(broker).handle,
+            max_request_bytes=self.config.socket_request_max_bytes,
+            max_connections=lambda: broker.admin.broker_config.max_connections,
+            idle_ms=self.config.connections_max_idle_ms,
+            links=self.links,
+        )
+
+    async def announce(
+        self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]
+    ) -> None:
+        """The broker is registered: start the debug server for labs, and write the process id."""
+        server = debug_server()
+        stack.push_async_callback(server.close)
+        await server.open()
+        (self.home / PID_FILE).write_text(f"{os.getpid()}\n")
+        stack.callback((self.home / PID_FILE).unlink, missing_ok=True)
+
+
+def _allow_many_files() -> None:
+    """A segment has three files: raise the limit of open files as far as possible."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

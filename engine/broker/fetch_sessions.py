@@ -1,0 +1,164 @@
+"""Incremental fetch sessions (KIP-227): a request names only the partitions that changed.
+
+    client                                         broker
+    Fetch session 0, epoch 0, all partitions   ->  opens session 77, answers everything
+    Fetch session 77, epoch 1, changes only    ->  answers only the partitions that changed
+    Fetch session 77, epoch 2, ...
+    Fetch session 77, epoch -1                 ->  closes it
+
+Without a session (epoch -1, or when the cache is full) every request names all partitions.
+
+A session is notified of changes to its partitions, also between two requests. So a fetch reads only
+the partitions that are `due`, and a thousand idle ones cost nothing.
+
+Invariant: a partition is due if its reader asked for another offset, if it has changed, or if there
+was more to read than was sent. The others have nothing new.
+Invariant: the epoch counts the requests of a session, so a lost or repeated request is noticed.
+Partitions that got data go to the end of the queue, so that a busy one does not starve the others.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from engine.broker.purgatory import settle, waiting
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.replication.log_read import NO_REPLICA, FetchRange
+from engine.replication.replica_manager import ReplicaManager
+
+NO_SESSION = 0
+INITIAL, FINAL = 0, -1  # epochs that make a request a full one
+STALE_MS = 120_000  # a session unused for so long may be replaced by a new one
+MAX_EPOCH = 2**31 - 1
+
+
+@dataclass(slots=True, eq=False)
+class FetchSession:
+    id: int
+    replicas: ReplicaManager
+    replica_id: int  # of the follower that reads; -1: a consumer
+    used: int  # when it last sent a request
+    epoch: int = INITIAL + 1  # of the next request
+    partitions: dict[TopicPartition, FetchRange] = field(default_factory=dict)
+    due: dict[TopicPartition, None] = field(default_factory=dict)  # to be read, in this order
+    sent: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)  # (HW, log start)
+    full: bool = True  # the response names every partition
+    _waiters: "dict[asyncio.Future[bool], None]" = field(default_factory=dict)
+
+    def update(self, request: Any) -> None:
+        for topic in request.forgotten_topics_data:
+            for number in topic.partitions:
+                partition = TopicPartition(topic.topic, number)
+                for known in (self.partitions, self.due, self.sent):
+                    known.pop(partition, None)
+                self.replicas.unwatch(partition, self)
+        for partition, wanted in wanted_by(request).items():
+            if partition not in self.partitions:
+                self.replicas.watch(partition, self)
+            self.partitions[partition] = wanted
+            self.due[partition] = None
+        self._wake()  # another request of this session may be waiting
+
+    def changed(self, partition: TopicPartition) -> None:
+        self.due[partition] = None
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            settle(waiter, True)
+
+    async def news(self, until: float) -> bool:
+        """Wait until something is due; False once the loop's time is `until`."""
+        if self.due or asyncio.get_running_loop().time() >= until:
+            return bool(self.due)
+        with waiting(until) as waiter:
+            self._waiters[waiter] = None
+            try:
+                return await waiter
+            finally:
+                del self._waiters[waiter]
+
+    def is_news(self, partition: TopicPartition, high_watermark: int, log_start: int) -> bool:
+        """Whether a response without records has something new. It is recorded as sent."""
+        facts = (high_watermark, log_start)
+        known, self.sent[partition] = self.sent.get(partition), facts
+        return self.full or known != facts
+
+    def end(self) -> None:
+        for partition in self.partitions:
+            self.replicas.unwatch(partition, self)
+
+
+def wanted_by(request: Any) -> dict[TopicPartition, FetchRange]:
+    """The partitions of a Fetch request. If one is named twice, the last counts."""
+    return {
+        TopicPartition(topic.topic, each.partition): FetchRange(
+            each.fetch_offset,
+            each.partition_max_bytes,
+            each.current_leader_epoch,
+            each.log_start_offset,
+            each.last_fetched_epoch,
+        )
+        for topic in request.topics
+        for each in topic.partitions
+    }
+
+
+class FetchSessions:
+    """The sessions of one broker: `max.incremental.fetch.session.cache.slots` for consumers."""
+
+    def __init__(self, slots: int, random: Random) -> None:
+        self._slots = slots
+        self._random = random
+        self._sessions: dict[int, FetchSession] = {}  # the least recently used first
+
+    def begin(self, request: Any, replicas: ReplicaManager, now: int) -> FetchSession:
+        """The session that a request belongs to, updated by the request."""
+        if request.session_epoch in (INITIAL, FINAL):
+            self._close(request.session_id)
+            session = FetchSession(NO_SESSION, replicas, request.replica_id, now)
+            if request.session_epoch == INITIAL:
+                self._keep(session)
+            session.update(request)
+            return session
+        found = self._sessions.pop(request.session_id, None)
+        if found is None:
+            raise KafkaError(
+                ErrorCode.fetch_session_id_not_found, f"no fetch session {request.session_id}"
+            )
+        self._sessions[found.id] = found  # now the most recently used
+        if found.epoch != request.session_epoch:
+            raise KafkaError(
+                ErrorCode.invalid_fetch_session_epoch,
+                f"fetch session {found.id} expects epoch {found.epoch}, "
+                f"not {request.session_epoch}",
+            )
+        found.update(request)
+        found.used, found.full = now, False
+        found.epoch = found.epoch % MAX_EPOCH + 1
+        return found
+
+    def _keep(self, session: FetchSession) -> None:
+        """Give it an id, if there is a free slot. A follower has one session, and needs no slot."""
+        if session.replica_id != NO_REPLICA:
+            for each in list(self._sessions.values()):
+                if each.replica_id == session.replica_id:
+                    self._close(each.id)
+        elif len(self._sessions) >= self._slots:
+            oldest = next(iter(self._sessions.values()), None)
+            if oldest is None or session.used - oldest.used <= STALE_MS:
+                return
+            self._close(oldest.id)
+        while session.id == NO_SESSION or session.id in self._sessions:
+            session.id = self._random.randrange(1, 2**31)
+        self._sessions[session.id] = session
+
+    def _close(self, number: int) -> None:
+        session = self._sessions.pop(number, None)
+        if session is not None:
+            session.end()
+
+    def __len__(self) -> int:
+        return len(self._sessions)

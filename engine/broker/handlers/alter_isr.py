@@ -1,0 +1,57 @@
+"""AlterIsr (API 56), version 0: a leader asks the controller to write its in-sync replicas.
+
+A broker that is not the controller answers NOT_CONTROLLER; the leader looks for the controller in
+its metadata and sends the request again. controller/isr_changes.py decides.
+"""
+
+from typing import Any
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.results import attempt, code_of
+from engine.controller.context import Leadership
+from engine.controller.events import AlterIsr, IsrChange
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.wire.by_topic import by_topic
+from engine.wire.messages.alter_isr import (
+    AlterIsrPartitionResult,
+    AlterIsrRequest,
+    AlterIsrResponse,
+    AlterIsrTopicResult,
+)
+
+
+async def handle(broker: Broker, call: Call, request: AlterIsrRequest) -> AlterIsrResponse:
+    changes = {
+        TopicPartition(topic.name, each.partition_index): IsrChange(
+            each.leader_epoch, each.new_isr, each.current_isr_version
+        )
+        for topic in request.topics
+        for each in topic.partitions
+    }
+    event = AlterIsr(request.broker_id, request.broker_epoch, changes)
+    outcome: Any = await attempt(broker.controller_service.ask(event))
+    if isinstance(outcome, KafkaError):
+        code = call.refused(f"broker {request.broker_id}", outcome).code
+        return AlterIsrResponse(error_code=code)
+    rows = ((each, _isr_result(each, outcome[each])) for each in changes)
+    return AlterIsrResponse(
+        topics=tuple(
+            AlterIsrTopicResult(name=topic, partitions=results) for topic, results in by_topic(rows)
+        )
+    )
+
+
+def _isr_result(partition: TopicPartition, outcome: Leadership | KafkaError) -> Any:
+    if isinstance(outcome, KafkaError):
+        return AlterIsrPartitionResult(
+            partition_index=partition.partition, error_code=code_of(outcome)
+        )
+    state, version = outcome
+    return AlterIsrPartitionResult(
+        partition_index=partition.partition,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        current_isr_version=version,
+    )

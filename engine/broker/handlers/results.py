@@ -1,0 +1,66 @@
+"""Shared by the handlers: waiting for replication, and results for a response.
+
+An administrative request names many topics or resources. Each of them succeeds or fails on its own,
+so each is attempted on its own, and its error is a part of the response.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import TypeVar
+
+from kazoo.exceptions import KazooException
+
+from engine.broker.broker import Broker
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+NO_THROTTLE = timedelta()  # there are no quotas
+
+
+async def attempt(work: Awaitable[T]) -> T | KafkaError:
+    """The result of one part of a request.
+
+    After a lost connection to ZooKeeper it is not known whether a write was done. REQUEST_TIMED_OUT
+    means the same, and clients try again.
+    """
+    try:
+        return await work
+    except KafkaError as error:
+        failure = error
+    except KazooException as error:
+        failure = KafkaError(
+            ErrorCode.request_timed_out, f"ZooKeeper did not answer: {type(error).__name__}"
+        )
+    log.info("refused with %s: %s", failure.code.name, failure.message)
+    return failure
+
+
+def code_of(outcome: object) -> ErrorCode:
+    return outcome.code if isinstance(outcome, KafkaError) else ErrorCode.none
+
+
+def message_of(outcome: object) -> str | None:
+    return outcome.message if isinstance(outcome, KafkaError) else None
+
+
+def deadline(timeout: timedelta) -> float:
+    """When the time-out of a request ends, in the loop's time."""
+    return asyncio.get_running_loop().time() + timeout.total_seconds()
+
+
+async def replicated(
+    broker: Broker, partition: TopicPartition, last_offset: int, leader_since: int, until: float
+) -> None:
+    """Wait until all in-sync replicas have an offset: for acks=all, and for transaction markers.
+
+    Raises a KafkaError if another broker has become leader, or if the time is over.
+    """
+    while not broker.replicas.is_committed(partition, last_offset, leader_since):
+        if not await broker.purgatory.wait([partition], until):
+            raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")

@@ -1,0 +1,362 @@
+"""The operations of an AdminClient: from confluent-kafka's values to requests, and back.
+
+    client.py -> operation(cluster, key) -> requests.py, group_requests.py -> a broker
+       confluent's values            |      the engine's values
+
+Each function blocks, and returns the result of its future. It raises the engine's KafkaError; if a
+response has an error for each partition, each is returned with its partition.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from engine.client.admin import group_requests, requests
+from engine.client.admin.values import (
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ConsumerGroupDescription,
+    ConsumerGroupListing,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    DeletedRecords,
+    DescribeClusterResult,
+    ListConsumerGroupsResult,
+    ListOffsetsResultInfo,
+    LogDirDescription,
+    MemberAssignment,
+    MemberDescription,
+    NewTopic,
+    Node,
+    PartitionReassignment,
+    ReplicaInfo,
+    TopicDescription,
+    TopicPartitionInfo,
+    Uuid,
+)
+from engine.client.cluster import ClusterClient, check
+from engine.client.metadata import MetadataSnapshot, TopicSnapshot
+from engine.client.offset_and_metadata import OffsetAndMetadata, offsets_of
+from engine.client.values import (
+    OFFSET_INVALID,
+    BrokerMetadata,
+    ClusterMetadata,
+    GroupMember,
+    GroupMetadata,
+    KafkaException,
+    TopicPartition,
+    error_of,
+    exception_of,
+)
+from engine.client.values import KafkaError as ClientError
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition as Partition
+
+UNKNOWN_EPOCH = -1
+
+
+def partition_of(it: TopicPartition) -> Partition:
+    return Partition(it.topic, it.partition)
+
+
+def client_partition(it: Partition) -> TopicPartition:
+    return TopicPartition(it.topic, it.partition)
+
+
+def failed(it: Partition, error: KafkaError | None) -> TopicPartition:
+    """A partition in a list where each has its own error, or none."""
+    place = client_partition(it)
+    place.error = None if error is None else error_of(error)
+    return place
+
+
+# -- topics ------------------------------------------------------------------------------------
+
+
+def create_everywhere(cluster: ClusterClient, topic: NewTopic) -> None:
+    requests.create_topic(cluster, topic)
+    await_topic(cluster, topic.topic)
+
+
+def delete_everywhere(cluster: ClusterClient, name: str) -> None:
+    """Delete a topic, and wait until no live broker knows it."""
+    requests.delete_topic(cluster, name)
+    _everywhere(
+        cluster,
+        name,
+        lambda topic: topic.error == ErrorCode.unknown_topic_or_partition,
+        "still knows it",
+    )
+
+
+def await_topic(cluster: ClusterClient, name: str) -> None:
+    """Wait until every live broker knows the topic and the leaders of its partitions."""
+    _everywhere(
+        cluster,
+        name,
+        lambda topic: (
+            topic.error == ErrorCode.none
+            and all(each.leader in cluster.metadata.brokers for each in topic.partitions.values())
+        ),
+        "does not know all of it yet",
+    )
+
+
+def _everywhere(cluster: ClusterClient, name: str, is_so: Any, otherwise: str) -> None:
+    def attempt() -> None:
+        cluster.refresh()
+        for broker in cluster.metadata.brokers:
+            if not is_so(cluster.describe([name], broker=broker).topics[name]):
+                why = f"topic {name}: broker {broker} {otherwise}"
+                raise KafkaError(ErrorCode.leader_not_available, why)
+
+    cluster.retry(attempt)
+
+
+def list_topics(cluster: ClusterClient, name: str | None) -> ClusterMetadata:
+    wanted = None if name is None else [name]
+    return ClusterMetadata.of(cluster.retry(lambda: cluster.describe(wanted)))
+
+
+def describe_topic(cluster: ClusterClient, name: str) -> TopicDescription:
+    metadata = cluster.retry(lambda: cluster.describe([name]))
+    topic: TopicSnapshot = metadata.topics[name]
+    check(topic.error, what=f"topic {name}")
+    return TopicDescription(
+        name,
+        Uuid(topic.id) if topic.id else None,
+        topic.is_internal,
+        [
+            TopicPartitionInfo(
+                number,
+                node(metadata, it.leader) if it.leader in metadata.brokers else None,
+                [node(metadata, each) for each in it.replicas],
+                [node(metadata, each) for each in it.isr],
+            )
+            for number, it in topic.partitions.items()
+        ],
+    )
+
+
+def describe_cluster(cluster: ClusterClient) -> DescribeClusterResult:
+    metadata = cluster.retry(lambda: cluster.describe([]))
+    return DescribeClusterResult(
+        node(metadata, metadata.controller) if metadata.controller in metadata.brokers else None,
+        [node(metadata, each) for each in sorted(metadata.brokers)],
+        metadata.cluster_id,
+    )
+
+
+def node(metadata: MetadataSnapshot, broker: int) -> Node:
+    if broker not in metadata.brokers:
+        return Node(broker)
+    return Node(broker, *metadata.brokers[broker], metadata.racks.get(broker))
+
+
+# -- partitions --------------------------------------------------------------------------------
+
+
+def list_offset(
+    cluster: ClusterClient, it: TopicPartition, isolation: int
+) -> ListOffsetsResultInfo:
+    """`it.offset` is a time, or one of the numbers that stand for the first and the last offset."""
+    found = requests.find_offset(cluster, _there(cluster, it), it.offset, isolation)
+    epoch = None if found.epoch == UNKNOWN_EPOCH else found.epoch
+    return ListOffsetsResultInfo(found.offset, found.timestamp, epoch)
+
+
+def delete_records(
+    cluster: ClusterClient, it: TopicPartition, timeout: timedelta
+) -> DeletedRecords:
+    return DeletedRecords(requests.delete_records(cluster, _there(cluster, it), it.offset, timeout))
+
+
+def _there(cluster: ClusterClient, it: TopicPartition) -> Partition:
+    """A partition that is in the metadata now. One that is not has no leader to wait for."""
+    try:
+        cluster.topic(it.topic)
+        cluster.refresh()
+        check(cluster.metadata.topics[it.topic].error, what=f"topic {it.topic}")
+    except KafkaError as error:
+        if error.code != ErrorCode.unknown_topic_or_partition:
+            raise
+        raise exception_of(error, ClientError._UNKNOWN_PARTITION) from error
+    if it.partition not in cluster.metadata.topics[it.topic].partitions:
+        why = f"topic {it.topic} has no partition {it.partition}"
+        raise KafkaException(ClientError(ClientError._UNKNOWN_PARTITION, why))
+    return partition_of(it)
+
+
+def elect_leaders(
+    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None, unclean: bool
+) -> dict[TopicPartition, ClientError | None]:
+    wanted = None if partitions is None else [partition_of(each) for each in partitions]
+    return {
+        client_partition(partition): None if error is None else error_of(error)
+        for partition, error in requests.elect_leaders(cluster, wanted, unclean).items()
+    }
+
+
+def reassign(
+    cluster: ClusterClient,
+    it: TopicPartition,
+    moves: Mapping[TopicPartition, Sequence[int] | None],
+) -> None:
+    (error,) = requests.alter_reassignments(cluster, {partition_of(it): moves[it]}).values()
+    if error:
+        raise error
+
+
+def list_reassignments(
+    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None
+) -> dict[TopicPartition, PartitionReassignment]:
+    wanted = None if partitions is None else [partition_of(each) for each in partitions]
+    found = requests.list_reassignments(cluster, wanted)
+    return {client_partition(partition): move for partition, move in found.items()}
+
+
+def describe_log_dirs(cluster: ClusterClient, broker: int) -> dict[str, LogDirDescription]:
+    return {
+        each.log_dir: LogDirDescription(
+            None
+            if each.error_code == ErrorCode.none
+            else error_of(KafkaError(each.error_code, f"{each.log_dir} is offline")),
+            {
+                TopicPartition(topic.name, it.partition_index): ReplicaInfo(
+                    it.partition_size, it.offset_lag, it.is_future_key
+                )
+                for topic in each.topics
+                for it in topic.partitions
+            },
+        )
+        for each in requests.describe_log_dirs(cluster, broker)
+    }
+
+
+# -- configurations ----------------------------------------------------------------------------
+
+
+def describe_config(cluster: ClusterClient, it: ConfigResource) -> dict[str, ConfigEntry]:
+    return {each.name: _entry(each) for each in requests.describe_config(cluster, it)}
+
+
+def _entry(it: Any) -> ConfigEntry:
+    return ConfigEntry(
+        it.name,
+        it.value,
+        ConfigSource(it.config_source),
+        it.read_only,
+        it.config_source == ConfigSource.DEFAULT_CONFIG,
+        it.is_sensitive,
+        synonyms={
+            each.name: ConfigEntry(
+                each.name, each.value, ConfigSource(each.source), is_synonym=True
+            )
+            for each in it.synonyms
+        },
+    )
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def list_groups(cluster: ClusterClient, states: Sequence[ConsumerGroupState]) -> Any:
+    """The groups of consumers, and those that only commit, which have no protocol."""
+    found, silent = group_requests.list_groups(cluster, [each.text for each in states])
+    return ListConsumerGroupsResult(
+        [
+            ConsumerGroupListing(name, not it.protocol_type, ConsumerGroupState.of(it.state))
+            for name, it in found.items()
+            if it.protocol_type in ("", group_requests.CONSUMER)
+        ],
+        [exception_of(error) for error in silent.values()],
+    )
+
+
+def describe_group(cluster: ClusterClient, name: str) -> ConsumerGroupDescription:
+    found = group_requests.describe(cluster, name)
+    return ConsumerGroupDescription(
+        name,
+        not found.protocol_type,
+        [
+            MemberDescription(
+                each.id,
+                each.client_id,
+                each.host,
+                MemberAssignment([client_partition(it) for it in each.partitions]),
+                each.instance_id,
+            )
+            for each in found.members
+        ],
+        found.protocol,
+        ConsumerGroupState.of(found.state),
+        node(cluster.metadata, found.coordinator),
+        type=ConsumerGroupType.CLASSIC,
+    )
+
+
+def group_metadata(cluster: ClusterClient, group: str | None) -> list[GroupMetadata]:
+    """Of one group, or of all."""
+    names = sorted(group_requests.list_groups(cluster)[0]) if group is None else [group]
+    return [_group_metadata(cluster, name) for name in names]
+
+
+def _group_metadata(cluster: ClusterClient, name: str) -> GroupMetadata:
+    found = group_requests.describe(cluster, name)
+    return GroupMetadata(
+        BrokerMetadata(found.coordinator, *cluster.metadata.brokers[found.coordinator]),
+        name,
+        None,
+        found.state,
+        found.protocol_type,
+        found.protocol,
+        [
+            GroupMember(each.id, each.client_id, each.host, each.subscription, each.assignment)
+            for each in found.members
+        ],
+    )
+
+
+def committed(
+    cluster: ClusterClient, it: ConsumerGroupTopicPartitions, stable: bool
+) -> ConsumerGroupTopicPartitions:
+    places = it.topic_partitions
+    wanted = None if places is None else [partition_of(each) for each in places]
+    found = group_requests.committed(cluster, it.group_id, wanted, stable)
+    return ConsumerGroupTopicPartitions(
+        it.group_id, [_place(partition, found[partition]) for partition in sorted(found)]
+    )
+
+
+def _place(partition: Partition, it: OffsetAndMetadata | KafkaError) -> TopicPartition:
+    if isinstance(it, KafkaError):
+        return failed(partition, it)
+    return TopicPartition(
+        *partition,
+        OFFSET_INVALID if it.offset == group_requests.NONE_COMMITTED else it.offset,
+        it.metadata or None,
+        None if it.epoch == UNKNOWN_EPOCH else it.epoch,
+    )
+
+
+def commit(
+    cluster: ClusterClient, it: ConsumerGroupTopicPartitions
+) -> ConsumerGroupTopicPartitions:
+    offsets = offsets_of(list(it.topic_partitions or ()))
+    places = []
+    for partition, error in group_requests.commit(cluster, it.group_id, offsets).items():
+        place = failed(partition, error)
+        place.offset, place.metadata = (
+            offsets[partition].offset,
+            offsets[partition].metadata or None,
+        )
+        places.append(place)
+    return ConsumerGroupTopicPartitions(it.group_id, places)
+
+
+def delete_offset(cluster: ClusterClient, it: TopicPartition, group: str) -> None:
+    (error,) = group_requests.delete_offsets(cluster, group, [partition_of(it)]).values()
+    if error:
+        raise error

@@ -1,0 +1,183 @@
+"""The requests of a transaction, and what to do about the errors of their responses.
+
+                     InitProducerId  AddPartitions  AddOffsets  TxnOffsetCommit  EndTxn
+    CONCURRENT_..,   retry           retry          retry       retry            retry
+      .._LOADING
+    NOT_COORDINATOR  find            find           find        find             find
+    UNKNOWN_ID,      fatal           new epoch      new epoch   fatal            new epoch
+      .._ID_MAPPING
+    PRODUCER_FENCED  fatal           fatal          fatal       fatal            fatal
+    of the group     -               -              abort       abort            -
+    any other        fatal           abort          fatal       fatal            fatal
+
+A response with a code for each partition counts as its worst one. A partition that was not tried
+(OPERATION_NOT_ATTEMPTED) counts only if none of the other codes is retriable.
+
+INVALID_PRODUCER_EPOCH comes from older coordinators and means PRODUCER_FENCED: a newer producer
+has the transactional id. In the response to a Produce it only means that a newer epoch has written
+to the log, which may have been the coordinator itself after a time-out: see sender.py.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any
+
+from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
+from kio.schema.add_partitions_to_txn.v3 import request as partitions_v3
+from kio.schema.end_txn.v3.request import EndTxnRequest
+from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
+from kio.schema.txn_offset_commit.v3 import request as offsets_v3
+
+from engine.client.coordinator_lookup import ELSEWHERE
+from engine.client.core import ANY, Ask
+from engine.client.offset_and_metadata import Offsets, topic_rows
+from engine.client.producing.batch import ProducerIdAndEpoch
+from engine.client.values import ConsumerGroupMetadata
+from engine.errors import ErrorCode
+from engine.model import TopicPartition
+from engine.wire.apis import Api
+from engine.wire.by_topic import by_topic
+
+LANE = "transactions"  # a connection of their own, so that they don't wait behind batches
+
+# -- requests: to ANY broker, until the manager puts in the coordinator; `about` comes back ----
+
+
+def init(transactional_id: str, timeout: timedelta, producer: ProducerIdAndEpoch) -> Ask:
+    """`producer`: the current id and epoch, if only a new epoch is needed."""
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout=timeout,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+    )
+    return Ask(ANY, Api.INIT_PRODUCER_ID, request, lane=LANE)
+
+
+def add_partitions(
+    transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+) -> Ask:
+    request = partitions_v3.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=producer.id,
+        v3_and_below_producer_epoch=producer.epoch,
+        v3_and_below_topics=tuple(
+            partitions_v3.AddPartitionsToTxnTopic(name=topic, partitions=numbers)
+            for topic, numbers in by_topic((it, it.partition) for it in sorted(partitions))
+        ),
+    )
+    return Ask(ANY, Api.ADD_PARTITIONS_TO_TXN, request, partitions, lane=LANE)
+
+
+def add_group(transactional_id: str, producer: ProducerIdAndEpoch, group: str, about: Any) -> Ask:
+    request = AddOffsetsToTxnRequest(
+        transactional_id=transactional_id,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        group_id=group,
+    )
+    return Ask(ANY, Api.ADD_OFFSETS_TO_TXN, request, about, lane=LANE)
+
+
+def commit_offsets(
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    group: ConsumerGroupMetadata,
+    offsets: Offsets,
+    about: Any,
+) -> Ask:
+    request = offsets_v3.TxnOffsetCommitRequest(
+        transactional_id=transactional_id,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        topics=topic_rows(
+            offsets_v3.TxnOffsetCommitRequestTopic,
+            offsets_v3.TxnOffsetCommitRequestPartition,
+            offsets,
+        ),
+        **group._asdict(),  # group, generation and member: a member of an earlier one is refused
+    )
+    return Ask(ANY, Api.TXN_OFFSET_COMMIT, request, about, lane=LANE)
+
+
+def end(transactional_id: str, producer: ProducerIdAndEpoch, committed: bool) -> Ask:
+    request = EndTxnRequest(
+        transactional_id=transactional_id,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        committed=committed,
+    )
+    return Ask(ANY, Api.END_TXN, request, lane=LANE)
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+class ErrorAction(IntEnum):
+    """What to do about a response, the worst first."""
+
+    FATAL = 0  # nothing: this producer can't go on
+    NEW_EPOCH = 1  # abort, and get a new epoch
+    FIND = 2  # find the coordinator, and send the request to it
+    RETRY = 3  # send it again after a pause
+    ABORT = 4  # abort this transaction
+    NONE = 5  # there is no error
+
+
+FENCED = frozenset({ErrorCode.producer_fenced, ErrorCode.invalid_producer_epoch})
+UNKNOWN_ID = frozenset({ErrorCode.unknown_producer_id, ErrorCode.invalid_producer_id_mapping})
+OF_THE_GROUP = frozenset(
+    {
+        ErrorCode.group_authorization_failed,
+        ErrorCode.unknown_member_id,
+        ErrorCode.illegal_generation,
+        ErrorCode.fenced_instance_id,
+        ErrorCode.rebalance_in_progress,
+    }
+)
+ALWAYS_FATAL = FENCED | {
+    ErrorCode.transactional_id_authorization_failed,
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.invalid_txn_state,
+    ErrorCode.unsupported_version,
+    ErrorCode.unsupported_for_message_format,
+}
+OFFSETS = frozenset({Api.ADD_OFFSETS_TO_TXN, Api.TXN_OFFSET_COMMIT})
+RENEWABLE = frozenset({Api.ADD_PARTITIONS_TO_TXN, Api.ADD_OFFSETS_TO_TXN, Api.END_TXN})
+
+
+def action_for(api: Api, codes: Iterable[ErrorCode]) -> tuple[ErrorAction, ErrorCode]:
+    """What the worst of these codes asks for, and which one that is."""
+    return min((_action(api, code), code) for code in codes)
+
+
+def _action(api: Api, code: ErrorCode) -> ErrorAction:
+    if code == ErrorCode.none:
+        return ErrorAction.NONE
+    if code in ELSEWHERE:
+        return ErrorAction.FIND
+    if api is Api.TXN_OFFSET_COMMIT and code == ErrorCode.request_timed_out:
+        return ErrorAction.FIND
+    if code.retriable:
+        return ErrorAction.RETRY
+    if code in UNKNOWN_ID and api in RENEWABLE:
+        return ErrorAction.NEW_EPOCH
+    if code in ALWAYS_FATAL:
+        return ErrorAction.FATAL
+    if api is Api.ADD_PARTITIONS_TO_TXN or (api in OFFSETS and code in OF_THE_GROUP):
+        return ErrorAction.ABORT
+    return ErrorAction.FATAL
+
+
+def codes_of(api: Api, response: Any) -> list[ErrorCode]:
+    """Of each partition, or of the whole response."""
+    match api:
+        case Api.ADD_PARTITIONS_TO_TXN:
+            topics = response.results_by_topic_v3_and_below
+            rows = [row for topic in topics for row in topic.results_by_partition]
+            return [row.partition_error_code for row in rows]
+        case Api.TXN_OFFSET_COMMIT:
+            return [row.error_code for topic in response.topics for row in topic.partitions]
+        case _:
+            return [response.error_code]

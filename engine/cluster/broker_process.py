@@ -1,0 +1,167 @@
+"""One broker of a cluster: its number, port and directory, and its process while it runs.
+
+    launched ── "ready broker=N port=P" in its log ──> up <──> paused
+        ^                                               │
+        └───────────────── down <───────────────────────┘
+
+While the broker is down its port stays reserved: we bind it but do not listen, so that connections
+are refused as on a machine without a broker.
+"""
+
+import shlex
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from engine.client.address import Address
+from engine.client.cluster import ClusterClient
+from engine.cluster import resources
+from engine.cluster.child import Child
+from engine.cluster.ports import HOST, port_taken, taken
+from engine.cluster.state import Status
+from engine.cluster.state_merger import ProcessState
+from engine.errors import ErrorCode, KafkaError
+
+START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
+READY = "ready broker="
+PAUSE = 0.01  # seconds between two checks
+
+
+class BrokerProcess:
+    def __init__(
+        self, number: int, port: int, directory: Path, settings: Mapping[str, str]
+    ) -> None:
+        self.number = number
+        self.port = port  # 0 until its first start has found a free one
+        self.directory = directory
+        self.expected = True  # to be up; if it is down, it has ended by itself
+        self._settings = settings
+        self._child: Child | None = None
+        self._reserved: socket.socket | None = None
+
+    @property
+    def child(self) -> Child:
+        assert self._child is not None, "not started"
+        return self._child
+
+    @property
+    def launched(self) -> bool:
+        return self._child is not None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def status(self) -> Status:
+        if self._child is None or not self._child.alive:
+            return Status.DOWN
+        return Status.PAUSED if self._child.paused else Status.UP
+
+    @property
+    def member(self) -> ProcessState:
+        return ProcessState(self.status, self._child.pid if self._child else 0, self.port)
+
+    # -- start ---------------------------------------------------------------------------
+
+    def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
+        self.release_port()
+        if self.port and port_taken(self.port):  # a port that it was given, or had before
+            raise KafkaError(
+                ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
+            )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._child = Child(
+            [sys.executable, "-m", *self.arguments(zookeeper)],
+            self.directory / "broker.log",
+            env=environment,
+            keep=keep,
+        )
+        self.expected = True  # only now: another thread may check it, and the old one is dead
+
+    def arguments(self, zookeeper: str) -> list[str]:
+        settings = [
+            part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
+        ]
+        return [
+            *("engine", "broker", "--id", str(self.number), "--port", str(self.port)),
+            *("--zookeeper", zookeeper, "--data", str(self.directory), *settings),
+        ]
+
+    def command(self, zookeeper: str) -> str:
+        """The command that starts this broker by hand."""
+        return shlex.join(["python", "-m", *self.arguments(zookeeper)])
+
+    def await_ready(self) -> None:
+        """Wait for the line with its port, which it prints when it serves."""
+        child = self.child
+        if not self._wait(lambda: READY in child.output()):
+            raise KafkaError(
+                ErrorCode.broker_not_available,
+                f"broker {self.number} did not start: {self.last_words()}"
+                f"{resources.hint(child.exit_code, child.output())}",
+            )
+        line = next(line for line in child.output().splitlines() if line.startswith(READY))
+        self.port = int(line.rpartition("port=")[2])
+
+    def await_cluster(self, others: set[int]) -> None:
+        """Wait until its metadata contain these brokers and a controller."""
+        with ClusterClient([Address(HOST, self.port)]) as view:
+
+            def knows() -> bool:
+                view.refresh()
+                known = view.metadata.brokers.keys()
+                return view.metadata.controller in known and known >= others
+
+            if not self._wait(knows):
+                raise KafkaError(
+                    ErrorCode.broker_not_available,
+                    f"broker {self.number} ended: {self.last_words()}",
+                )
+
+    def _wait(self, condition: Callable[[], bool]) -> bool:
+        """False if the process ended before the condition came true."""
+        child, deadline = self.child, time.monotonic() + START_TIMEOUT
+        while not condition():
+            if not child.alive:
+                return condition()
+            if time.monotonic() > deadline:
+                raise KafkaError(
+                    ErrorCode.broker_not_available,
+                    f"broker {self.number} is not ready after {START_TIMEOUT:.0f} s, "
+                    f"see {child.log}",
+                )
+            time.sleep(PAUSE)
+        return True
+
+    def last_words(self) -> str:
+        """Why it ended: the last line of its log, the signal, or the exit code."""
+        child = self.child
+        code = child.exit_code
+        lines = child.output().strip().splitlines()
+        if code is not None and code < 0:
+            return signal.Signals(-code).name
+        return lines[-1] if lines else f"exit code {code}"
+
+    # -- its port ------------------------------------------------------------------------
+
+    def reserve_port(self) -> None:
+        """Bind the port while the broker is down, unless another program has taken it already."""
+        if self._reserved is not None:
+            return
+        reserved = socket.socket()
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            reserved.bind((HOST, self.port))
+        except OSError:
+            reserved.close()
+        else:
+            self._reserved = reserved
+
+    def release_port(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None

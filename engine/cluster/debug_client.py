@@ -1,0 +1,139 @@
+"""The client of a broker's debug server (engine.broker.debug_server).
+
+    send(request, callback)   `callback` gets the response when it arrives
+    receive(clients, 0.3)     until all responses are here, or the time is over
+
+A paused broker answers after it is resumed, a killed one never. Responses come in the order of the
+requests, so a late response is not lost: its callback is called when it arrives. A client that
+was late is waited for again only when it has caught up.
+
+A restarted broker has another token. The requests that its previous process did not answer are
+dropped.
+"""
+
+import json
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Callback = Callable[[dict[str, Any]], None]  # takes a response
+
+FILE = "broker.control"  # written by the broker; importing its module would cost half a second
+CHUNK = 1 << 18
+MAX_PENDING = 50  # requests without a response; then no more are sent
+
+
+class DebugClient:
+    def __init__(self, number: int, directory: Path) -> None:
+        self.number = number  # the broker's
+        self.starts = 0  # how many processes of this broker we have connected to
+        self.connects = 0  # how often we have connected
+        self.late = False  # a response did not come within the timeout
+        self._file = directory / FILE
+        self._token = ""
+        self._socket: socket.socket | None = None
+        self._partial = bytearray()
+        self._pending: deque[Callback] = deque()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a response is still to come."""
+        return bool(self._pending)
+
+    def fileno(self) -> int:
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    def send(self, request: dict[str, Any], callback: Callback) -> bool:
+        """False if the broker can't be reached."""
+        if len(self._pending) >= MAX_PENDING or not self.open():
+            return False
+        assert self._socket is not None
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+        except OSError:
+            self.close()
+            return False
+        self._pending.append(callback)
+        return True
+
+    def read(self) -> None:
+        """Pass the responses that have arrived to their callbacks."""
+        assert self._socket is not None
+        try:
+            chunk = self._socket.recv(CHUNK)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.close()
+            return
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole = bytes(self._partial) + line
+            self._partial.clear()
+            self._pending.popleft()(json.loads(whole))
+        self._partial += rest
+        self.late = self.late and self.pending
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._pending.clear()
+        self._partial.clear()
+        self.late = False
+
+    def open(self) -> bool:
+        """Connect, unless we are connected; False if the broker can't be reached."""
+        if self._socket is not None and self._is_open():
+            return True
+        try:
+            port, token = self._file.read_text().split()
+            self._socket = socket.create_connection(("127.0.0.1", int(port)), timeout=1)
+            self._socket.sendall(f"{token}\n".encode())
+            self._socket.setblocking(False)
+        except (OSError, ValueError):  # no such file, or only a part of it is written yet
+            self.close()
+            return False
+        self.connects += 1
+        if token != self._token:
+            self._token = token
+            self.starts += 1
+        return True
+
+    def _is_open(self) -> bool:
+        """Whether the broker has not closed the connection: the first send would not show it."""
+        assert self._socket is not None
+        try:
+            is_open = self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            is_open = False
+        if not is_open:
+            self.close()
+        return is_open
+
+
+def receive(clients: Iterable[DebugClient], timeout: float) -> None:
+    """Take responses until none is missing, except those of late clients, or the time is over."""
+    deadline = time.monotonic() + timeout
+    waiting = [client for client in clients if client.pending]
+    while waiting:
+        in_time = any(not client.late for client in waiting)
+        left = max(deadline - time.monotonic(), 0) if in_time else 0
+        with selectors.DefaultSelector() as selector:
+            for client in waiting:
+                selector.register(client, selectors.EVENT_READ, client)
+            ready = selector.select(left)
+        if not ready:
+            break
+        for key, _ in ready:
+            key.data.read()
+        waiting = [client for client in waiting if client.pending]
+    for client in waiting:
+        client.late = True

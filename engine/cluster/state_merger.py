@@ -1,0 +1,223 @@
+"""Merges what each broker reports about itself into one snapshot of the cluster.
+
+    broker 1: rows that changed ──┐
+    broker 2: rows that changed ──┼──> partitions that changed ──> ClusterState
+    broker 3: no answer ──────────┘    (the others are the same objects as before)
+
+Invariant: what is unchanged from one snapshot to the next is the same object in both, so that code
+that draws or records them can find the changes with `is`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from engine.cluster.state import (
+    NOBODY,
+    BrokerState,
+    ClusterState,
+    GroupState,
+    LinkState,
+    PartitionState,
+    ReplicaRow,
+    ReplicaState,
+    Status,
+    TransactionState,
+)
+from engine.model import TopicPartition
+
+
+class ProcessState(NamedTuple):
+    """A broker's process."""
+
+    status: Status
+    pid: int
+    port: int
+
+
+class Leaderless(NamedTuple):
+    """A partition without a leader, as a broker's metadata have it."""
+
+    epoch: int
+    assignment: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+Coordinated = TypeVar("Coordinated", GroupState, TransactionState)
+
+
+class _Reported:
+    """What one broker has reported."""
+
+    def __init__(self) -> None:
+        self.connection = 0
+        self.answers = False
+        self.rows: dict[TopicPartition, ReplicaRow] = {}
+        self.headless: dict[TopicPartition, Leaderless] = {}
+        self.facts: dict[str, Any] = {}
+        self.groups: dict[str, GroupState] = {}
+        self.transactions: dict[str, TransactionState] = {}
+
+
+class StateMerger:
+    def __init__(self) -> None:
+        self._seen: dict[int, _Reported] = {}
+        self._partitions: dict[TopicPartition, PartitionState] = {}
+        self._changed: set[TopicPartition] = set()
+        self._answered: set[int] = set()  # since the last snapshot
+        self._groups: dict[str, GroupState] = {}
+        self._transactions: dict[str, TransactionState] = {}
+
+    def update(self, broker: int, connection: int, answer: Mapping[str, Any]) -> None:
+        """Take a broker's response to `state`; the first one on a connection has all rows."""
+        seen = self._seen.setdefault(broker, _Reported())
+        if connection != seen.connection:
+            self._changed |= seen.rows.keys()
+            seen.rows, seen.groups, seen.transactions = {}, {}, {}
+            seen.connection = connection
+        for topic, partition in answer["gone"]:
+            seen.rows.pop(TopicPartition(topic, partition), None)
+            self._changed.add(TopicPartition(topic, partition))
+        for topic, partition, *row in answer["rows"]:
+            seen.rows[TopicPartition(topic, partition)] = ReplicaRow.parse(row)
+            self._changed.add(TopicPartition(topic, partition))
+        if answer["groups"] is not None:
+            groups = {each["group"]: GroupState.parse(broker, each) for each in answer["groups"]}
+            seen.groups = _keep_equal(seen.groups, groups)
+        if answer["transactions"] is not None:
+            transactions = {
+                each["transactional_id"]: TransactionState.parse(broker, each)
+                for each in answer["transactions"]
+            }
+            seen.transactions = _keep_equal(seen.transactions, transactions)
+        headless = {
+            TopicPartition(topic, number): Leaderless(epoch, tuple(replicas), tuple(isr))
+            for topic, number, epoch, replicas, isr in answer["headless"]
+        }
+        if headless != seen.headless:
+            self._changed |= headless.keys() | seen.headless.keys()
+            seen.headless = headless
+        seen.facts = {name: answer[name] for name in FACTS} | {"brokers": tuple(answer["brokers"])}
+        self._answered.add(broker)
+
+    def snapshot(
+        self, at: int, members: Mapping[int, ProcessState], links: Iterable[LinkState]
+    ) -> ClusterState:
+        """The cluster after a round of requests; brokers without a response do not answer."""
+        for number, seen in self._seen.items():
+            self._answers(seen, number in self._answered)
+        self._answered.clear()
+        if self._changed:
+            self._refresh()
+        brokers = {number: self._broker(number, member) for number, member in members.items()}
+        self._groups = self._merged(self._groups, lambda seen: seen.groups)
+        self._transactions = self._merged(self._transactions, lambda seen: seen.transactions)
+        return ClusterState(
+            *(at, _controller(brokers), brokers, self._partitions, tuple(links)),
+            *(self._groups, self._transactions),
+        )
+
+    def _merged(
+        self,
+        known: dict[str, Coordinated],
+        reported: Callable[[_Reported], dict[str, Coordinated]],
+    ) -> dict[str, Coordinated]:
+        """Each as its coordinator has it; if two brokers believe to be coordinator, as the one
+        has it that answers. The same mapping as long as nothing changes."""
+        found: dict[str, Coordinated] = {}
+        for seen in sorted(self._seen.values(), key=lambda seen: seen.answers):
+            found |= reported(seen)
+        found = dict(sorted(found.items()))
+        unchanged = len(found) == len(known) and all(
+            known.get(name) is each for name, each in found.items()
+        )
+        return known if unchanged else found
+
+    def _answers(self, seen: _Reported, answers: bool) -> None:
+        if seen.answers != answers:
+            seen.answers = answers
+            self._changed |= seen.rows.keys()
+
+    def _refresh(self) -> None:
+        """Make a new mapping, because earlier snapshots still have the old one."""
+        partitions = dict(self._partitions)
+        for partition in self._changed:
+            state = self._partition(partition)
+            if state is not None:
+                partitions[partition] = state
+            else:
+                partitions.pop(partition, None)
+        if partitions.keys() != self._partitions.keys():
+            partitions = dict(sorted(partitions.items()))
+        self._partitions = partitions
+        self._changed.clear()
+
+    def _partition(self, partition: TopicPartition) -> PartitionState | None:
+        rows = {
+            broker: (seen.rows[partition], seen.answers)
+            for broker, seen in self._seen.items()
+            if partition in seen.rows
+        }
+        headless = [
+            seen.headless[partition]
+            for seen in self._seen.values()
+            if seen.answers and partition in seen.headless
+        ]
+        if not rows and not headless:
+            return None
+        replicas = {broker: _replica(row, answers) for broker, (row, answers) in rows.items()}
+        newest = max(headless, default=None)
+        if rows:
+            row = max((row for row, _ in rows.values()), key=_authority)
+            if newest is None or newest.epoch <= row.leader_epoch:
+                return PartitionState(
+                    row.leader, row.leader_epoch, row.isr, row.assignment, replicas, row.followers
+                )
+        assert newest is not None
+        return PartitionState(
+            NOBODY, newest.epoch, newest.isr, newest.assignment, replicas, followers={}
+        )
+
+    def _broker(self, number: int, member: ProcessState) -> BrokerState:
+        seen = self._seen.get(number)
+        answers = seen is not None and seen.answers and member.status is Status.UP
+        facts = seen.facts if seen else {}
+        return BrokerState(member.status, answers, member.pid, member.port, **facts)
+
+
+FACTS = (
+    "at",
+    "epoch",
+    "session",
+    "controller",
+    "controller_epoch",
+    "active",
+    "brokers",
+    "connections",
+)
+
+
+def _keep_equal(
+    known: dict[str, Coordinated], new: dict[str, Coordinated]
+) -> dict[str, Coordinated]:
+    """The new entries; where one equals a known entry, the known object."""
+    return {name: known[name] if known.get(name) == each else each for name, each in new.items()}
+
+
+def _authority(row: ReplicaRow) -> tuple[int, bool]:
+    """The row of the newest leader epoch counts, and within it the leader's."""
+    return row.leader_epoch, row.role == "leader"
+
+
+def _replica(row: ReplicaRow, answers: bool) -> ReplicaState:
+    return row.replica if answers else replace(row.replica, answers=False)
+
+
+def _controller(brokers: Mapping[int, BrokerState]) -> int:
+    """The newest of those that believe to be controller; an old one may not know yet."""
+    active = [
+        (broker.controller_epoch, number)
+        for number, broker in brokers.items()
+        if broker.answers and broker.active
+    ]
+    return max(active, default=(0, NOBODY))[1]

@@ -1,0 +1,116 @@
+"""Changes of topics: new topics, new partitions, and ISR changes by leaders.
+
+    /brokers/topics          a new name: its partitions get their first leaders
+    /brokers/topics/T        more partitions; while T is being deleted they are removed again
+    /isr_change_notification a leader has changed an ISR: read it, update the metadata, delete the
+                             note
+
+A new partition goes through both machines: NEW, then its first leader, then its replicas ONLINE.
+"""
+
+from dataclasses import dataclass
+
+from engine.controller.controller_part import ControllerPart
+from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
+from engine.controller.reassignment import Reassignment
+from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.topics import check_name
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.zookeeper import znodes
+from engine.zookeeper.requests import Children, Get, Set, Work, ZnodeData
+
+
+@dataclass(eq=False)
+class TopicChanges(ControllerPart):
+    _reassignment: Reassignment
+
+    def read(self) -> Work[list[str]]:
+        """Read the new topics, and forget those that are gone. Returns the new names."""
+        names = set((yield [Children(znodes.TOPICS, watch=True)])[0] or ())
+        for gone in sorted(self._context.topics.keys() - names):
+            self._forget(gone)
+        new = sorted(names - self._context.topics.keys())
+        asks = [Get(znodes.topic_path(each), watch=True) for each in new]
+        nodes = (yield asks) if asks else ()
+        topics = {name: self._topic(name, node) for name, node in zip(new, nodes, strict=True)}
+        found = {name: topic for name, topic in topics.items() if topic is not None}
+        for name, topic in found.items():
+            self._context.add_topic(name, topic)
+        return list(found)
+
+    def _topic(self, name: str, node: ZnodeData | None) -> znodes.Topic | None:
+        def decode(data: bytes) -> znodes.Topic:
+            try:
+                check_name(name)  # it names directories
+            except KafkaError as error:
+                raise ValueError(error.message) from error
+            return znodes.Topic.decode(data)
+
+        return self._epoch.decoder.read(
+            decode,
+            znodes.topic_path(name),
+            node and node.data,
+            "the topic stays as it was read before",
+        )
+
+    def look(self) -> Work[None]:
+        new = yield from self.read()
+        for name in new:
+            self._epoch.emit("topic.created", topic=name)
+        yield from self._begin(
+            [each for name in new for each in self._context.topics[name].values()]
+        )
+
+    def look_at(self, name: str) -> Work[None]:
+        (node,) = yield [Get(znodes.topic_path(name), watch=True)]
+        mended = znodes.topic_path(name) in self._epoch.decoder.faults
+        known, topic = self._context.topics.get(name), self._topic(name, node)
+        if known is None and topic is not None and mended:
+            yield from self.look()
+        if known is None or topic is None:
+            return
+        added = {
+            number: replicas for number, replicas in topic.partitions.items() if number not in known
+        }
+        if added and name in self._context.deleting:
+            left = {each: topic.partitions[each] for each in topic.partitions if each in known}
+            data = topic._replace(partitions=left).encode()
+            yield from self._epoch.write([(Set(znodes.topic_path(name), data, node.stat.version),)])
+        elif added:
+            self._context.add_topic(name, topic._replace(partitions=added))
+            yield from self._begin([TopicPartition(name, number) for number in sorted(added)])
+
+    def look_at_isrs(self) -> Work[None]:
+        names = (yield [Children(znodes.ISR_CHANGES, watch=True)])[0] or ()
+        paths = [f"{znodes.ISR_CHANGES}/{name}" for name in sorted(names)]
+        notes = (yield [Get(path) for path in paths]) if paths else ()
+        changed = {
+            partition: None
+            for path, note in zip(paths, notes, strict=True)
+            for partition in sorted(
+                self._epoch.decoder.read(
+                    znodes.decode_partitions, path, note and note.data, "no ISR is read"
+                )
+                or ()
+            )
+            if partition in self._context.assignments
+        }
+        yield from self._epoch.read(list(changed))
+        self._epoch.batch.metadata(self._context.brokers if changed else (), changed)
+        self._epoch.batch.send()
+        yield from self._epoch.delete(paths)
+        yield from self._reassignment.isr_changed(changed)
+
+    def _begin(self, partitions: list[TopicPartition]) -> Work[None]:
+        replicas = self._context.replicas_of(partitions)
+        self._partitions.mark(partitions, PartitionState.NEW)
+        yield from self._replicas.move(replicas, ControllerReplicaState.NEW)
+        yield from self._partitions.bring_online(partitions)
+        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
+
+    def _forget(self, name: str) -> None:
+        partitions = self._context.topics[name].values()
+        self._replicas.forget(self._context.replicas_of(partitions))
+        self._partitions.forget(partitions)
+        self._context.remove_topic(name)

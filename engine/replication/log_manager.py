@@ -1,0 +1,139 @@
+"""The log manager: the logs on this broker, and the directory that each of them is in.
+
+    Directory (one disk)   Directory (another)
+      orders-0               orders-1             a new log goes to the directory with the fewest
+      orders-3               users-0
+
+When a directory fails, its partitions are offline, and no others. A log that cannot be opened is
+offline alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+from uuid import UUID
+
+from engine.config import BrokerConfig, TopicConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.replication.logs import Directory, PartitionLog
+from engine.replication.partition import UNKNOWN
+
+ConfigOf = Callable[[str], TopicConfig]
+
+
+class LogManager:
+    def __init__(
+        self, config: BrokerConfig, directories: Sequence[Any], clock: Callable[[], int]
+    ) -> None:
+        self.directories: Sequence[Any] = directories  # each is a `Directory`
+        self.directory_of: dict[TopicPartition, Directory] = {}  # it has the log, or is offline
+        self._now = clock
+        self._config_of: ConfigOf = lambda topic: config.topic_defaults()
+
+    def load(self, config_of: ConfigOf) -> None:
+        self._config_of = config_of
+        for directory in self.directories:
+            with directory.attempt(self._now()):
+                directory.load(config_of, self._now())
+            self.directory_of |= dict.fromkeys(directory.logs, directory)
+
+    def reconfigure(self, config_of: ConfigOf) -> None:
+        """The configuration of topics has changed: every log gets its own again."""
+        self._config_of = config_of
+        for partition, directory in self.directory_of.items():
+            if directory.offline is None:
+                directory.logs[partition].reconfigure(config_of(partition.topic))
+
+    def create(self, partition: TopicPartition, topic_id: UUID | None) -> PartitionLog:
+        """The log of a partition: a new one if there is none yet."""
+        directory = self.directory_of.get(partition) or self._emptiest()
+        now, config = self._now(), self._config_of(partition.topic)
+        try:
+            with directory.guard(now):
+                return directory.create(partition, config, now, topic_id)
+        finally:
+            if partition in directory.logs or directory.offline is not None:
+                self.directory_of[partition] = directory
+
+    def _emptiest(self) -> Directory:
+        """The usable directory with the fewest logs."""
+        usable = list(self._usable())
+        if not usable:
+            raise KafkaError(ErrorCode.kafka_storage_error, "no log directory is left")
+        return min(usable, key=lambda directory: len(directory.logs))
+
+    def _usable(self) -> Iterator[Directory]:
+        return (directory for directory in self.directories if directory.offline is None)
+
+    def __getitem__(self, partition: TopicPartition) -> PartitionLog:
+        return self.directory_of[partition].logs[partition]
+
+    def find(self, partition: TopicPartition) -> PartitionLog | None:
+        """The log of a partition, if there is one. Raises an error if it is offline."""
+        directory = self.directory_of.get(partition)
+        if directory is None:
+            reasons = [each.failed.get(partition) for each in self.directories]
+            reason = next(filter(None, reasons), None)
+        else:
+            reason = directory.offline
+        if reason is not None:
+            raise KafkaError(ErrorCode.kafka_storage_error, reason)
+        return directory.logs[partition] if directory else None
+
+    def log_start(self, partition: TopicPartition) -> int:
+        directory = self.directory_of.get(partition)
+        log = directory.logs.get(partition) if directory else None
+        return log.start_offset if log else UNKNOWN
+
+    def guard(self, partition: TopicPartition) -> AbstractContextManager[None]:
+        """An error of the disk in this block takes the directory of the partition offline."""
+        return self.directory_of[partition].guard(self._now())
+
+    def delete(self, partition: TopicPartition) -> bool:
+        """Returns whether there was a log to delete."""
+        directory = self.directory_of.pop(partition, None)
+        if directory is None or directory.offline is not None:
+            return False
+        with directory.attempt(self._now()):
+            directory.delete(partition, self._now())
+        return True
+
+    # -- upkeep --------------------------------------------------------------------------
+
+    def each(self, work: Callable[[Any], object]) -> None:
+        """Do something with every log. When a directory fails, the rest of its logs is skipped."""
+        for partition, directory in list(self.directory_of.items()):
+            if directory.offline is None:
+                with directory.attempt(self._now()):
+                    work(directory.logs[partition])
+
+    def flush_due(self) -> None:
+        self.each(lambda log: log.flush_if_due(self._now()))
+
+    def expire_producers(self, silent_ms: int) -> None:
+        """Remove the producers that have not written for so long."""
+        self.each(lambda log: log.producers.expire(self._now() - silent_ms))
+
+    def sweep(self) -> None:
+        """Remove the files that were marked as deleted long enough ago."""
+        for directory in self._usable():
+            with directory.attempt(self._now()):
+                directory.sweep(self._now())
+
+    def checkpoint(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        for directory in self._usable():
+            with directory.attempt(self._now()):
+                directory.checkpoint(_high_watermarks(directory, high_watermarks))
+
+    def close(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        for directory in self.directories:
+            directory.close(self._now(), _high_watermarks(directory, high_watermarks))
+
+
+def _high_watermarks(
+    directory: Directory, current: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Of all logs there. A log without a role keeps the one of the last checkpoint."""
+    before = directory.high_watermarks
+    return {each: current.get(each, before.get(each, 0)) for each in directory.logs}

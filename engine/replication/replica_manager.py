@@ -1,0 +1,502 @@
+"""The replica manager: the replicas on this broker, their roles, appends and reads.
+
+    controller ── LeaderAndIsr, StopReplica ──> ReplicaManager ── Proposal ──> controller
+    producers ─── append ─────────────────────>      │ │
+    consumers ─── read ───────────────────────>      │ └── Fetcher ──> the leaders of our followers
+    followers ─── read_for_follower ──────────>      └── LogManager: the logs
+
+A consumer reads from the leader, or from a follower that is nearer. No socket is used here: the
+broker takes `proposals` and `fetchers`, writes and sends them, and is called through `work_changed`
+when there may be new ones.
+
+Invariant: no consumer sees an uncommitted record, and no producer with acks=all gets a success
+before all in-sync replicas have its records, and these are `min.insync.replicas` or more.
+Invariant: a request of an older controller, for an earlier registration of this broker
+(`check_controller`), or with an older epoch of the partition changes nothing.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from engine.config import BrokerConfig
+from engine.config.broker import RACK_AWARE
+from engine.errors import ErrorCode, KafkaError
+from engine.model import Callbacks, Event, TopicPartition
+from engine.replication.fetcher import Fetcher, Policy
+from engine.replication.follower_partition import FollowerPartition, LogListener
+from engine.replication.log_manager import ConfigOf, LogManager
+from engine.replication.log_read import (
+    ANY_EPOCH,
+    NO_REPLICA,
+    FetchRange,
+    LogReadResult,
+    last_stable,
+    preferred,
+    read_log,
+)
+from engine.replication.logs import Directory, PartitionLog
+from engine.replication.partition import FetchReader, Partition, Proposal, Role
+from engine.replication.throttle import Throttle, is_listed
+from engine.storage import retention
+from engine.storage.directory import parse_name
+from engine.storage.files import Buffer
+from engine.storage.log import Appended, Emit
+from engine.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
+)
+from engine.wire.messages.stop_replica import (
+    EPOCH_DURING_DELETE,
+    StopReplicaPartitionError,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+NO_EPOCH = -1  # of a controller, a broker or a partition: older than any
+NO_RACKS: Mapping[int, str | None] = {}
+
+enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
+
+
+class ReplicaManager:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        directories: Sequence[Any],
+        clock: Callable[[], int],
+        emit: Emit = lambda event: None,
+        duration: Callable[[int], Any] = int,  # milliseconds -> the value in a request
+    ) -> None:
+        self.config = config
+        self.broker_id = config.broker_id
+        self.now = clock
+        self.logs = LogManager(config, directories, clock)
+        self.partitions: dict[TopicPartition, Partition] = {}  # none before the first LeaderAndIsr
+        self.controller_epoch = NO_EPOCH
+        self.broker_epoch = NO_EPOCH  # of our registration; the broker sets it
+        self.fetchers: dict[int, Fetcher] = {}  # by leader
+        self.proposals: list[Proposal] = []
+        self.elsewhere: Callable[[TopicPartition], bool] = lambda partition: False  # known at all?
+        self.changed = Callbacks[[TopicPartition]]()  # role, ISR, high watermark, ...
+        self.deleted = Callbacks[[TopicPartition]]()  # a replica and its log
+        self.truncated = Callbacks[[PartitionLog]]()  # the end of a log was removed
+        self.work_changed = Callbacks[[]]()  # `proposals` or `fetchers`
+        self._readers: dict[TopicPartition, dict[FetchReader, None]] = {}
+        self._emit = emit
+        self._sent, fetched = Throttle(), Throttle()
+        self._policy = Policy(self.broker_id, lambda: self.config, fetched, duration)
+        self._listener = LogListener(self.truncated, lambda role: self._notify(role.id))
+
+    def reconfigure(self, config_of: ConfigOf, config: BrokerConfig | None = None) -> None:
+        self.config = config or self.config
+        self.logs.reconfigure(config_of)
+
+    def _event(self, kind: str, role: Partition, /, **facts: object) -> None:
+        self._emit(Event(kind, self.now(), role.id._asdict() | facts))
+
+    # -- requests of the controller ------------------------------------------------------
+
+    def check_controller(self, request: Any) -> None:
+        """Refuse an older controller, and a request for an earlier registration of this broker."""
+        if NO_EPOCH < request.broker_epoch < self.broker_epoch:
+            raise KafkaError(
+                ErrorCode.stale_broker_epoch,
+                f"meant for broker epoch {request.broker_epoch}, this is {self.broker_epoch}",
+            )
+        if request.controller_epoch < self.controller_epoch:
+            raise KafkaError(
+                ErrorCode.stale_controller_epoch,
+                f"controller epoch {request.controller_epoch} is older than "
+                f"{self.controller_epoch}",
+            )
+        self.controller_epoch = request.controller_epoch
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        refused = _code(self.check_controller, request)
+        topics = []
+        for topic in request.topic_states:
+            errors = tuple(
+                LeaderAndIsrPartitionError(
+                    topic_name=topic.topic_name,
+                    partition_index=state.partition_index,
+                    error_code=refused or _code(self._change_role, topic, state),
+                )
+                for state in topic.partition_states
+            )
+            topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
+        self._remove_idle_fetchers()
+        return LeaderAndIsrResponse(
+            error_code=refused,
+            topics=tuple(topics),
+            partition_errors=tuple(error for topic in topics for error in topic.partition_errors),
+        )
+
+    def _change_role(
+        self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
+    ) -> None:
+        """Become leader or follower, if the epoch of the partition is newer than the known one."""
+        partition = TopicPartition(topic.topic_name, state.partition_index)
+        self.logs.find(partition)
+        known = (
+            self.partitions[partition].leader_epoch if partition in self.partitions else NO_EPOCH
+        )
+        if state.leader_epoch <= known:
+            raise KafkaError(
+                ErrorCode.stale_controller_epoch,
+                f"{partition} is in leader epoch {known}, not {state.leader_epoch}",
+            )
+        if self.broker_id not in state.replicas or parse_name(str(partition)) != partition:
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition, f"{partition} has no replica on this broker"
+            )
+        role, log = self._create(partition, topic.topic_id)
+        self._stop_fetching(role)
+        if state.leader == self.broker_id:
+            self._lead(role, log, state)
+        else:
+            self._follow(role, log, state)
+        facts = {"leader": role.leader, "leader_epoch": role.leader_epoch}
+        self._event("replica.role", role, role=role.role.value, **facts)
+        self._notify(partition)
+
+    def _create(
+        self, partition: TopicPartition, topic_id: UUID | None
+    ) -> tuple[Partition, PartitionLog]:
+        log, role = self.logs.create(partition, topic_id), self.partitions.get(partition)
+        if role is None:
+            role = Partition(partition, self.broker_id, self.config.replica_lag_time_max_ms)
+            known = self.logs.directory_of[partition].high_watermarks.get(partition, 0)
+            role.high_watermark = max(log.start_offset, min(known, log.end_offset))
+            self.partitions[partition] = role
+        return role, log
+
+    def _lead(self, role: Partition, log: PartitionLog, state: LeaderAndIsrPartitionState) -> None:
+        # A follower may ask where this epoch began, even if no record is ever written in it. The
+        # first epoch of a new log is left out: no replica has older records, and a new topic is
+        # ready sooner.
+        if state.leader_epoch > 0 or log.end_offset > 0:
+            with self.logs.guard(role.id):
+                log.epochs.assign(state.leader_epoch, log.end_offset)
+        role.lead(state, log.end_offset, self.now())
+
+    def _follow(
+        self, role: Partition, log: PartitionLog, state: LeaderAndIsrPartitionState
+    ) -> None:
+        role.follow(state)
+        if role.leader < 0:
+            return
+        if role.leader not in self.fetchers:
+            self.fetchers[role.leader] = Fetcher(role.leader, self._policy)
+        directory = self.logs.directory_of[role.id]
+        following = FollowerPartition(role, log, directory, self._listener)
+        self.fetchers[role.leader].follow(role.id, following)
+
+    def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        refused = _code(self.check_controller, request)
+        errors = tuple(
+            StopReplicaPartitionError(
+                topic_name=topic.topic_name,
+                partition_index=state.partition_index,
+                error_code=refused or _code(self._stop, topic.topic_name, state),
+            )
+            for topic in request.topic_states
+            for state in topic.partition_states
+        )
+        self._remove_idle_fetchers()
+        return StopReplicaResponse(error_code=refused, partition_errors=errors)
+
+    def _stop(self, topic: str, state: StopReplicaPartitionState) -> None:
+        partition = TopicPartition(topic, state.partition_index)
+        self.logs.find(partition)
+        role = self.partitions.get(partition)
+        if role is not None:
+            always = state.leader_epoch in (EPOCH_DURING_DELETE, NO_EPOCH)
+            if not always and state.leader_epoch <= role.leader_epoch:
+                raise KafkaError(
+                    ErrorCode.fenced_leader_epoch,
+                    f"{partition} is in leader epoch {role.leader_epoch}, not {state.leader_epoch}",
+                )
+            self._stop_fetching(role)
+            role.stop()
+        if state.delete_partition:
+            self.delete(partition)
+        self._notify(partition)
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Remove a replica and its log."""
+        self.partitions.pop(partition, None)
+        if self.logs.delete(partition):
+            self.deleted(partition)
+        self._notify(partition)
+
+    def _stop_fetching(self, role: Partition) -> None:
+        if role.leader in self.fetchers:
+            self.fetchers[role.leader].leave(role.id)
+
+    def _remove_idle_fetchers(self) -> None:
+        """After a change of roles: remove the fetchers that fetch nothing any more."""
+        self.fetchers = {leader: each for leader, each in self.fetchers.items() if each.following}
+        self.work_changed()
+
+    # -- listeners -----------------------------------------------------------------------
+
+    def watch(self, partition: TopicPartition, reader: FetchReader) -> None:
+        self._readers.setdefault(partition, {})[reader] = None
+
+    def unwatch(self, partition: TopicPartition, reader: FetchReader) -> None:
+        readers = self._readers.get(partition, {})
+        readers.pop(reader, None)
+        if not readers:
+            self._readers.pop(partition, None)
+        role = self.partitions.get(partition)
+        follower = role.followers.get(reader.replica_id) if role else None
+        if role is not None and follower is not None and follower.reader is reader:
+            follower.seen(role.end)
+            follower.reader = None
+
+    def _notify(self, partition: TopicPartition) -> None:
+        for reader in self._readers.get(partition, ()):
+            reader.changed(partition)
+        self.changed(partition)
+
+    def _notify_followers(self, partition: TopicPartition) -> None:
+        """There is more to copy, and nothing else has changed."""
+        for reader in self._readers.get(partition, ()):
+            if reader.replica_id != NO_REPLICA:
+                reader.changed(partition)
+
+    # -- the in-sync replicas ------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Every half of `replica.lag.time.max.ms`: find the followers that have fallen behind."""
+        for role in self.partitions.values():
+            if role.is_leader and self.logs.directory_of[role.id].offline is None:
+                self.propose(role.shrink(self.now()))
+
+    def propose(self, proposal: Proposal | None) -> None:
+        if proposal is not None:
+            self.proposals.append(proposal)
+            self.work_changed()
+
+    def isr_overtaken(self, proposal: Proposal, version: int) -> None:
+        """The state has this version now, but the same leader and epoch: propose it again."""
+        role = self.partitions.get(proposal.partition)
+        if role is not None and role.waits_for(proposal):
+            role.version, role.proposal = version, proposal._replace(version=version)
+            self.propose(role.proposal)
+
+    def isr_answered(self, proposal: Proposal, version: int | None) -> None:
+        """It is in ZooKeeper, in this version. None: the controller has changed the state."""
+        role, now = self.partitions.get(proposal.partition), self.now()
+        if role is None or not role.waits_for(proposal):
+            return  # LeaderAndIsr has come meanwhile
+        if version is None:
+            role.refused()
+            self._event("isr.refused", role, isr=proposal.isr, leader_epoch=role.leader_epoch)
+            return
+        facts = {"was": role.isr, "version": version, "leader_epoch": role.leader_epoch}
+        role.written(version)
+        self._event("isr.changed", role, isr=role.isr, **facts)
+        self.propose(role.expand_next(now))
+        role.advance(now)
+        self._notify(role.id)
+
+    # -- appends -------------------------------------------------------------------------
+
+    def find(
+        self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
+    ) -> tuple[Partition, PartitionLog]:
+        """A replica in this leader epoch; with `leads`, only if this broker is the leader."""
+        log, role = self.logs.find(partition), self.partitions.get(partition)
+        if log is None or role is None or role.role is Role.NONE:
+            known = self.elsewhere(partition)
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower if known else ErrorCode.unknown_topic_or_partition,
+                f"{partition} is not on this broker",
+            )
+        if epoch not in (ANY_EPOCH, role.leader_epoch):
+            older = epoch < role.leader_epoch
+            raise KafkaError(
+                ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch,
+                f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
+            )
+        if leads and not role.is_leader:
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
+            )
+        return role, log
+
+    def append(
+        self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
+    ) -> Appended:
+        """Store a batch as leader. `to_all`: acks=all, so `min.insync.replicas` is checked.
+
+        `client=False`: the batch is the broker's own, a marker or the records of a coordinator.
+        """
+        role, log = self.find(partition)
+        if to_all:
+            role.require(log.config.min_insync_replicas)
+        now = self.now()
+        with self.logs.guard(partition):
+            stored = log.append(batch, role.leader_epoch, now, client=client)
+        if not stored.duplicate:
+            if role.appended(log.end_offset, now):
+                self._notify(partition)
+            else:  # consumers see no more than before
+                self._notify_followers(partition)
+        return stored
+
+    def is_committed(self, partition: TopicPartition, offset: int, leader_since: int) -> bool:
+        """Whether a record that we appended as leader is committed. Raises an error if it may
+        never be."""
+        role, log = self.find(partition)
+        if role.leader_since != leader_since:
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower, f"another broker led {partition} meanwhile"
+            )
+        if role.high_watermark <= offset:
+            return False
+        role.require(log.config.min_insync_replicas, appended=True)
+        return True
+
+    def delete_records(self, partition: TopicPartition, before: int) -> int:
+        """Move the log's start; -1 stands for the high watermark. Returns the new start."""
+        role, log = self.find(partition)
+        before = role.high_watermark if before == -1 else before
+        if not log.start_offset <= before <= role.high_watermark:
+            if 0 <= before < log.start_offset:
+                return log.start_offset
+            raise KafkaError(
+                ErrorCode.offset_out_of_range,
+                f"{partition} can be deleted up to {role.high_watermark}, not {before}",
+            )
+        now = self.now()
+        with self.logs.guard(partition):
+            log.advance_start(before, now)
+            enforce_retention(log, now, role.high_watermark)
+        self._notify(partition)
+        return log.start_offset
+
+    def low_watermark(self, partition: TopicPartition, alive: Container[int]) -> int:
+        """The smallest log start of the live replicas: all of them have deleted what is before."""
+        role, log = self.find(partition)
+        starts = [each.log_start for each in role.followers.values() if each.id in alive]
+        return min([log.start_offset, *starts])
+
+    # -- reads ---------------------------------------------------------------------------
+
+    def read(
+        self,
+        partition: TopicPartition,
+        wanted: FetchRange,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+        committed: bool = False,
+        leads: bool = True,
+        rack: str = "",
+        racks: Mapping[int, str | None] = NO_RACKS,
+    ) -> LogReadResult:
+        """A consumer's read: nothing beyond the high watermark.
+
+        With `committed`, nothing beyond the last stable offset either, and with the list of aborted
+        transactions. With `leads`, only from the leader, which may name a replica in the
+        consumer's rack to read from.
+        """
+        role, log = self.find(partition, wanted.leader_epoch, leads=leads)
+        nearer = NO_REPLICA
+        if rack and role.is_leader and self.config.replica_selector_class == RACK_AWARE:
+            nearer = preferred(role, wanted.offset, rack, racks)
+        limit = last_stable(log, role) if committed else role.high_watermark
+        with self.logs.guard(partition):
+            read = read_log(role, log, wanted, limit, max_bytes, at_least_one, nearer)
+            if not (committed and read.records.size):
+                return read
+            limit = min(limit, log.reach(wanted.offset, read.records))
+            return read._replace(aborted=log.aborted(wanted.offset, limit))
+
+    def read_for_follower(
+        self,
+        partition: TopicPartition,
+        replica: int,
+        wanted: FetchRange,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+        reader: FetchReader | None = None,
+        again: bool = False,
+    ) -> LogReadResult:
+        """A follower's read, up to the log end. Its offset shows how far the follower is; not if
+        the same waiting request is read `again`."""
+        role, log = self.find(partition, wanted.leader_epoch)
+        known, now = replica in role.followers, self.now()
+        if not known or self._is_held(role, log, replica, now):
+            max_bytes, at_least_one = 0, False
+        with self.logs.guard(partition):
+            read = read_log(role, log, wanted, log.end_offset, max_bytes, at_least_one)
+        if known and not again and read.diverging is None:
+            log_start = role.followers[replica].log_start
+            self.propose(role.fetched(replica, wanted.offset, wanted.log_start, now, reader))
+            if role.advance(now) or log_start != wanted.log_start:
+                self._notify(partition)
+        return read
+
+    def replay(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
+        """A coordinator's read of its partition, up to the log end: uncommitted records too."""
+        _, log = self.find(partition)
+        with self.logs.guard(partition):
+            return log.read(max(offset, log.start_offset), max_bytes).read()
+
+    def _is_held(self, role: Partition, log: PartitionLog, replica: int, now: int) -> bool:
+        """Whether a follower gets nothing: it is out of sync, and the rate is exceeded."""
+        if replica in role.isr or not self._is_throttled(log):
+            return False
+        return self._sent.exceeds(self.config.leader_replication_throttled_rate, now)
+
+    def _is_throttled(self, log: PartitionLog) -> bool:
+        listed = log.config.leader_replication_throttled_replicas
+        return is_listed(listed, log.partition, self.broker_id)
+
+    def note_sent(self, partition: TopicPartition, size: int) -> None:
+        """So many bytes of a partition are sent to a follower."""
+        if self._is_throttled(self.logs[partition]):
+            self._sent.record(size, self.now())
+
+    # -- upkeep: what needs the high watermark -------------------------------------------
+
+    def committed(self, directory: Directory) -> list[tuple[Any, int]]:
+        """The logs of a directory, each with the offset up to which it does not change."""
+        known = self.partitions
+        logs = [(log, known.get(partition)) for partition, log in directory.logs.items()]
+        return [(log, last_stable(log, role)) for log, role in logs if role is not None]
+
+    def enforce_retention(self) -> None:
+        def enforce(log: PartitionLog) -> None:
+            role = self.partitions.get(log.partition)
+            if role is not None:
+                enforce_retention(log, self.now(), role.high_watermark)
+
+        self.logs.each(enforce)
+
+    def checkpoint(self) -> None:
+        self.logs.checkpoint(self._high_watermarks())
+
+    def close(self) -> None:
+        self.logs.close(self._high_watermarks())
+
+    def _high_watermarks(self) -> dict[TopicPartition, int]:
+        return {partition: role.high_watermark for partition, role in self.partitions.items()}
+
+
+def _code(step: Callable[..., None], *args: Any) -> ErrorCode:
+    try:
+        step(*args)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.none

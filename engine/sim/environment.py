@@ -1,0 +1,89 @@
+"""A simulated broker's environment, instead of the operating system: see broker/environment.py."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from engine.broker.broker import Broker
+from engine.broker.environment import Environment
+from engine.broker.events import Ring
+from engine.broker.peer import Peer
+from engine.config import BrokerConfig
+from engine.links import Links
+from engine.model import Event
+from engine.sim.defects import Defect
+from engine.sim.disk import Disk
+from engine.sim.peer import SimulatedPeer
+from engine.sim.process import SimulatedProcess
+from engine.sim.serving import SimulatedServer
+from engine.sim.zookeeper_session import SimulatedZookeeperClient
+from engine.storage.log import Emit
+from engine.zookeeper.client import Session
+
+
+class EventForwarder(Ring):
+    """Passes each event to the world, which keeps all of them."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(0)
+        self._emit = emit
+
+    def append(self, event: Event) -> None:
+        self._emit(event)
+
+
+class SimulatedEnvironment(Environment):
+    def __init__(
+        self,
+        config: BrokerConfig,
+        process: SimulatedProcess,
+        disk: Disk,
+        random: Random,
+        now: Callable[[], int],
+        emit: Emit,
+        defect: Defect,
+    ) -> None:
+        self.config = config
+        self.links = Links()  # without faults: the simulated network makes them
+        self.random = random
+        self.events = EventForwarder(emit)
+        self.replicas, self.groups = defect.replicas, defect.coordinator
+        self.zookeeper_client: SimulatedZookeeperClient | None = None
+        self.stop: Callable[[], None] | None = None  # what SIGTERM does
+        self._process, self._disk, self._now = process, disk, now
+
+    def now(self) -> int:
+        return self._now()
+
+    def new_uuid(self) -> UUID:
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    def prepare(self, stop: Callable[[], None]) -> None:
+        self.stop = stop
+
+    def directories(self, emit: Emit, stack: AsyncExitStack) -> Iterator[Any]:
+        self._disk.emit = emit
+        yield self._disk
+
+    def topics(self) -> list[str]:
+        return sorted({partition.topic for partition in self._disk.logs})
+
+    @property
+    def session_file(self) -> Any:
+        return self._disk.session
+
+    def zookeeper(self, listener: Callable[[Session], None]) -> Any:
+        timeout = self.config.zookeeper_session_timeout_ms
+        self.zookeeper_client = SimulatedZookeeperClient(self._process, timeout, listener)
+        return self.zookeeper_client
+
+    def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
+        return SimulatedPeer(self._process, self.links, peer_id, timeout_s)
+
+    def server(self, broker: Broker) -> Any:
+        return SimulatedServer(self._process, broker)
+
+    async def announce(self, stack: AsyncExitStack, control: Callable[[], Any]) -> None:
+        """No debug server: labs can read the state of a simulated broker directly."""

@@ -1,0 +1,34 @@
+"""A broker's connection to another one in the simulated network. It carries messages, not bytes."""
+
+import asyncio
+from typing import Any
+
+from engine.broker.peer import Peer
+from engine.links import Links
+from engine.sim.process import RequestChannel, SimulatedProcess
+from engine.wire.apis import Api
+
+
+def machine(broker: int) -> str:
+    """Its name in the network."""
+    return f"broker-{broker}"
+
+
+class SimulatedPeer(Peer):
+    """One request at a time; closed if there is no answer in time, as the real Peer is."""
+
+    def __init__(
+        self, process: SimulatedProcess, links: Links, peer_id: int, timeout_s: float
+    ) -> None:
+        super().__init__(machine(peer_id), 0, peer_id, links, process.name, timeout_s)
+        self._channel = RequestChannel(process, machine(peer_id), round(timeout_s * 1000))
+
+    def close(self) -> None:
+        self._channel.close()
+
+    async def _ask(self, api: Api, message: Any) -> Any:
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._channel.ask(message, answer.set_result)
+        if (response := await answer) is None:
+            raise ConnectionError(f"{self} has not answered")
+        return response

@@ -1,0 +1,103 @@
+"""Every text can be read: in each view, at each width of the window, light and dark.
+
+    window      1366   1280   900   853 (1280 at 150 % zoom)   390 (a phone, on the site)
+    picture      928    842   462   415                        356
+
+A picture has these widths in JupyterLab with its file browser open. A view
+is a row of the table VIEWS: how it is made, and what is done to it before each look. No text may be
+smaller than 11 CSS pixels, cut off, out of its card, or on top of another one.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from engine.cluster.recording import Recording
+from engine.sim.trace import Trace
+from tests.browser.conftest import SCREENSHOTS
+from tests.browser.jupyter import ROOT
+from tests.browser.picture_page import PicturePage
+from tests.unit.widgets.cluster import Cluster, topic
+from widgets import ClusterView
+from widgets.stage import SceneWidget
+
+WIDTHS = {1366: 928, 1280: 842, 900: 462, 853: 415, 390: 356}
+Look = Callable[[Any], object]
+
+
+def at(*shares: float) -> list[Look]:
+    """Looks at these times of a run."""
+    return [lambda view, share=share: view.do("seek", share) for share in shares]
+
+
+def do(*acts: tuple[Any, ...]) -> Look:
+    def look(view: SceneWidget) -> None:
+        for act, *on in acts:
+            view.do(act, *on)
+        assert not view.trouble, view.trouble
+
+    return look
+
+
+RUN = at(0, 0.3, 0.5, 0.8, 1)
+
+
+def recorded(name: str) -> ClusterView:
+    return ClusterView(Recording.load(ROOT / "labs" / "recorded" / f"{name}.jsonl.gz"))
+
+
+def live(**facts: Any) -> ClusterView:
+    return ClusterView(Cluster(**facts))
+
+
+def crowded() -> ClusterView:
+    partitions = topic("orders", 6) | topic("a-topic-with-a-long-name", 3)
+    return live(brokers=5, partitions=partitions)
+
+
+def pausing(view: ClusterView) -> None:
+    view.do("kill", "2")
+    view.source.pass_time(1300)
+    view.do("slow", "1-3")
+    view.advance(1.0)
+
+
+VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
+    "ClusterView-live": (live, [do(), pausing]),
+    "ClusterView-crowded": (crowded, [do(), pausing]),
+    "ClusterView-failover": (lambda: recorded("failover"), RUN),
+    "ClusterView-storm": (lambda: recorded("storm"), RUN),
+    "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
+}
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Callable[[], Page]]:
+    context = browser.new_context(viewport={"width": 1000, "height": 1200}, reduced_motion="reduce")
+    yield context.new_page
+    context.close()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_text_can_be_read(window: Callable[[], Page], name: str) -> None:
+    make, looks = VIEWS[name]
+    view, page = make(), window()
+    found: list[str] = []
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    shown = PicturePage(page, view, WIDTHS[1366])
+    for number, look in enumerate(looks):
+        look(view)
+        for wide, width in WIDTHS.items():
+            shown.resize(width)
+            shown.again()
+            for theme in ("light", "dark"):
+                shown.darken(theme == "dark")
+                found += [f"{wide} {theme}, look {number}: {it}" for it in shown.unreadable()]
+                page.locator("main").screenshot(
+                    path=SCREENSHOTS / f"text_{name}_{number}_{wide}_{theme}.png"
+                )
+    view.close()
+    page.close()
+    assert found == [], "\n".join(found)

@@ -1,0 +1,117 @@
+"""What a lab's cell does with a cluster in one line: topics, records, leaders, single requests."""
+
+import time
+
+import pytest
+from kazoo.client import KazooClient
+
+from engine.cluster import single_requests as by_hand
+from engine.errors import ErrorCode, KafkaError
+from engine.wire.apis import Api
+
+
+@pytest.fixture(autouse=True)
+def whole(cluster):
+    """As a lab begins: other modules use this cluster too."""
+    cluster.mend()
+
+
+def test_a_topic_its_records_and_its_leader(cluster):
+    name = cluster.topic("lines", replicas=[1, 2, 3], retention_ms=86_400_000)
+    again = cluster.topic("lines", partitions=2)
+    assert (name, again) == ("lines", "lines-2")
+    assert cluster.write(name, ["a", "b"], acks="all") == [0, 1]
+    assert cluster.read(name) == ["a", "b"]
+    assert cluster.read(again, partition=1) == []
+    assert (cluster.leader(name), set(cluster.isr(name))) == (1, {1, 2, 3})
+    assert b'"retention.ms":"86400000"' in cluster.znode(f"/config/topics/{name}")
+    with pytest.raises(KafkaError, match="there is no partition nothing-0"):
+        cluster.isr("nothing")
+
+
+def test_records_of_all_partitions_with_their_keys(cluster):
+    name = cluster.topic("keyed", partitions=2)
+    assert not cluster.records(name).rows
+    cluster.write(name, ["a=1", "b=1", "a=2"], key=lambda value: value[0], timestamp=1000)
+    found = cluster.records(name)
+    assert found.head == ["partition", "offset", "key", "value"]
+    assert sorted(found.column("value")) == ["a=1", "a=2", "b=1"]
+    assert all(key == value[0] for _, _, key, value in found)
+    assert [row[3] for row in found if row[2] == "a"] == ["a=1", "a=2"]
+
+
+def test_two_requests_on_the_way(cluster):
+    name = cluster.topic("pair", replicas=[1])
+    with by_hand.connection(cluster, 1) as one:
+        one.send(Api.PRODUCE, by_hand.produce_request(name, "tea"))
+        one.send(Api.FETCH, by_hand.fetch_request(name, wait_ms=1000))
+        one.send(Api.LIST_OFFSETS, by_hand.list_offsets_request(name, 0))
+        stored = one.receive().responses[0].partition_responses[0]
+        read = one.receive().responses[0].partitions[0]
+        found = one.receive().topics[0].partitions[0]
+    assert (stored.base_offset, read.high_watermark, found.offset) == (0, 1, 0)
+
+
+def test_after_a_kill_mend_makes_everything_whole(cluster):
+    name = cluster.topic("mended", replicas=[1, 2, 3])
+    cluster.write(name, ["a"])
+    cluster.kill(1)
+    cluster.wait("a new leader", lambda: cluster.leader(name) in (2, 3))
+    cluster.drop_next_answer(2, Api.PRODUCE)
+    cluster.drop_next_answer(3, Api.PRODUCE)
+    cluster.mend()
+    assert cluster.write(name, ["b"]) == [1]  # stored once: no answer was lost
+    cluster.pause(3)
+    cluster.mend()
+    assert set(cluster.isr(name)) == {1, 2, 3}
+    assert cluster.read(name) == ["a", "b"]
+
+
+def test_a_thousand_records_are_read_at_once(cluster):
+    name = cluster.topic("many", replicas=[1, 2, 3])
+    cluster.write(name, (str(number) for number in range(1000)))
+    began = time.monotonic()
+    assert len(cluster.read(name)) == 1000
+    assert time.monotonic() - began < 10  # not a pause of PAUSE after each
+
+
+def test_zookeeper_can_be_paused(cluster):
+    name = cluster.topic("quiet", replicas=[1, 2, 3])
+    reader = KazooClient(cluster.zookeeper)
+    cluster.pause("zookeeper")
+    connected = reader.start_async()
+    try:
+        assert cluster.write(name, ["a"]) == [0]
+        assert not connected.wait(0.3)
+        cluster.mend()
+        assert connected.wait(20)
+    finally:
+        cluster.resume("zookeeper")
+        reader.stop()
+        reader.close()
+    with pytest.raises(KafkaError, match="there is no broker zoo in this cluster"):
+        cluster.pause("zoo")
+
+
+def test_single_requests_go_to_the_broker_that_is_named(cluster):
+    name = cluster.topic("by-hand", replicas=[1, 2, 3])
+    refused = by_hand.produce(cluster, 2, name, "no")
+    assert (refused.ok, refused.code) == (False, ErrorCode.not_leader_or_follower)
+    assert by_hand.produce(cluster, 1, name, "yes").offset == 0
+    found = cluster.wait("a copy", lambda: by_hand.fetch(cluster, 3, name, version=11).values)
+    assert found == ("yes",)
+    assert by_hand.fetch(cluster, 3, name, version=10).code == ErrorCode.not_leader_or_follower
+    assert by_hand.leaders(cluster, 2, name) == {0: 1}
+
+
+def test_what_does_not_come_is_named(cluster):
+    with pytest.raises(TimeoutError, match=r"a miracle: not within 0\.1 seconds"):
+        cluster.wait("a miracle", lambda: False, seconds=0.1)
+
+
+def test_a_session_with_zookeeper_that_has_ended_is_made_again(cluster):
+    before = cluster.znode("/controller")
+    cluster._clients._kazoo.stop()
+    assert cluster.znode("/controller") == before
+    cluster._clients._kazoo.stop()
+    assert cluster.children("/brokers/ids") == ["1", "2", "3"]

@@ -1,0 +1,66 @@
+"""The weekend's path: files that exist, a length that fits, two sentences and one question each.
+
+### 3. Replication
+    - [replication/partition.py](../engine/replication/partition.py)
+      What it is. What to look for. *A question?*
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.test_tidy import Module, code_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/weekend.md"
+MOST_LINES = 6_000  # of code on the whole path: STYLE's promise of a weekend
+FILES = range(40, 56)
+SITTINGS = 6
+ENTRY = re.compile(r"^- \[([^]]+)]\(\.\./(engine/[^)]+)\)\n((?:  .*\n)+)", re.M)
+SENTENCE_END = re.compile(r"[.?](?=\s|$)")
+
+
+class Entry(NamedTuple):
+    name: str
+    path: Path
+    text: str
+
+
+def entries() -> list[Entry]:
+    found = ENTRY.findall(PAGE.read_text(encoding="utf-8"))
+    return [Entry(name, ROOT / path, " ".join(text.split())) for name, path, text in found]
+
+
+def lines(path: Path) -> int:
+    return len(code_lines(Module(path.name, path.read_text(encoding="utf-8"))))
+
+
+def test_the_files_exist_and_each_is_read_once() -> None:
+    paths = [entry.path for entry in entries()]
+    assert len(paths) in FILES
+    assert len(set(paths)) == len(paths)
+    assert [path for path in paths if not path.is_file()] == []
+    names = {entry.name: entry.path.relative_to(ROOT / "engine").as_posix() for entry in entries()}
+    assert all(name == path for name, path in names.items()), names
+
+
+def test_every_link_to_the_engine_is_an_entry() -> None:
+    linked = re.findall(r"\(\.\./(engine/[^)#]+\.py)\)", PAGE.read_text(encoding="utf-8"))
+    assert len(linked) == len(entries())
+
+
+def test_the_path_is_short_enough_for_a_weekend() -> None:
+    counts = {entry.name: lines(entry.path) for entry in entries()}
+    assert sum(counts.values()) < MOST_LINES, counts
+
+
+def test_there_are_six_sittings() -> None:
+    headings = re.findall(r"^## \d\. ", PAGE.read_text(encoding="utf-8"), re.M)
+    assert len(headings) == SITTINGS
+
+
+def test_each_file_has_two_sentences_and_a_question() -> None:
+    for entry in entries():
+        text, _, question = entry.text.rpartition(" *")
+        assert question.endswith("?*"), entry.name
+        assert len(SENTENCE_END.findall(text)) == 2, (entry.name, text)

@@ -1,0 +1,118 @@
+"""A way to one broker, by hand: a test is its clock, and calls it when its socket is ready."""
+
+import selectors
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.client.address import Address
+from engine.client.connection import BrokerConnection, ConnectionState
+from engine.client.core import UNSENT, Ask
+from engine.config.client import ClientConfig
+from engine.errors import KafkaError
+from engine.wire.apis import Api
+from tests.unit.client.fake import FakeBroker, metadata
+
+SETTINGS = ClientConfig(
+    bootstrap_servers=("a:1",), reconnect_backoff_ms=50, reconnect_backoff_max_ms=300
+)
+CORE: Any = object()
+ASK = Ask(1, Api.METADATA, type("All", (), {"topics": None}))
+
+
+class Hand:
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.selector = selectors.DefaultSelector()
+        self.link = BrokerConnection(SETTINGS, self.selector, lambda: self.address)
+
+    def ask(self, now: float) -> Any:
+        """What an ask comes to, at a time that stands still."""
+        self.link.put(CORE, ASK, now)
+        while not (found := list(self.link.outcomes())):
+            self.link.move(now)
+            for key, events in self.selector.select(0.01):
+                key.data.serve(events, now)
+            self.link.expire(now)
+        ((core, ask, outcome),) = found
+        assert core is CORE and ask is ASK
+        return outcome
+
+
+@pytest.fixture
+def nobody() -> Iterator[Hand]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        hand = Hand(Address(*listener.getsockname()))
+    yield hand
+    hand.link.close()
+    hand.selector.close()
+
+
+def test_the_pause_before_the_next_try_doubles_up_to_a_limit(nobody: Hand) -> None:
+    now, pauses = 100.0, []
+    for _ in range(5):
+        error = nobody.ask(now)
+        assert isinstance(error, KafkaError) and error.code == UNSENT
+        pauses.append(round(nobody.link.pause(now), 3))
+        now += nobody.link.pause(now)
+    assert pauses == [0.05, 0.1, 0.2, 0.3, 0.3]
+
+
+def test_who_asks_meanwhile_waits_for_the_next_try(nobody: Hand) -> None:
+    nobody.ask(100)
+    nobody.link.put(CORE, ASK, 100.01)
+    nobody.link.move(100.01)
+    assert nobody.link.state is ConnectionState.DOWN
+    assert nobody.link.due() == 100.05
+    nobody.link.move(100.05)
+    assert nobody.link.state is not ConnectionState.DOWN or list(nobody.link.outcomes())
+
+
+def test_who_waits_too_long_for_a_connection_was_never_sent(nobody: Hand) -> None:
+    nobody.ask(100)
+    nobody.link.put(CORE, ASK._replace(timeout=0.02), 100)
+    assert nobody.link.due() == 100.02
+    nobody.link.expire(100.02)
+    ((_, _, error),) = nobody.link.outcomes()
+    assert (error.code, error.message) == (UNSENT, f"no connection to {nobody.address} in time")
+
+
+def test_after_a_success_the_pause_is_short_again(nobody: Hand) -> None:
+    for _ in range(4):
+        nobody.ask(100 + nobody.link.pause(100) * 10)
+    with FakeBroker({Api.METADATA: lambda request: metadata({}, {})}) as broker:
+        nobody.address = broker.address
+        assert nobody.ask(200).cluster_id == "a-cluster"
+        assert nobody.link.state is ConnectionState.READY and nobody.link.pause(200) == 0
+    while nobody.link.state is ConnectionState.READY:
+        for key, events in nobody.selector.select(1):
+            key.data.serve(events, 300)
+    assert round(nobody.link.pause(300), 3) == 0.05
+
+
+def test_a_name_without_address() -> None:
+    hand = Hand(Address("no-such-host.invalid", 9092))
+    error = hand.ask(0)
+    assert error.code == UNSENT and "no broker at no-such-host.invalid:9092" in error.message
+    hand.selector.close()
+
+
+def test_a_name_with_several_addresses_is_tried_one_by_one(monkeypatch: Any) -> None:
+    """`localhost` may be ::1 first, where no broker listens."""
+    with FakeBroker({Api.METADATA: lambda request: metadata({}, {})}) as broker:
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", closed_port())),
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", tuple(broker.address)),
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        hand = Hand(Address("a-name", 9092))
+        assert hand.ask(0).cluster_id == "a-cluster"
+        hand.link.close()
+        hand.selector.close()
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -1,0 +1,224 @@
+"""A run that a view can replay: a live cluster, a recording, or a trace of the simulator.
+
+    states   s1     s2   s3           s4   s5          the state at each moment
+    events     e1     e2 e3            e4              the events between them
+    time     ──┴──────┴──┴─────────────┴───┴────>      ms since 1970
+
+The first state after event e1 is s2; `seen` returns its time. A live run stores each state that
+differs from the one before, up to a limit (then it drops every other one). Snapshots share the
+objects that did not change between them, so storing them is cheap.
+
+All views of a cluster share one live run. Once a view is displayed, the run is recorded until the
+cluster has ended, whether a view is on the screen or not. A time without a poll, as while the
+computer sleeps, is a gap.
+"""
+
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+from weakref import WeakValueDictionary
+
+from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.state import ClusterState, Status
+from widgets.story import DEATHS, Story, StoryLine
+
+MOST = 240_000  # partitions kept, in all states together
+FEWEST = 100  # states, for any number of partitions
+EVENTS = 100_000  # kept
+RECORD = 0.5  # seconds between two polls while no view is on the screen
+GAP = 5_000  # ms without a poll: what happened meanwhile was not watched
+
+
+class Film(Protocol):
+    """The common interface of a recording and a trace."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    def at(self, time: int) -> ClusterState: ...
+    def events(self, after: int = 0) -> list[ClusterEvent]: ...
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A film with steps of its own, and more information than events."""
+
+    steps: list[int]
+
+    def lines(self) -> list[StoryLine]: ...
+
+
+class RunSource:
+    """A finished or simulated run."""
+
+    live = False
+    gaps: Sequence[tuple[int, int]] = ()  # from, until: not recorded
+
+    def __init__(self, film: Film) -> None:
+        self.film = film
+        self.story = Story()
+        self.story.add(film.events())
+        if isinstance(film, Stepwise):
+            told = [*self.story.lines, *film.lines()]
+            self.story.lines = sorted(told, key=lambda line: line.at)
+        states: Iterable[ClusterState] = film if isinstance(film, Iterable) else ()
+        self._times = [state.at for state in states] or [line.at for line in self.story.lines]
+
+    @property
+    def start(self) -> int:
+        return self.film.start
+
+    @property
+    def end(self) -> int:
+        return self.film.end
+
+    def at(self, time: int) -> ClusterState:
+        return self.film.at(time)
+
+    def poll(self) -> bool:
+        """Record what is new; returns whether more may come later."""
+        return False
+
+    def events(self, after: int) -> list[ClusterEvent]:
+        """The events behind the one with this number, as far as they were recorded."""
+        return []
+
+    def is_gap(self, time: int) -> bool:
+        return any(began < time < ended for began, ended in self.gaps)
+
+    def between(self, after: int, until: int) -> list[ClusterState]:
+        """The states between two times, and the one before."""
+        times = self._times[bisect_right(self._times, after) : bisect_right(self._times, until)]
+        return [self.at(time) for time in (after, *times)]
+
+    def seen(self, time: int) -> int:
+        """The time of the first state after an event."""
+        place = bisect_left(self._times, time)
+        return max(self._times[place], time) if place < len(self._times) else time
+
+    def moments(self) -> list[int]:
+        """The times of events; in a simulated run, also of messages."""
+        if isinstance(self.film, Stepwise):
+            return self.film.steps
+        return sorted({self.seen(line.at) for line in self.story.lines} | {self.start, self.end})
+
+
+class LiveRun(RunSource):
+    """The run of a live cluster."""
+
+    live = True
+    _shared: ClassVar[WeakValueDictionary[int, "LiveRun"]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, cluster: Any) -> "LiveRun":
+        """The one that all views of a cluster share."""
+        found = cls._shared.get(id(cluster))  # which lives as long as its run
+        if found is None:
+            found = cls._shared[id(cluster)] = cls(cluster)
+        return found
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = self.film = cluster
+        self.story = Story()
+        self.gaps: list[tuple[int, int]] = []
+        self.lock = threading.RLock()
+        self._events: list[ClusterEvent] = []
+        self._states: list[ClusterState] = []
+        self._times: list[int] = []
+        self._now = 0
+        self._over = False
+        self._recorder: threading.Thread | None = None
+        self.poll()
+
+    def record(self) -> None:
+        """Poll from time to time, until the cluster has ended."""
+        with self.lock:
+            if self._recorder is None or not self._recorder.is_alive():
+                self._recorder = threading.Thread(
+                    target=self._keep_polling, name="recorder of a cluster", daemon=True
+                )
+                self._recorder.start()
+
+    def _keep_polling(self) -> None:
+        try:
+            while self.poll():
+                time.sleep(RECORD)
+        except Exception:
+            pass  # a view that is on the screen meets the same error, and shows it
+
+    @property
+    def start(self) -> int:
+        """When the view was opened: earlier events have no picture."""
+        return self._times[0]
+
+    @property
+    def end(self) -> int:
+        return self._now
+
+    def at(self, time: int) -> ClusterState:
+        return self._states[max(bisect_right(self._times, time) - 1, 0)]
+
+    def events(self, after: int) -> list[ClusterEvent]:
+        place = bisect_right(self._events, after, key=lambda event: event.number)
+        return self._events[place:]
+
+    def poll(self) -> bool:
+        number = self._events[-1].number if self._events else 0
+        state, events = self.cluster.state(), self.cluster.events(number)  # may take their time
+        with self.lock:
+            return self._take(state, events)
+
+    def _take(self, state: ClusterState, events: list[ClusterEvent]) -> bool:
+        number = self._events[-1].number if self._events else 0
+        new = [each for each in events if each.number > number]  # another view may have had them
+        self.story.add(new)
+        self._events += new
+        del self._events[:-EVENTS]
+        if self._now and state.at - self._now > GAP:
+            self.gaps.append((self._now, state.at))
+        self._now = max(state.at, self._now)
+        if not self._states or not same(self._states[-1], state):
+            self._states.append(state)
+            self._times.append(state.at)
+            if len(self._states) > max(MOST // (len(state.partitions) + 1), FEWEST):
+                del self._states[1:-1:2], self._times[1:-1:2]
+        was, self._over = self._over, over(state, self.story)
+        return not (was and self._over)  # two polls, since the event of a kill follows the kill
+
+
+def same(one: ClusterState, other: ClusterState) -> bool:
+    """Whether only the clocks have changed."""
+    return (
+        one.partitions is other.partitions
+        and one.groups is other.groups
+        and one.transactions is other.transactions
+        and (one.controller, one.links) == (other.controller, other.links)
+        and _timeless(one) == _timeless(other)
+    )
+
+
+def _timeless(state: ClusterState) -> list[Any]:
+    return [
+        (number, replace(broker, at=0, connections=0)) for number, broker in state.brokers.items()
+    ]
+
+
+def over(state: ClusterState, story: Story) -> bool:
+    """The cluster was stopped: no broker is up, and for some broker there is no event of its
+    end."""
+    if any(broker.status is not Status.DOWN for broker in state.brokers.values()):
+        return False
+    fates = [story.last_word(number, state.at) for number in state.brokers]
+    return any(fate is None or fate.kind not in DEATHS for fate in fates)
+
+
+def alive(state: ClusterState) -> list[int]:
+    return [
+        number
+        for number, broker in state.brokers.items()
+        if broker.status is Status.UP and broker.answers
+    ]
