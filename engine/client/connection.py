@@ -133,6 +133,8 @@ class BrokerConnection:
 
     def due(self) -> float | None:
         """The time of the next call that is needed even if nothing arrives."""
+        if self._outcomes:
+            return 0.0  # some requests have their result already: the cores are to hear of it now
         dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
         if self.state in (ConnectionState.CONNECTING, ConnectionState.GREETING):
             dues.append(self._setup_until)

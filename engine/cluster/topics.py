@@ -123,7 +123,11 @@ def _consume(
     """One partition or all of them, each from its start to its end."""
     from engine.client.values import TopicPartition as Place  # noqa: PLC0415 (as above)
 
-    settings = {"group.id": "reader", "enable.auto.commit": "false"} | dotted(config)
+    settings = {
+        "group.id": "reader",
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "earliest",  # retention may delete the first records meanwhile
+    } | dotted(config)
     found: list[ConsumedRow] = []
     with closing(cluster.consumer(settings)) as consumer:
         every = consumer.list_topics(topic).topics[topic].partitions

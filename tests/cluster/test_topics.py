@@ -5,6 +5,9 @@ import time
 import pytest
 from kazoo.client import KazooClient
 
+from engine.client.admin.client import AdminClient
+from engine.client.consumer import Consumer
+from engine.client.values import TopicPartition
 from engine.cluster import single_requests as by_hand
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
@@ -115,3 +118,20 @@ def test_a_session_with_zookeeper_that_has_ended_is_made_again(cluster):
     assert cluster.znode("/controller") == before
     cluster._clients._kazoo.stop()
     assert cluster.children("/brokers/ids") == ["1", "2", "3"]
+
+
+def test_records_that_are_deleted_while_a_topic_is_read_are_passed_over(cluster, monkeypatch):
+    name = cluster.topic("shrinking", replicas=[1, 2, 3])
+    cluster.write(name, "abcdef")
+    look = Consumer.get_watermark_offsets
+
+    def look_and_delete(consumer, place):
+        """Retention comes between a look at the ends and the first Fetch."""
+        found = look(consumer, place)
+        end = TopicPartition(name, 0, 3)
+        with AdminClient({"bootstrap.servers": cluster.bootstrap}) as admin:
+            admin.delete_records([end])[end].result()
+        return found
+
+    monkeypatch.setattr(Consumer, "get_watermark_offsets", look_and_delete)
+    assert cluster.read(name) == ["d", "e", "f"]

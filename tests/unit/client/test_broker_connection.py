@@ -11,7 +11,7 @@ from engine.client.address import Address
 from engine.client.connection import BrokerConnection, ConnectionState
 from engine.client.core import UNSENT, Ask
 from engine.config.client import ClientConfig
-from engine.errors import KafkaError
+from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
 from tests.unit.client.fake import FakeBroker, metadata
 
@@ -90,6 +90,25 @@ def test_after_a_success_the_pause_is_short_again(nobody: Hand) -> None:
         for key, events in nobody.selector.select(1):
             key.data.serve(events, 300)
     assert round(nobody.link.pause(300), 3) == 0.05
+
+
+def test_a_result_without_an_answer_is_due_at_once() -> None:
+    """A request that the broker does not serve: nothing arrives that would wake the network."""
+    with FakeBroker({}, {}) as broker:
+        hand = Hand(broker.address)
+        hand.link.put(CORE, ASK, 100)
+        while hand.link.state is not ConnectionState.READY:
+            hand.link.move(100)
+            for key, events in hand.selector.select(1):
+                key.data.serve(events, 100)
+        hand.link.move(100)
+        due = hand.link.due()
+        assert due is not None and due <= 100
+        ((_, _, error),) = hand.link.outcomes()
+        assert error.code == ErrorCode.unsupported_version
+        assert hand.link.due() is None
+        hand.link.close()
+        hand.selector.close()
 
 
 def test_a_name_without_address() -> None:
