@@ -9,7 +9,7 @@ be. The new ISR, and the candidates, depend on the reason for the election:
 
     OFFLINE        the leader is gone            the ISR keeps its live members
     PREFERRED      back to the first replica     the only candidate; the ISR stays
-    REASSIGNMENT   the leader is removed         one of the target replicas; the ISR stays
+    REASSIGNMENT   the leader is removed         the ISR keeps the target replicas
     SHUTDOWN       the leader wants to stop      the ISR loses the brokers that want to stop
 """
 
@@ -43,24 +43,18 @@ def elect(
     stopping: Collection[int] = (),
 ) -> Elected:
     """`live`: the brokers that may lead, without those that are stopping."""
+    stay: dict[Rule, Collection[int]] = {
+        Rule.OFFLINE: live,
+        Rule.PREFERRED: isr,
+        Rule.REASSIGNMENT: replicas,
+        Rule.SHUTDOWN: set(isr).difference(stopping),
+    }
     candidates = replicas[:1] if rule is Rule.PREFERRED else replicas
     for replica in candidates:
         if replica in live and replica in isr:
-            return Elected(replica, _remaining(isr, live, rule, stopping))
+            return Elected(replica, tuple(each for each in isr if each in stay[rule]))
     if unclean:
         for replica in candidates:
             if replica in live:
                 return Elected(replica, (replica,), clean=False)
     return Elected(NOBODY, tuple(isr))
-
-
-def _remaining(
-    isr: Sequence[int], live: Collection[int], rule: Rule, stopping: Collection[int]
-) -> tuple[int, ...]:
-    match rule:
-        case Rule.OFFLINE:
-            return tuple(replica for replica in isr if replica in live)
-        case Rule.SHUTDOWN:
-            return tuple(replica for replica in isr if replica not in stopping)
-        case _:
-            return tuple(isr)

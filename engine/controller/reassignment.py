@@ -5,12 +5,16 @@
     /brokers/topics/T is written          4,5,6,1,2,3  4,5,6   1,2,3     1       1,2,3
     A  4, 5 and 6 begin to follow         4,5,6,1,2,3  4,5,6   1,2,3     1       1,2,3
        the ISR has all of 4, 5, 6         4,5,6,1,2,3  4,5,6   1,2,3     1       1,2,3,4,5,6
-    B  one of them leads                  4,5,6,1,2,3  4,5,6   1,2,3     4       1,2,3,4,5,6
-       1, 2 and 3 leave and delete        4,5,6,1,2,3  4,5,6   1,2,3     4       4,5,6
+    B  one of them leads, in one write    4,5,6,1,2,3  4,5,6   1,2,3     4       4,5,6
+       1, 2 and 3 delete their logs       4,5,6,1,2,3  4,5,6   1,2,3     4       4,5,6
        /brokers/topics/T is written       4,5,6                          4       4,5,6
 
 A move is requested by AlterPartitionReassignments or, before Kafka 2.4, in
 /admin/reassign_partitions; the newest request is valid. Cancelling is a move back.
+
+Kafka makes two writes of the first step of B: the leader changes, then the old replicas leave the
+ISR. Between the two the leader commits without replicas that ZooKeeper still has in the ISR, and if
+leader and controller die at that moment, one of them may be elected. Here it is one write.
 
 Invariant: the old and the new replicas of a partition are in its topic's znode from before the
 first step until after the last. So a new controller can continue from any step.
@@ -29,6 +33,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Refused, Set, Work, ZnodeData
+from engine.zookeeper.znodes import LeaderAndIsr
 
 Assignments = Mapping[TopicPartition, znodes.ReplicaAssignment]
 Outcomes = dict[TopicPartition, KafkaError | None]
@@ -107,8 +112,10 @@ class Reassignment(ControllerPart):
         yield from self._carry_out(self.under_way(None))
 
     def isr_changed(self, partitions: Iterable[TopicPartition]) -> Work[None]:
-        """The new replicas may have caught up."""
-        changed = sorted(self._context.moving.intersection(partitions))
+        """The new replicas may have caught up. While a topic cannot be read, no move of it ends."""
+        faults = self._epoch.decoder.faults
+        moved = sorted(self._context.moving.intersection(partitions))
+        changed = [each for each in moved if znodes.topic_path(each.topic) not in faults]
         moving = {each: self._context.assignments[each] for each in changed}
         done = yield from self._in_sync(moving)
         yield from self._complete({each: to for each, to in moving.items() if each in done})
@@ -216,7 +223,9 @@ class Reassignment(ControllerPart):
         self._context.assignments |= final
         yield from self._settle_leaders(final)
         yield from self._stop({each: to.removing for each, to in moves.items()})
-        yield from self._write(final)
+        unwritten = yield from self._write(final)
+        self._context.assignments |= {each: moves[each] for each in unwritten}
+        final = {each: to for each, to in final.items() if each not in unwritten}
         yield from self._forget(lambda each, to: each in final and final[each].replicas == to)
         self._context.moving -= final.keys()
         for partition, to in final.items():
@@ -226,7 +235,15 @@ class Reassignment(ControllerPart):
         yield from self._deletion.resume(each.topic for each in final)
 
     def _settle_leaders(self, final: Assignments) -> Work[None]:
-        """A leader that is removed is replaced; one that stays gets the new assignment."""
+        """A leader that is removed is replaced; one that stays gets the new assignment.
+
+        With the same write the replicas that are removed leave the ISR.
+        """
+
+        def leave(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
+            stay = tuple(each for each in state.isr if each in final[partition].replicas)
+            return self._epoch.bump(state, isr=stay or state.isr)
+
         stays: list[TopicPartition] = []
         goes: list[TopicPartition] = []
         for partition, to in final.items():
@@ -234,7 +251,7 @@ class Reassignment(ControllerPart):
             good = leader in to.replicas and self._context.online(leader, partition)
             (stays if good else goes).append(partition)
         yield from self._partitions.bring_online(goes, Rule.REASSIGNMENT)
-        yield from self._epoch.rewrite(stays, lambda partition, state: self._epoch.bump(state))
+        yield from self._epoch.rewrite(stays, leave)
         for partition in stays:
             self._epoch.batch.role(final[partition].replicas, partition)
         self._epoch.batch.send()
@@ -266,12 +283,15 @@ class Reassignment(ControllerPart):
 
     # -- in ZooKeeper --------------------------------------------------------------------
 
-    def _write(self, news: Assignments) -> Work[None]:
-        """Write the topics' znodes by compare-and-set: a client may be adding partitions."""
+    def _write(self, news: Assignments) -> Work[set[TopicPartition]]:
+        """Write the topics' znodes by compare-and-set: a client may be adding partitions.
+
+        Returns the partitions whose topic cannot be read. Their moves end when it can.
+        """
         moved: dict[str, dict[int, znodes.ReplicaAssignment]] = defaultdict(dict)
         for (topic, number), to in news.items():
             moved[topic][number] = to
-        remaining = list(moved)
+        remaining, unreadable = list(moved), set[str]()
         while remaining:
             nodes = yield [Get(znodes.topic_path(topic)) for topic in remaining]
             writes = {}
@@ -280,13 +300,16 @@ class Reassignment(ControllerPart):
                 known = self._epoch.decoder.read(
                     znodes.Topic.decode, path, node and node.data, harm
                 )
-                if known is not None:
+                if known is None:
+                    unreadable.add(topic)
+                else:
                     data = known._replace(partitions={**known.partitions, **moved[topic]}).encode()
                     if data != node.data:  # else only the answer was lost
                         writes[topic] = Set(path, data, node.stat.version)
             answers = yield from self._epoch.write([(each,) for each in writes.values()])
             refused = [isinstance(answer, Refused) for answer in answers]
             remaining = [topic for topic, again in zip(writes, refused, strict=True) if again]
+        return {each for each in news if each.topic in unreadable}
 
     def _forget(self, done: Callable[[TopicPartition, tuple[int, ...]], bool]) -> Work[None]:
         """Remove the finished moves from the list; an empty list is deleted."""

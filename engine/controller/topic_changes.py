@@ -70,6 +70,8 @@ class TopicChanges(ControllerPart):
             yield from self.look()
         if known is None or topic is None:
             return
+        if mended:  # a move may have waited for it
+            yield from self._reassignment.isr_changed(known.values())
         added = {
             number: replicas for number, replicas in topic.partitions.items() if number not in known
         }

@@ -17,7 +17,7 @@ OFFLINE, PREFERRED, REASSIGNMENT, SHUTDOWN = Rule
         (PREFERRED, (1, 2, 3), (3, 2, 1), (1, 2, 3), Elected(1, (3, 2, 1))),
         (PREFERRED, (1, 2, 3), (3, 2), (1, 2, 3), Elected(NOBODY, (3, 2))),
         (PREFERRED, (1, 2, 3), (3, 2, 1), (2, 3), Elected(NOBODY, (3, 2, 1))),
-        (REASSIGNMENT, (4, 5), (1, 4, 5), (1, 5), Elected(5, (1, 4, 5))),
+        (REASSIGNMENT, (4, 5), (1, 4, 5), (1, 5), Elected(5, (4, 5))),
         (REASSIGNMENT, (4, 5), (1, 4), (1, 5), Elected(NOBODY, (1, 4))),
         (SHUTDOWN, (1, 2, 3), (1, 2, 3), (2,), Elected(2, (2, 3))),  # 3 is dead, not stopping
         (SHUTDOWN, (1, 2, 3), (1,), (2, 3), Elected(NOBODY, (1,))),

@@ -8,7 +8,7 @@ from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.stop_replica import StopReplicaRequest
 from engine.zookeeper import znodes
-from engine.zookeeper.requests import Create, Set
+from engine.zookeeper.requests import Create, Multi, Set
 from engine.zookeeper.znodes import ReplicaAssignment
 from tests.unit.controller.cluster import ID, Cluster
 
@@ -179,6 +179,41 @@ def test_partitions_added_at_the_same_time_are_not_lost(cluster):
     cluster.catch_up()
     assert cluster.lead()[TopicPartition("t", 2)] == (2, (2, 3))
     assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
+    cluster.check()
+
+
+def test_the_end_waits_until_the_topic_can_be_read(cluster):
+    """Else the move would begin anew as soon as somebody repairs the topic's znode."""
+    move(cluster, p0=(4, 3))
+    path = znodes.topic_path("t")
+    moving = cluster.get(path)
+    cluster.put(Set(path, b"[]"))
+    cluster.change_isr(T0, 2, 3, 4)
+    assert T0 in cluster.ask(ListReassignments(None)) and not cluster.happened("reassignment.done")
+    cluster.put(Set(path, moving))
+    cluster.run()
+    assert cluster.assigned(T0) == ReplicaAssignment((4, 3))
+    assert cluster.ask(ListReassignments(None)) == {}
+    assert len(cluster.happened("reassignment.done")) == 1
+    cluster.check()
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["the leader goes", "the leader stays"])
+def test_no_leader_commits_without_a_replica_that_zookeeper_has_in_sync(cluster, stays):
+    """One write changes the leader epoch and takes the old replicas out of the ISR."""
+    written = []
+
+    def note(broker, ask):
+        for each in ask.writes if isinstance(ask, Multi) else ():
+            if isinstance(each, Set) and each.path == znodes.state_path(T0):
+                written.append(znodes.LeaderAndIsr.decode(each.data))
+
+    move(cluster, p0=(4, 2) if stays else (4, 3))
+    cluster.before = note
+    cluster.catch_up()
+    assert [(state.leader, set(state.isr)) for state in written] == [
+        (2, {2, 4}) if stays else (4, {3, 4})
+    ]
     cluster.check()
 
 
