@@ -20,7 +20,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long order streams check browser site bench storm chaos rehearse student answers classroom docs lock clean
+.PHONY: help setup lab test long order streams check browser real site bench storm chaos rehearse student answers classroom docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -32,12 +32,13 @@ lab: $(READY) ## open JupyterLab on labs/
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run the tests that need no browser, and every lab
-	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser tests \
+	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser \
+	    --ignore tests/real tests \
 	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 
 long: $(READY) ## the longer tests: crashes in a row, every strategy, all examples
 	$(BIN)/pytest -n 2 --dist loadscope -m 'long or hypothesis' --hypothesis-profile long \
-	    --ignore tests/browser tests $(ARGS)
+	    --ignore tests/browser --ignore tests/real tests $(ARGS)
 
 order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
@@ -57,6 +58,10 @@ browser: $(READY) $(SITE) ## drive the lab in a real Chromium or Chrome (or BROW
 
 site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, labs, docs
 	PYTHONPATH=labs $(BIN)/python docs/site/build.py $(ARGS)
+
+real: $(READY) ## real Kafka 2.8.2, its tools and Streams with our brokers (needs Maven and a JDK)
+	$(BIN)/python -m tests.real.jars
+	$(BIN)/pytest --timeout 900 tests/real $(ARGS)
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)

@@ -1,0 +1,127 @@
+"""Clusters of real brokers and ours, and clients at work on them. `make real` runs these tests.
+
+A module says in LAYOUTS which clusters its tests want: of which kind each broker is, and the
+protocol version. Each test runs on each of them. SETTINGS has what is different about its brokers.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from kazoo.client import KazooClient
+
+from engine.chaos.cluster_reader import create
+from engine.chaos.run import CONFIG as QUICK
+from engine.chaos.storm import heal
+from engine.chaos.workload import ChaosWorkload
+from engine.zookeeper.znodes import CONTROLLER
+from tests.cluster.conftest import bug
+from tests.cluster.truth import Truth
+from tests.interop.clients import tidied_up
+from tests.interop.watch import until
+from tests.real import jars
+from tests.real.kafka import OURS, MixedCluster
+
+CONFIG = QUICK | {
+    "zookeeper.session.timeout.ms": "4000",  # longer than a Java process may stand still
+    "group.min.session.timeout.ms": "1000",
+    "transaction.state.log.num.partitions": "1",
+    "controlled.shutdown.retry.backoff.ms": "500",
+}
+PARTITIONS = 3
+PATIENCE = 120.0  # seconds; a Java process is slow on a busy machine
+Start = Callable[..., ChaosWorkload]
+
+_numbers = count()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    layouts = getattr(metafunc.module, "LAYOUTS", None)
+    if layouts and "cluster" in metafunc.fixturenames:
+        names = [f"protocol {version}" for _, version in layouts]
+        metafunc.parametrize("cluster", layouts, ids=names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kafka_is_here() -> None:
+    jars.check()
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[MixedCluster]:
+    kinds, version = request.param
+    config = CONFIG | getattr(request.module, "SETTINGS", {})
+    config["inter.broker.protocol.version"] = version
+    with MixedCluster(kinds, config=config) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def truth(cluster: MixedCluster) -> Iterator[Truth]:
+    with Truth(cluster.zookeeper) as truth:
+        yield truth
+
+
+@pytest.fixture(autouse=True)
+def healed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each test all faults are taken back, and none of our brokers has met a bug."""
+    yield
+    if "cluster" in request.fixturenames:
+        cluster: MixedCluster = request.getfixturevalue("cluster")
+        heal(cluster)
+        for broker in cluster.of(OURS):
+            told = bug(cluster.directory(broker) / "broker.log")
+            assert not told, f"broker {broker} met a bug:\n{told}"
+
+
+def new_topic(
+    cluster: MixedCluster, truth: Truth, turns: list[list[int]] | None = None, **config: str
+) -> str:
+    """Three partitions on every broker, or these replicas; the first of each leads at first."""
+    name, brokers = f"topic-{next(_numbers)}", cluster.brokers
+    every = [brokers[n % len(brokers) :] + brokers[: n % len(brokers)] for n in range(PARTITIONS)]
+    turns = turns or every
+    truth.await_brokers(set(brokers))
+    create(cluster.bootstrap, NewTopic(name, len(turns), replica_assignment=turns, config=config))
+    truth.await_whole(name)
+    return name
+
+
+@pytest.fixture
+def topic(cluster: MixedCluster, truth: Truth) -> str:
+    return new_topic(cluster, truth)
+
+
+@pytest.fixture
+def start(cluster: MixedCluster, truth: Truth, topic: str) -> Iterator[Start]:
+    """Clients go to work on the topic; who judges them waits until all replicas are in sync."""
+    with tidied_up(), ExitStack() as stack:
+
+        def started(**settings: Any) -> ChaosWorkload:
+            whole = partial(truth.await_whole, topic)
+            return stack.enter_context(ChaosWorkload(cluster, topic, whole, **settings))
+
+        yield started
+
+
+def let_control(cluster: MixedCluster, truth: Truth, broker: int) -> None:
+    """Make this broker the controller: the others stand still while the place is free."""
+    if truth.controller() == broker:
+        return
+    others = [each for each in cluster.brokers if each != broker]
+    for each in others:
+        cluster.pause(each)
+    zookeeper = KazooClient(cluster.zookeeper)
+    try:
+        zookeeper.start()
+        zookeeper.delete(CONTROLLER)
+        until(lambda: truth.controller() == broker)
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+        for each in others:
+            cluster.resume(each)
