@@ -61,7 +61,7 @@ site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, l
 
 real: $(READY) ## real Kafka 2.8.2, its tools and Streams with our brokers (needs Maven and a JDK)
 	$(BIN)/python -m tests.real.jars
-	$(BIN)/pytest --timeout 900 tests/real $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope --timeout 900 tests/real $(ARGS)
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)

@@ -15,6 +15,7 @@ paused, stopped and restarted. Links are cut and states are shown by our brokers
 Invariant: a Java process ends with the process that started it (engine/cluster/child.py).
 """
 
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,11 +104,10 @@ class KafkaProcess(BrokerProcess):
 
     def await_ready(self) -> None:
         if not self._wait(lambda: STARTED in self.child.output()):
-            raise KafkaError(
-                ErrorCode.broker_not_available,
-                f"Kafka's broker {self.number} did not start, see {self.child.log}:\n"
-                f"{self.child.output()[-3000:]}",
-            )
+            lines = self.child.output().splitlines()
+            reasons = [line for line in lines if re.search("Exception|ERROR|FATAL|Error", line)]
+            told = [f"Kafka's broker {self.number} did not start:", *(reasons or lines)[:8]]
+            raise KafkaError(ErrorCode.broker_not_available, "\n".join(told))
 
 
 class Output(NamedTuple):
