@@ -28,10 +28,13 @@ def check_name(name: str) -> None:
     elif name in (".", ".."):
         fault = 'Topic name cannot be "." or ".."'
     elif len(name) > MAX_NAME:
-        fault = f"Topic name is illegal, it can't be longer than {MAX_NAME} characters: {name}"
+        fault = (
+            f"Topic name is illegal, it can't be longer than {MAX_NAME} characters, "
+            f"topic name: {name}"
+        )
     elif not _LEGAL.fullmatch(name):
         fault = (
-            f"Topic name {name!r} is illegal, it contains a character other than "
+            f'Topic name "{name}" is illegal, it contains a character other than '
             "ASCII alphanumerics, '.', '_' and '-'"
         )
     if fault:

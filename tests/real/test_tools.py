@@ -82,6 +82,9 @@ def test_topics(cluster, truth, run):
     assert run(command, "--describe", "--under-replicated-partitions") == ""
     twice = attempt(cluster, command, "--create", *name)
     assert (twice.code, "Topic 'tea' already exists." in twice.out) == (1, True)
+    illegal = attempt(cluster, command, "--create", "--topic", "a/b", "--partitions", "1")
+    assert illegal.code == 1
+    assert 'Topic name "a/b" is illegal, it contains a character other than ' in illegal.out
     run(command, "--delete", *name)
     until(lambda: "tea" not in truth.topics(), PATIENCE)
 
