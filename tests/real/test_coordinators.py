@@ -62,6 +62,7 @@ def test_a_group_goes_on_at_a_coordinator_of_the_other_kind(cluster, truth, topi
 
 
 def test_transactions_go_on_at_a_coordinator_of_the_other_kind(cluster, truth, topic, tmp_path):
+    """Each coordinator sends its markers to leaders of both kinds."""
     sink = new_topic(cluster, truth)
     with copied(cluster, topic, sink, tmp_path) as copying:
         copying.survives()
@@ -71,6 +72,9 @@ def test_transactions_go_on_at_a_coordinator_of_the_other_kind(cluster, truth, t
             cluster.restart(the_dead(cluster))
             for each in (TRANSACTIONS, OFFSETS, topic, sink):
                 truth.await_whole(each)
+            for number in range(PARTITIONS):
+                truth.elect_preferred(sink, number)
+            assert {truth.state(sink, number).leader for number in range(PARTITIONS)} == {*KINDS}
             copying.survives()
     for each in (TRANSACTIONS, OFFSETS):
         assert not differences(cluster, each)

@@ -29,6 +29,7 @@ def test_each_kind_goes_on_where_the_other_ended(version):
                 cluster.stop_broker(1)
             else:
                 cluster.kill(1)
+                truth.await_brokers(set())  # either kind refuses to start before the session's end
             cluster.swap(1, OTHER[cluster.kind(1)])
             cluster.restart(1)
             truth.await_whole(topic)
