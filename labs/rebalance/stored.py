@@ -5,12 +5,13 @@ zookeeper                               asked by a session of its own
 """
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
-from lab import configure
+from lab import LOOK, configure
 
 from engine import Cluster
 from engine.coordinator.records import OffsetKey, decode_key, decode_value
@@ -20,6 +21,7 @@ from rebalance.stand import OFFSETS, partitions
 
 SMALL = {"segment_bytes": "2000", "min_cleanable_dirty_ratio": "0.01"}
 USUAL = {"segment_bytes": "104857600", "min_cleanable_dirty_ratio": "0.5"}
+PATIENCE = 20.0  # seconds for the cleaner, which looks for work every 200 ms
 
 
 class OffsetsRecord(NamedTuple):
@@ -40,6 +42,14 @@ def commits(cluster: Cluster, group: str) -> list[OffsetsRecord]:
         for record in _records(number, data)
     )
     return [it for it in found if isinstance(it.key, OffsetKey) and it.key.group == group]
+
+
+def after_cleaning(cluster: Cluster, group: str, fewer_than: float) -> list[OffsetsRecord]:
+    """What the cleaner leaves of a group's commits; all of them, if it does nothing in time."""
+    deadline = time.monotonic() + PATIENCE
+    while len(left := commits(cluster, group)) >= fewer_than and time.monotonic() < deadline:
+        time.sleep(LOOK)
+    return left
 
 
 def places(cluster: Cluster, group: str) -> list[int]:
