@@ -6,6 +6,7 @@ acks   acknowledged   found
 all    100            100
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -32,11 +33,14 @@ class Table:
         return [row[place] for row in self.rows]
 
     def first(self, name: str, least: Any) -> Any:
-        """What stands first in the row in which a column reaches a value; None if it never does."""
+        """What stands first in the row in which a column reaches a value: as a rule, when.
+
+        Infinity if it never does, since that is later than every row.
+        """
         for row, value in zip(self.rows, self.column(name), strict=True):
             if value is not None and value >= least:
                 return row[0]
-        return None
+        return math.inf
 
     def __repr__(self) -> str:
         lines = [self.head, *([words(cell) for cell in row] for row in self.rows)]

@@ -275,14 +275,19 @@ class Cluster:
         self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
     def heal(self, one: End | None = None, other: End | None = None) -> None:
-        """Undo all cuts and delays, or those of the link between two ends."""
+        """Undo all cuts and delays, or those of the link between two ends.
+
+        It is an event only if there was something to undo.
+        """
+        faults, ends = [*self._faults.states()], {}
         if one is None or other is None:
             self._send_faults(self._faults.heal(), heal=True)
-            self._observer.note("link.healed")
         else:
             self._check_ends(one, other)
             self._send_faults(self._faults.heal_link(one, other))
-            self._observer.note("link.healed", one=one, other=other)
+            ends = {"one": one, "other": other}
+        if faults != [*self._faults.states()]:
+            self._observer.note("link.healed", **ends)
 
     def drop_next_answer(self, broker: int, api: Api | None = None) -> None:
         """Drop the next response to a client: the request is done, then the connection breaks.

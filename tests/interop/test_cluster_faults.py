@@ -154,6 +154,25 @@ def test_a_cut_is_in_force_when_it_was_asked_for_and_over_when_it_is_healed(clus
     until(lambda: cluster.state().controller == 1)
 
 
+def test_that_links_are_whole_again_is_told_once_and_only_after_a_fault(cluster):
+    def healed():
+        return [it.data for it in cluster.events(before) if it.kind == "link.healed"]
+
+    before = cluster.events()[-1].number
+    cluster.mend()
+    cluster.heal()
+    cluster.heal(1, "zookeeper")
+    assert healed() == []
+    cluster.slow(1, "zookeeper", 5)
+    cluster.mend()
+    cluster.mend()
+    assert healed() == [{}]
+    cluster.slow(1, "zookeeper", 5)
+    for _ in range(2):
+        cluster.heal(1, "zookeeper")
+    assert healed() == [{}, {"one": 1, "other": "zookeeper"}]
+
+
 def test_a_paused_broker_gets_its_faults_when_it_goes_on(cluster):
     cluster.pause(1)
     cluster.cut(1, "zookeeper")

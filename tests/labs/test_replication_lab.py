@@ -201,6 +201,12 @@ MUTANTS = [
         [('sim.send("orders", "two teas", acks="all")', 'sim.send("orders", "", acks=1)')],
     ),
     Mutant(
+        "a follower stands still, and the producer waits for it",
+        "C056",
+        MARKS,
+        [("began = sim.now", "sim.pause(3)\nbegan = sim.now")],
+    ),
+    Mutant(
         "a leader that commits at once: an answer",
         "C055 C056",
         MARKS,
@@ -221,9 +227,20 @@ MUTANTS = [
         SEEN,
         [
             ('("b", 0.4), ("c", 4)', '("b", 4)'),
-            ("for n in (1, 2, 3)]", "for n in (1, 2)]"),
             ("sim.cut(1, [2, 3], both=False)", "pass"),
         ],
+    ),
+    Mutant(
+        "a follower stands still, and nothing is committed",
+        "C058 C060",
+        SEEN,
+        [("rows = []", "sim.pause(3)\nrows = []")],
+    ),
+    Mutant(
+        "the leader is down",
+        "C058 C060",
+        SEEN,
+        [("rows = []", "sim.kill(1)\nrows = []")],
     ),
     Mutant(
         "followers without a link to their leader",
