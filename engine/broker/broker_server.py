@@ -168,7 +168,8 @@ class BrokerServer:
         replicas.changed.append(purgatory.wake)
         replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
         timeout = config.replica_socket_timeout_ms / 1000
-        controller = Controller(config.broker_id, config, clock, self._emit)
+        new_uuid = environment.new_uuid
+        controller = Controller(config.broker_id, config, clock, self._emit, new_uuid)
         fetching = ReplicaFetchers(replicas, metadata.node, connect, timeout, self._spawn)
         replicas.work_changed.append(fetching.update)
 

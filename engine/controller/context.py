@@ -47,9 +47,7 @@ class Context:
     assignments: dict[TopicPartition, znodes.ReplicaAssignment] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
     moving: set[TopicPartition] = field(default_factory=set)
-    deleting: set[str] = field(
-        default_factory=set
-    )  # requested; a topic waits while a partition moves
+    deleting: set[str] = field(default_factory=set)  # topics; one waits while a partition moves
     deletable: set[str] = field(default_factory=set)  # of these, the topics that do not wait
 
     # -- brokers -------------------------------------------------------------------------

@@ -17,6 +17,7 @@ Invariant: at most one event is being handled. Nothing is kept from one epoch to
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.controller.active_controller import ActiveController
@@ -54,6 +55,7 @@ class Controller:
         config: BrokerConfig,
         now: Callable[[], int],
         emit: Callable[[Happening], None],
+        new_uuid: Callable[[], UUID],  # for the topics that have no id
     ) -> None:
         self.broker_id = broker_id
         self.leader_id = NOBODY  # the controller's id, from ZooKeeper
@@ -61,6 +63,7 @@ class Controller:
         self._config = config
         self._now = now
         self._emit = emit
+        self._new_uuid = new_uuid
         self._active: ActiveController | None = None
         self._newest = FIRST  # the highest epoch of a controller that was seen
         self._elected = False  # in this session: a /controller with our id is ours
@@ -183,15 +186,14 @@ class Controller:
         self.leader_id = self.broker_id
         self._newest, self._elected = epoch, True
         owned = ControllerEpoch(
-            *(
-                self.broker_id,
-                epoch,
-                version,
-                self._config,
-                self.outbox,
-                self._report,
-                self._decoder,
-            )
+            self.broker_id,
+            epoch,
+            version,
+            self._config,
+            self.outbox,
+            self._report,
+            self._decoder,
+            self._new_uuid,
         )
         self._active = ActiveController(owned)
         self._report("controller.elected", broker=self.broker_id, epoch=epoch)

@@ -13,6 +13,7 @@ Invariant: after `/controller_epoch` has changed, no write of this controller is
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.controller.context import Context, Leadership
@@ -51,6 +52,7 @@ class ControllerEpoch:
         outbox: list[Request],
         emit: Callable[..., None],
         decoder: Decoder,
+        new_uuid: Callable[[], UUID],
     ) -> None:
         self.number = epoch
         self.config = config
@@ -58,6 +60,7 @@ class ControllerEpoch:
         self.batch = ControllerRequestBatch(self.context, broker_id, epoch, outbox)
         self.emit = emit  # kind, then the facts by name
         self.decoder = decoder
+        self.new_uuid = new_uuid
         self._check = CheckVersion(znodes.CONTROLLER_EPOCH, epoch_version)
 
     def write(self, groups: Iterable[tuple[Write, ...]]) -> Work[list[Any]]:

@@ -1,6 +1,7 @@
 """Changes of topics: new topics, new partitions, and ISR changes by leaders.
 
-    /brokers/topics          a new name: its partitions get their first leaders
+    /brokers/topics          a new name: its partitions get their first leaders, and it gets an
+                             id, if another program made it without one
     /brokers/topics/T        more partitions; while T is being deleted they are removed again
     /isr_change_notification a leader has changed an ISR: read it, update the metadata, delete the
                              note
@@ -10,6 +11,7 @@ A new partition goes through both machines: NEW, then its first leader, then its
 
 from dataclasses import dataclass
 
+from engine.config.protocol import Feature
 from engine.controller.controller_part import ControllerPart
 from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
 from engine.controller.reassignment import Reassignment
@@ -18,7 +20,7 @@ from engine.controller.topics import check_name
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
-from engine.zookeeper.requests import Children, Get, Set, Work, ZnodeData
+from engine.zookeeper.requests import Children, Get, Refused, Set, Work, ZnodeData
 
 
 @dataclass(eq=False)
@@ -31,13 +33,31 @@ class TopicChanges(ControllerPart):
         for gone in sorted(self._context.topics.keys() - names):
             self._forget(gone)
         new = sorted(names - self._context.topics.keys())
-        asks = [Get(znodes.topic_path(each), watch=True) for each in new]
-        nodes = (yield asks) if asks else ()
-        topics = {name: self._topic(name, node) for name, node in zip(new, nodes, strict=True)}
-        found = {name: topic for name, topic in topics.items() if topic is not None}
+        found = yield from self._read(new)
         for name, topic in found.items():
             self._context.add_topic(name, topic)
         return list(found)
+
+    def _read(self, names: list[str]) -> Work[dict[str, znodes.Topic]]:
+        """The topics that can be read. One without an id gets an id, from protocol 2.8 on."""
+        found = dict[str, znodes.Topic]()
+        while names:
+            nodes = yield [Get(znodes.topic_path(each), watch=True) for each in names]
+            writes = dict[str, Set]()
+            for name, node in zip(names, nodes, strict=True):
+                if (topic := self._topic(name, node)) is None:
+                    continue
+                if topic.topic_id is None and self._epoch.config.speaks(Feature.TOPIC_IDS):
+                    topic = topic._replace(topic_id=self._epoch.new_uuid())
+                    path = znodes.topic_path(name)
+                    writes[name] = Set(path, topic.encode(), node.stat.version)
+                found[name] = topic
+            answers = yield from self._epoch.write([(write,) for write in writes.values()])
+            answered = zip(writes, answers, strict=True)
+            names = [name for name, answer in answered if isinstance(answer, Refused)]
+            for changed in names:  # by another program, at the same time: read it again
+                del found[changed]
+        return found
 
     def _topic(self, name: str, node: ZnodeData | None) -> znodes.Topic | None:
         def decode(data: bytes) -> znodes.Topic:
@@ -80,7 +100,8 @@ class TopicChanges(ControllerPart):
             data = topic._replace(partitions=left).encode()
             yield from self._epoch.write([(Set(znodes.topic_path(name), data, node.stat.version),)])
         elif added:
-            self._context.add_topic(name, topic._replace(partitions=added))
+            same_id = self._context.topic_ids[name]  # an old program may have removed it
+            self._context.add_topic(name, znodes.Topic(same_id, added))
             yield from self._begin([TopicPartition(name, number) for number in sorted(added)])
 
     def look_at_isrs(self) -> Work[None]:

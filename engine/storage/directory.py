@@ -172,12 +172,12 @@ class LogDirectory:
             except LogOffline as error:  # there are foreign files
                 self._fail(partition, error, now)
                 raise
-            if topic_id is not None:
-                checkpoints.write_topic_id(directory / checkpoints.PARTITION, topic_id)
-                log.topic_id = topic_id
             self._add(log)
         log = self.logs[partition]
-        if topic_id is not None and log.topic_id not in (None, topic_id):
+        if topic_id is not None and log.topic_id is None:
+            checkpoints.write_topic_id(log.directory / checkpoints.PARTITION, topic_id)
+            log.topic_id = topic_id
+        if topic_id is not None and log.topic_id != topic_id:
             raise KafkaError(
                 ErrorCode.inconsistent_topic_id,
                 f"{log.directory} has the log of topic id {log.topic_id}, not {topic_id}",

@@ -36,6 +36,7 @@ from engine.zookeeper import znodes
 from engine.zookeeper.requests import Create, Delete, Get, Refused, Set
 
 ID = UUID(int=7)
+NEW_ID = UUID(int=8)  # that controllers give to a topic without one
 
 
 class Died(Exception):
@@ -164,7 +165,7 @@ class Cluster:
         )
         self.epochs[broker] = created.czxid
         self.controllers[broker] = Controller(
-            broker, configured(**settings), self.clock, self.events.append
+            broker, configured(**settings), self.clock, self.events.append, lambda: NEW_ID
         )
         queue.append(Began())
 

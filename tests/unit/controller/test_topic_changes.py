@@ -4,9 +4,9 @@ from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
 from engine.zookeeper import znodes
-from engine.zookeeper.requests import Create, Set
+from engine.zookeeper.requests import Create, Multi, Set
 from engine.zookeeper.znodes import ReplicaAssignment, Topic
-from tests.unit.controller.cluster import ID, Cluster
+from tests.unit.controller.cluster import ID, NEW_ID, Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -132,3 +132,70 @@ def test_how_often_zookeeper_is_asked_does_not_grow_with_the_partitions():
     (few, little), (many, much) = asked(2), asked(40)
     assert few == many
     assert much <= little * 20
+
+
+def nameless(cluster, topic, replicas):
+    """Create a topic without an id, as `kafka-topics.sh --zookeeper` of an older Kafka does."""
+    cluster.put(Create(znodes.topic_path(topic), Topic(None, replicas).encode()))
+    cluster.run()
+
+
+def id_of(cluster, topic):
+    return Topic.decode(cluster.get(znodes.topic_path(topic))).topic_id
+
+
+def test_a_topic_that_was_made_without_an_id_gets_one():
+    cluster = Cluster(1, 2, inter_broker_protocol_version="2.8")
+    nameless(cluster, "t", {0: ReplicaAssignment((2, 1))})
+    assert id_of(cluster, "t") == NEW_ID
+    for broker in (1, 2):
+        roles = [
+            topic
+            for each in cluster.told(LeaderAndIsrRequest, to=broker)
+            for topic in each.topic_states
+        ]
+        assert {topic.topic_id for topic in roles} == {NEW_ID}
+    cluster.check()
+
+
+def test_before_protocol_2_8_it_gets_none():
+    cluster = Cluster(1, 2)
+    nameless(cluster, "t", {0: ReplicaAssignment((2, 1))})
+    assert id_of(cluster, "t") is None
+    assert cluster.lead() == {T0: (2, (2, 1))}
+
+
+def test_a_controller_gives_ids_to_the_topics_that_it_finds():
+    cluster = Cluster(1, 2)
+    nameless(cluster, "t", {0: ReplicaAssignment((2, 1))})
+    cluster.settings["inter_broker_protocol_version"] = "2.8"
+    cluster.bounce(2)
+    cluster.bounce(1)
+    cluster.run()
+    assert id_of(cluster, "t") == NEW_ID
+    cluster.check()
+
+
+def test_partitions_that_are_added_at_the_same_time_are_not_lost():
+    cluster = Cluster(1, 2, inter_broker_protocol_version="2.8")
+    both = {0: ReplicaAssignment((2, 1)), 1: ReplicaAssignment((1, 2))}
+
+    def grow(broker, ask):
+        if isinstance(ask, Multi) and any(getattr(it, "path", "") == path for it in ask.writes):
+            cluster.before = lambda broker, ask: None
+            cluster.put(Set(path, Topic(None, both).encode()))
+
+    path, cluster.before = znodes.topic_path("t"), grow
+    nameless(cluster, "t", {0: both[0]})
+    assert Topic.decode(cluster.get(path)) == Topic(NEW_ID, both)
+    assert cluster.lead() == {T0: (2, (2, 1)), T1: (1, (1, 2))}
+
+
+def test_a_topic_keeps_its_id_when_an_old_program_adds_partitions():
+    cluster = Cluster(1, 2, inter_broker_protocol_version="2.8")
+    both = {0: ReplicaAssignment((2, 1)), 1: ReplicaAssignment((1, 2))}
+    cluster.create("t", [[2, 1]])
+    cluster.put(Set(znodes.topic_path("t"), Topic(None, both).encode()))
+    cluster.run()
+    request = cluster.told(LeaderAndIsrRequest, to=1)[-1]
+    assert [(topic.topic_name, topic.topic_id) for topic in request.topic_states] == [("t", ID)]

@@ -224,6 +224,15 @@ def test_the_topic_id_is_written_with_a_new_log(home: Home) -> None:
     assert directory.offline is None
 
 
+def test_a_log_from_before_topic_ids_gets_the_id_later(home: Home) -> None:
+    directory = home.open()
+    path = home.path / "orders-0" / "partition.metadata"
+    assert directory.create(ORDERS, CONFIG, NOW).topic_id is None
+    assert not path.exists()
+    assert directory.create(ORDERS, CONFIG, NOW, UUID(int=7)).topic_id == UUID(int=7)
+    assert checkpoints.read_topic_id(path) == UUID(int=7)
+
+
 def test_deleted_at_once_and_removed_later(home: Home) -> None:
     directory = home.open()
     log = filled(directory)
