@@ -18,3 +18,4 @@ class KafkaError(Exception):
         super().__init__(message or code.name.replace("_", " "))
         self.code = code
         self.message = str(self)
+        self.records: dict[int, str] = {}  # of a refused batch: the bad ones by number, and why

@@ -12,7 +12,8 @@ A batch is compressed as a whole: one payload, in the framing that Kafka's Java 
 Invariant: decompression takes memory for the actual output, never for a size in the payload. A
 payload with more than `limit` bytes is refused at the limit.
 
-A payload that cannot be decompressed is an "unknown server error", as in Kafka.
+A payload that cannot be decompressed is an "unknown server error", as in Kafka. One with more bytes
+than the limit is "message too large": Kafka has no such limit, and takes it.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from engine.storage.files import Buffer
 LIMIT = 64 * 1024 * 1024  # far above any batch of `message.max.bytes`, far below the memory
 
 _LEVELS = {Codec.GZIP: 6, Codec.LZ4: 1, Codec.ZSTD: 3}  # Kafka's defaults; lz4 in its fast mode
+_NO_ROOM = ("failed to write whole buffer", "output buffer")  # cramjam's words: the room is full
 _USUAL_GAIN = 8  # few payloads grow more than this
 
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
@@ -72,11 +74,12 @@ def decompress(codec: Codec, data: Buffer, limit: int = LIMIT) -> bytes:
         with mmap(-1, limit) as wide:
             return wide[: into(data, wide)]
     except cramjam.DecompressionError as error:
-        raise KafkaError(
-            ErrorCode.unknown_server_error,
-            f"{codec.name.lower()} payload of {len(data)} bytes is damaged "
-            f"or holds more than {limit} bytes: {error}",
-        ) from error
+        what = f"{codec.name.lower()} payload of {len(data)} bytes"
+        if any(words in str(error) for words in _NO_ROOM):
+            raise KafkaError(
+                ErrorCode.message_too_large, f"{what} holds more than {limit} bytes"
+            ) from error
+        raise KafkaError(ErrorCode.unknown_server_error, f"{what} is damaged: {error}") from error
 
 
 def _xerial(data: Buffer) -> bytes:

@@ -5,8 +5,7 @@ five batches (a producer has at most five requests in flight), and compares:
 
     the next sequence             append
     one of the last five again    the same response again, nothing is written
-    older than those              DUPLICATE_SEQUENCE_NUMBER
-    a gap                         OUT_OF_ORDER_SEQUENCE_NUMBER
+    any other: a gap, or older    OUT_OF_ORDER_SEQUENCE_NUMBER
     an epoch that was replaced    INVALID_PRODUCER_EPOCH
 
 A transaction is open in a partition from its producer's first transactional batch there to the
@@ -250,16 +249,11 @@ def _expect_coordinator(header: Header, marker: Marker, producer: ProducerStateE
 
 def _expect(header: Header, sequence: int) -> None:
     """A batch must begin at this sequence number."""
-    ahead = (header.base_sequence - sequence) % SEQUENCES
-    if ahead == 0:
-        return
-    code = ErrorCode.out_of_order_sequence_number
-    if ahead > SEQUENCES // 2:  # behind, not ahead
-        code = ErrorCode.duplicate_sequence_number
-    raise KafkaError(
-        code,
-        f"producer {header.producer_id} sent sequence {header.base_sequence}, not {sequence}",
-    )
+    if header.base_sequence != sequence:
+        raise KafkaError(
+            ErrorCode.out_of_order_sequence_number,
+            f"producer {header.producer_id} sent sequence {header.base_sequence}, not {sequence}",
+        )
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:

@@ -2,7 +2,8 @@
 
 The broker checks the header and the checksum. A compressed payload is decompressed once, so that no
 consumer gets a payload that cannot be decompressed, and its records are counted by their lengths,
-without decoding them. Only on a compacted topic records are checked: each needs a key.
+without decoding them. Only on a compacted topic records are checked: each needs a key. If a batch
+is refused for some of its records, the error names them: `KafkaError.records`.
 
 Left out: counting the records of an uncompressed payload. It would add a tenth or more to the cost
 of a batch of 200-byte records. A count that is too large for the bytes is refused; another wrong
@@ -10,9 +11,12 @@ count is noticed by the consumers.
 
 Invariant: the cost of a batch is limited by its bytes, compressed or not, never by the count in its
 header.
+Invariant: the records of a batch that is appended to an ordinary topic are not decoded.
 
 The checks have Kafka's order, because a batch may be wrong in more than one way.
 """
+
+from collections.abc import Iterator
 
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
@@ -33,6 +37,7 @@ from engine.storage.batch import (
 from engine.storage.compression import decompress
 from engine.storage.files import Buffer
 
+NAMED = 1000  # at most so many bad records of a batch are named in a response
 LEAST_RECORD = 7  # bytes: its length, attributes, two deltas, no key, no value, no headers
 
 
@@ -53,10 +58,10 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
         raise _invalid("clients may not write control batches")
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0 and client:
         raise _invalid(f"producer {header.producer_id} sent sequence {header.base_sequence}")
-    _validate_payload(batch, header, config)
+    keyless = _validate_payload(batch, header, config)
     if reason := unknown(batch):
         raise _invalid(reason)
-    _validate_time(header, config, now)
+    _validate_records(batch, header, config, now, keyless)
     if size > config.segment_bytes:
         raise KafkaError(
             ErrorCode.record_list_too_large,
@@ -65,29 +70,34 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     return header
 
 
-def _validate_payload(batch: Buffer, header: Header, config: TopicConfig) -> None:
+def _validate_payload(batch: Buffer, header: Header, config: TopicConfig) -> list[int]:
+    """The numbers of the records that lack a key, on a compacted topic."""
+    keyless = list[int]()
     keyed = "compact" in config.cleanup_policy and not header.is_control
     payload = memoryview(batch)[HEADER_SIZE:]
     if header.codec is Codec.NONE and not keyed:
         whole = header.count * LEAST_RECORD <= len(payload)
     else:
-        whole = _holds(decompress(header.codec, payload), header.count, keyed=keyed)
+        room = NAMED if keyed else 0
+        whole = _holds(decompress(header.codec, payload), header.count, keyless, room)
     if not whole:
         raise _invalid(f"the payload does not have the {header.count} records of the header")
+    return keyless
 
 
-def _holds(payload: bytes, count: int, *, keyed: bool) -> bool:
-    """Whether the payload has exactly this many records."""
+def _holds(payload: bytes, count: int, keyless: list[int], room: int) -> bool:
+    """Whether the payload has exactly this many records. Adds up to `room` of those without key."""
     if count * LEAST_RECORD > len(payload):
         return False
     at, long = 0, varint.read_long
     try:
-        for _ in range(count):
+        for number in range(count):
             n, at = payload[at], at + 1  # the length, with its sign in the lowest bit
             if n > 0x7F:
                 n, at = long(payload, at, n)
-            if keyed and _is_keyless(payload, at):
-                raise _invalid("a record without a key cannot be kept in a compacted topic")
+            if room and _is_keyless(payload, at):
+                keyless.append(number)
+                room -= 1
             at += n >> 1
     except IndexError:
         return False
@@ -103,18 +113,35 @@ def _is_keyless(payload: bytes, at: int) -> bool:
     return bool(payload[at + 1] & 1)
 
 
-def _validate_time(header: Header, config: TopicConfig, now: int) -> None:
+def _validate_records(
+    batch: Buffer, header: Header, config: TopicConfig, now: int, keyless: list[int]
+) -> None:
+    """Refuse records without a key, or with a bad timestamp. All timestamps are read only if one of
+    those in the header is bad."""
+    bad = dict.fromkeys(keyless, "Compacted topic cannot accept message without key.")
+    in_header = header.base_timestamp, header.max_timestamp
+    fault = next(filter(None, (_time_fault(each, header, config, now) for each in in_header)), "")
+    for number, timestamp in enumerate(_timestamps(batch, header) if fault else ()):
+        if len(bad) < NAMED and (reason := _time_fault(timestamp, header, config, now)):
+            bad.setdefault(number, reason)
+    if fault or bad:
+        code = ErrorCode.invalid_timestamp if fault else ErrorCode.invalid_record
+        what = f" due to invalid timestamp: {fault}" if fault else f": {bad[keyless[0]]}"
+        error = KafkaError(code, f"One or more records have been rejected{what}")
+        error.records = bad
+        raise error
+
+
+def _time_fault(timestamp: int, header: Header, config: TopicConfig, now: int) -> str:
+    """What is wrong with a timestamp; empty: nothing."""
     if header.is_log_append_time:
-        raise KafkaError(ErrorCode.invalid_timestamp, "a producer must not set LogAppendTime")
-    if config.message_timestamp_type == "LogAppendTime" or header.max_timestamp == NO_TIMESTAMP:
-        return
+        return "Producer should not set timestamp type to LogAppendTime."
     allowed = config.message_timestamp_difference_max_ms
-    for timestamp in (header.base_timestamp, header.max_timestamp):
-        if abs(timestamp - now) > allowed:
-            raise KafkaError(
-                ErrorCode.invalid_timestamp,
-                f"timestamp {timestamp} is more than {allowed} ms away from the broker's {now}",
-            )
+    stamped = config.message_timestamp_type == "LogAppendTime" or timestamp == NO_TIMESTAMP
+    if stamped or abs(timestamp - now) <= allowed:
+        return ""
+    limits = f"[{now - allowed}, {now + allowed}]"
+    return f"Timestamp {timestamp} is out of range. The timestamp should be within {limits}"
 
 
 def newest_timestamp(batch: Buffer, header: Header) -> int:
@@ -122,8 +149,12 @@ def newest_timestamp(batch: Buffer, header: Header) -> int:
 
     Kafka's broker computes it, and sarama, a client in Go, relies on that.
     """
+    return varint.wrap(max(_timestamps(batch, header)))
+
+
+def _timestamps(batch: Buffer, header: Header) -> Iterator[int]:
     payload = decompress(header.codec, memoryview(batch)[HEADER_SIZE:])
-    at, newest, long = 0, 0, varint.read_long
+    at, long = 0, varint.read_long
     try:
         for _ in range(header.count):
             n, at = payload[at], at + 1
@@ -132,11 +163,10 @@ def newest_timestamp(batch: Buffer, header: Header) -> int:
             delta = payload[at + 1]  # behind the attributes
             if delta > 0x7F:
                 delta, _ = long(payload, at + 2, delta)
-            newest = max(newest, delta >> 1 ^ -(delta & 1))
+            yield header.base_timestamp + (delta >> 1 ^ -(delta & 1))
             at += n >> 1
     except IndexError:
         raise _invalid(f"the payload does not have {header.count} records") from None
-    return varint.wrap(header.base_timestamp + newest)
 
 
 def validate_copied(data: Buffer, log_end: int) -> list[Header]:

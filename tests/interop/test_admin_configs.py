@@ -56,7 +56,8 @@ class TestConfigs:
         answer = self.describe(
             ask, TOPIC, topic, version, keys=["retention.ms"], include_synonyms=True, **more
         )
-        assert (answer.error_code, answer.resource_name) == (0, topic)
+        assert (answer.error_code, answer.error_message) == (0, "")  # an empty text, as Kafka's
+        assert answer.resource_name == topic
         (entry,) = answer.configs
         assert (entry.name, entry.value) == ("retention.ms", str(7 * 24 * 60 * 60 * 1000))
         assert (entry.config_source, entry.read_only, entry.is_sensitive) == (5, False, False)
@@ -122,6 +123,33 @@ class TestConfigs:
         assert answer.error_code == code
         assert said in answer.error_message
         assert self.values(ask, TOPIC, topic) == before
+
+    def test_one_unknown_type_and_nothing_is_altered(self, client, ask, topic):
+        """Not even the resource that stands before it."""
+        create(client, {"name": topic})
+        change = {"name": "retention.ms", "value": "12345"}
+        for api, more in (
+            (Api.INCREMENTAL_ALTER_CONFIGS, {"config_operation": SET}),
+            (Api.ALTER_CONFIGS, {}),
+        ):
+            resources = [
+                {"resource_type": kind, "resource_name": topic, "configs": [change | more]}
+                for kind in (TOPIC, 99)
+            ]
+            answers = ask(api, resources=resources).responses
+            assert [it.error_code for it in answers] == [ErrorCode.invalid_request] * 2
+            assert self.values(ask, TOPIC, topic)["retention.ms"] != "12345"
+
+    def test_a_refusal_names_the_resource_in_kafkas_words(self, client, ask, topic):
+        create(client, {"name": topic})
+        for kind, name, key, resource in (
+            (TOPIC, topic, "retention.ms", f"ConfigResource(type=TOPIC, name='{topic}')"),
+            (BROKER, "1", "log.retention.ms", "ConfigResource(type=BROKER, name='1')"),
+            (BROKER, "", "log.retention.ms", "ConfigResource(type=BROKER, name='')"),
+        ):
+            answer = self.alter(ask, kind, name, (key, SET, "x"))
+            said = f"Invalid config value for resource {resource}: Invalid value x"
+            assert answer.error_message.startswith(said)
 
     def test_a_key_named_twice(self, client, ask, topic):
         create(client, {"name": topic})

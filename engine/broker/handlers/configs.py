@@ -7,7 +7,8 @@
 
 AlterConfigs replaces all that was set for a resource; IncrementalAlterConfigs sets, deletes,
 appends to a list or subtracts from one, key by key. Both check the whole result first, then write
-it to ZooKeeper, where every broker reads it. This broker applies it before it responds.
+it to ZooKeeper, where every broker reads it. This broker applies it before it responds. A request
+that names a resource of an unknown type alters nothing.
 
 Other programs may have written to ZooKeeper. A key that this broker does not know is described
 without a value, and stays when the resource is altered, until it is deleted by name. A key with a
@@ -115,7 +116,7 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsR
         results.append(
             DescribeConfigsResult(
                 error_code=code_of(outcome),
-                error_message=message_of(outcome),
+                error_message=message_of(outcome) or "",
                 resource_type=asked.resource_type,
                 resource_name=asked.resource_name,
                 configs=()
@@ -163,8 +164,9 @@ def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
 
 
 async def alter(broker: Broker, call: Call, request: Any) -> AlterConfigsResponse:
+    unserved = _unserved(request)
     answers = [
-        _altered(asked, await attempt(_replace(broker, asked, request.validate_only)))
+        _altered(asked, unserved or await attempt(_replace(broker, asked, request.validate_only)))
         for asked in request.resources
     ]
     return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
@@ -173,11 +175,19 @@ async def alter(broker: Broker, call: Call, request: Any) -> AlterConfigsRespons
 async def incremental_alter(
     broker: Broker, call: Call, request: Any
 ) -> IncrementalAlterConfigsResponse:
+    unserved = _unserved(request)
     answers = [
-        _altered(asked, await attempt(_modify(broker, asked, request.validate_only)))
+        _altered(asked, unserved or await attempt(_modify(broker, asked, request.validate_only)))
         for asked in request.resources
     ]
     return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
+
+
+def _unserved(request: Any) -> KafkaError | None:
+    """One resource of an unknown type, and the whole request is refused."""
+    types = [each.resource_type for each in request.resources]
+    unknown = next((each for each in types if each not in list(Resource)), None)
+    return None if unknown is None else _invalid(f"Unexpected resource type {unknown}")
 
 
 def _altered(asked: Any, outcome: object) -> AlterConfigsResourceResponse:
@@ -279,5 +289,7 @@ def _check(
         others, _ = base.lenient({name: values[name] for name in values if name not in named})
         entity.config.parse({name: values[name] for name in named}, base=others)
     except KafkaError as error:
-        what = f"{entity.config.kind} {entity.name}"
+        kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
+        name = "" if entity.name == DYNAMIC_DEFAULT and kind is Resource.BROKER else entity.name
+        what = f"ConfigResource(type={kind.name}, name='{name}')"
         raise _invalid(f"Invalid config value for resource {what}: {error.message}") from error

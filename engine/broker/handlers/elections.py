@@ -11,8 +11,9 @@ leaders, so that the client's next Metadata request finds them; at the latest af
 Reassignments: the response confirms that a move has begun. ListPartitionReassignments shows how far
 it is.
 
-Only the controller accepts these requests. If they take longer than `timeout`, the response is
-REQUEST_TIMED_OUT, and the work continues.
+Only the controller accepts these requests. If a change takes longer than `timeout`, the response is
+REQUEST_TIMED_OUT, and the work continues. ListPartitionReassignments ignores its `timeout`, as in
+Kafka: some clients send 0.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ class Election(IntEnum):
     UNCLEAN = 1
 
 
-async def _ask(broker: Broker, event: Event, until: float) -> Any:
+async def _ask(broker: Broker, event: Event, until: float | None) -> Any:
     """The result of an event. An error if this broker stops being the controller meanwhile."""
     try:
         async with asyncio.timeout_at(until):
@@ -187,7 +188,7 @@ async def list_reassignments(
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
-    outcome = await attempt(_ask(broker, ListReassignments(wanted), deadline(request.timeout)))
+    outcome = await attempt(_ask(broker, ListReassignments(wanted), until=None))
     rows = (
         (
             each,

@@ -7,13 +7,15 @@
               (NOT_ENOUGH_REPLICAS) or after it (NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 Each partition has a result of its own. The broker checks the header and CRC of the batch, and
-stores it unchanged; see storage/validation.py.
+stores it unchanged; see storage/validation.py. If only some records of a batch are bad, it is
+refused as a whole, and `record_errors` names them, so that a client can tell which ones they are.
 Left out: message formats before version 2 (magic 0 and 1), which Kafka 2.8 converts.
 """
 
 from typing import Any
 
 from kio.schema.produce.v9.response import (
+    BatchIndexAndErrorMessage,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -111,7 +113,10 @@ def _answer(
             index=partition.partition,
             error_code=outcome.code,
             base_offset=-1,
-            record_errors=(),
+            record_errors=tuple(
+                BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=why)
+                for number, why in outcome.records.items()
+            ),
             error_message=outcome.message,
         )
     return PartitionProduceResponse(

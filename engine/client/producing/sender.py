@@ -60,6 +60,7 @@ FATAL = frozenset(  # for an idempotent producer
         ErrorCode.transactional_id_authorization_failed,
     }
 )
+# Only brokers before Kafka 1.1 report a duplicate: newer ones acknowledge it again.
 STORED = frozenset({ErrorCode.none, ErrorCode.duplicate_sequence_number})
 
 Batches = list[tuple[PartitionQueue, ProducerBatch]]

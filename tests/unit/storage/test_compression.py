@@ -57,10 +57,15 @@ def test_lz4_blocks_are_independent() -> None:
     assert (version, independent) == (1, 1)
 
 
-def refused(codec: Codec, payload: bytes, limit: int = 1 << 20) -> str:
+def refused(
+    codec: Codec,
+    payload: bytes,
+    limit: int = 1 << 20,
+    code: ErrorCode = ErrorCode.unknown_server_error,
+) -> str:
     with pytest.raises(KafkaError) as raised:
         decompress(codec, payload, limit)
-    assert raised.value.code is ErrorCode.unknown_server_error
+    assert raised.value.code is code
     return str(raised.value)
 
 
@@ -82,7 +87,8 @@ def test_nothing_may_follow(codec: Codec, garbage: bytes) -> None:
 def test_the_limit_is_exact(codec: Codec) -> None:
     payload = compress(codec, TEXT)
     assert decompress(codec, payload, limit=len(TEXT)) == TEXT
-    assert f"more than {len(TEXT) - 1} bytes" in refused(codec, payload, len(TEXT) - 1)
+    too_large = refused(codec, payload, len(TEXT) - 1, ErrorCode.message_too_large)
+    assert f"more than {len(TEXT) - 1} bytes" in too_large
 
 
 BOMB = """
@@ -136,4 +142,6 @@ def test_a_claim_costs_nothing(claim: int) -> None:
         preamble.append(claim & 0x7F | 0x80)
         claim >>= 7
     preamble.append(claim)
-    assert "more than 1048576 bytes" in refused(Codec.SNAPPY, bytes(preamble) + b"\x08abc")
+    payload = bytes(preamble) + b"\x08abc"
+    too_large = refused(Codec.SNAPPY, payload, code=ErrorCode.message_too_large)
+    assert "more than 1048576 bytes" in too_large

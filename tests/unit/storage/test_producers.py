@@ -73,14 +73,14 @@ def test_the_last_five_may_come_again(story: Story) -> None:
     for sequence in (4, 6, 8, 10, 12):
         assert story.send(sequence, 2) == offsets[sequence]
     assert story.end == 14
-    assert story.refused(2, 2) is ErrorCode.duplicate_sequence_number
-    assert story.refused(0, 2) is ErrorCode.duplicate_sequence_number
+    assert story.refused(2, 2) is ErrorCode.out_of_order_sequence_number
+    assert story.refused(0, 2) is ErrorCode.out_of_order_sequence_number
 
 
 def test_a_duplicate_of_another_shape_is_none(story: Story) -> None:
     story.send(0, 3)
-    assert story.refused(0, 2) is ErrorCode.duplicate_sequence_number
-    assert story.refused(1, 3) is ErrorCode.duplicate_sequence_number
+    assert story.refused(0, 2) is ErrorCode.out_of_order_sequence_number
+    assert story.refused(1, 3) is ErrorCode.out_of_order_sequence_number
 
 
 @pytest.mark.parametrize("gap", [1, 2, 1000, 2**30])
@@ -94,7 +94,7 @@ def test_after_the_largest_sequence_number_comes_zero(story: Story) -> None:
     assert story.send(LAST - 1, 2) == 0
     assert story.send(0) == 2
     assert story.send(LAST - 1, 2) == 0  # again
-    assert story.refused(LAST) is ErrorCode.duplicate_sequence_number
+    assert story.refused(LAST) is ErrorCode.out_of_order_sequence_number
     assert story.refused(2) is ErrorCode.out_of_order_sequence_number
 
 
@@ -136,7 +136,7 @@ def test_a_marker_of_the_same_epoch_leaves_the_sequence_as_it_was(story: Story) 
     story.send(0, 2, transactional=True)
     story.end_transaction()
     assert story.send(0, 2, transactional=True) == 0  # again
-    assert story.refused(0) is ErrorCode.duplicate_sequence_number
+    assert story.refused(0) is ErrorCode.out_of_order_sequence_number
     assert story.send(2, transactional=True) == 3
     assert story.producers.open == {7: 3}
 
@@ -275,7 +275,7 @@ def test_a_snapshot_remembers_one_batch_of_each_producer(story: Story, path: Pat
     story.producers = Producers()
     story.producers.load(path)
     assert story.send(2) == 2
-    assert story.refused(1) is ErrorCode.duplicate_sequence_number
+    assert story.refused(1) is ErrorCode.out_of_order_sequence_number
     assert story.send(3) == 3
 
 

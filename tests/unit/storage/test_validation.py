@@ -8,7 +8,7 @@ from engine.storage import batch as batches
 from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.records import Record
-from engine.storage.validation import validate, validate_copied
+from engine.storage.validation import NAMED, validate, validate_copied
 from tests.unit.storage.disk import NOW, batch, place, sequenced
 from tests.unit.storage.older import message, newer
 
@@ -85,10 +85,9 @@ def test_sizes() -> None:
 def test_compaction_needs_keys() -> None:
     keyless = records.encode([Record(0, NOW, b"k", b"v"), Record(1, NOW, None, b"v")])
     assert validate(keyless, PLAIN, NOW)
-    assert refused(keyless, COMPACTED) == (
-        "invalid_record",
-        "a record without a key cannot be kept in a compacted topic",
-    )
+    code, message = refused(keyless, COMPACTED)
+    assert code == "invalid_record"
+    assert "Compacted topic cannot accept message without key." in message
     assert validate(records.encode([Record(0, NOW, b"", None)]), COMPACTED, NOW)
 
 
@@ -98,12 +97,43 @@ def test_a_timestamp_too_far_away(away: int) -> None:
     assert validate(batch(at=NOW + away // 2), strict, NOW)
     code, message = refused(batch(at=NOW + away), strict)
     assert code == "invalid_timestamp"
-    assert f"timestamp {NOW + away} is more than 1000 ms away" in message
+    assert f"Timestamp {NOW + away} is out of range" in message
     assert validate(batch(at=-1), strict, NOW)
     ours = TopicConfig(
         message_timestamp_difference_max_ms=1000, message_timestamp_type="LogAppendTime"
     )
     assert validate(batch(at=NOW + away), ours, NOW)  # the broker's clock will replace it
+
+
+def named(data: bytes, config: TopicConfig) -> list[int]:
+    """The numbers of the records that the refusal of a batch names."""
+    with pytest.raises(KafkaError) as raised:
+        validate(data, config, NOW)
+    return list(raised.value.records)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_the_records_without_a_key_are_named(codec: Codec) -> None:
+    keys = [None if number % 10 == 3 else b"k" for number in range(100)]
+    data = [Record(number, NOW, key, b"v") for number, key in enumerate(keys)]
+    assert named(records.encode(data, codec=codec), COMPACTED) == list(range(3, 100, 10))
+
+
+def test_the_records_of_a_wrong_time_are_named_and_also_those_without_a_key() -> None:
+    strict = TopicConfig(message_timestamp_difference_max_ms=1000, cleanup_policy=("compact",))
+    times = [NOW, NOW + 1001, -1, NOW - 1000, NOW - 1001]
+    data = [Record(number, at, b"k", b"v") for number, at in enumerate(times)]
+    data[3] = data[3]._replace(key=None)
+    assert sorted(named(records.encode(data), strict)) == [1, 3, 4]
+    assert refused(records.encode(data), strict)[0] == "invalid_timestamp"
+
+
+def test_of_very_many_bad_records_the_first_are_named() -> None:
+    data = [Record(number, NOW, None, None) for number in range(2 * NAMED)]
+    assert named(records.encode(data), COMPACTED) == list(range(NAMED))
+    early = [Record(number, 5, b"", None) for number in range(2 * NAMED)]
+    strict = TopicConfig(message_timestamp_difference_max_ms=1000)
+    assert named(records.encode(early), strict) == list(range(NAMED))
 
 
 # -- from a leader ---------------------------------------------------------------------------
