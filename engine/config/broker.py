@@ -4,16 +4,16 @@
     log.* ...    are inherited from `LogsConfig`: the defaults of topics
     broker.id, zookeeper.connect    have no default
 
-Kafka's keys for threads, buffers, TLS, SASL, quotas and metrics do not exist here. They are
-refused, so that no setting is silently ignored.
+Kafka's keys for threads, buffers, TLS, SASL, quotas and metrics have no effect here: inert.py.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from engine.config import protocol
-from engine.config.key import Long, Short, at_least, between, invalid, key, not_empty, required
+from engine.config import inert, protocol
+from engine.config.key import Key, Long, Short, at_least, between, invalid, key, not_empty, required
 from engine.config.logs import MINUTE_MS, LogsConfig
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
 from engine.errors import ErrorCode, KafkaError
@@ -251,6 +251,19 @@ class BrokerConfig(LogsConfig):
     def advertised(self) -> Endpoint | None:
         """None: the address of the listener."""
         return _parsed(self.advertised_listeners) if self.advertised_listeners else None
+
+    @classmethod
+    def known(cls) -> Mapping[str, Key]:
+        """All keys of Kafka's brokers: also those that have no effect here."""
+        return {**inert.table(), **super().known()}
+
+    @classmethod
+    def find(cls, name: str) -> Key:
+        if isinstance(cls.known().get(name), inert.InertKey):
+            raise KafkaError(
+                ErrorCode.invalid_config, f"The broker config {name} has no effect here"
+            )
+        return super().find(name)
 
     def speaks(self, feature: protocol.Feature) -> bool:
         return protocol.has(self.inter_broker_protocol_version, feature)

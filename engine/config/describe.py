@@ -9,7 +9,7 @@ broker's layers. So `retention.ms` with `log.retention.hours=1` given on the
 command line has the value 3600000 and the synonym `log.retention.hours` = 1. (Kafka 2.8 drops
 synonyms of another unit here, and reports that value as a default.)
 
-No key holds a secret, so nothing is marked sensitive.
+The values of passwords, and of keys that are not known, are not described: they may be secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from engine.config.broker import BrokerConfig
+from engine.config.inert import InertKey
 from engine.config.key import Config, Key, Type, printed
 from engine.config.topic import TopicConfig
 
@@ -34,11 +35,14 @@ class Source(IntEnum):
 Layer = tuple[Source, Mapping[str, str]]
 
 
+NOT_SET = None, Source.DEFAULT
+
+
 class Synonym(NamedTuple):
     """One place where a value is set."""
 
     name: str
-    value: str
+    value: str | None
     source: Source
 
 
@@ -64,7 +68,7 @@ def describe_topic(
         if it.name in overrides:
             synonyms.insert(0, Synonym(it.name, overrides[it.name], Source.TOPIC))
         entries.append(_entry(config, it, synonyms, read_only=False))
-    return entries + _unknown(TopicConfig, [(Source.TOPIC, overrides)])
+    return entries + _unknown(TopicConfig.keys(), [(Source.TOPIC, overrides)])
 
 
 def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[Entry]:
@@ -75,16 +79,28 @@ def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[
         while synonyms and synonyms[0].name != it.name:  # used, but in another unit
             del synonyms[0]
         entries.append(_entry(config, it, synonyms, read_only=not it.dynamic))
-    return entries + _unknown(BrokerConfig, layers)
+    known = BrokerConfig.known()
+    for it in known.values():
+        if isinstance(it, InertKey):
+            synonyms = list(_synonyms([it], layers))
+            value, source = (synonyms[0].value, synonyms[0].source) if synonyms else NOT_SET
+            entries.append(Entry(it.name, value, it.type, source, not it.dynamic, synonyms, it.doc))
+    return [_hidden(entry) for entry in entries] + _unknown(known, layers)
 
 
-def _unknown(kind: type[Config], layers: Sequence[Layer]) -> list[Entry]:
+def _hidden(entry: Entry) -> Entry:
+    """A password without its value."""
+    if entry.type is not Type.PASSWORD:
+        return entry
+    return entry._replace(value=None, synonyms=[it._replace(value=None) for it in entry.synonyms])
+
+
+def _unknown(known: Mapping[str, Key], layers: Sequence[Layer]) -> list[Entry]:
     """Unknown keys: without their values, as by Kafka."""
-    known = kind.keys()
     found = {name: source for source, values in reversed(layers) for name in values}
     text = "This broker does not know this key, and ignores it."
     return [
-        Entry(name, None, Type.STRING, source, read_only=False, synonyms=[], documentation=text)
+        Entry(name, None, Type.UNKNOWN, source, read_only=False, synonyms=[], documentation=text)
         for name, source in found.items()
         if name not in known
     ]

@@ -36,6 +36,7 @@ T = TypeVar("T")
 class Type(IntEnum):
     """The types that a value can have, by their number in a DescribeConfigs response."""
 
+    UNKNOWN = 0  # of a key that the broker does not know; its value is not described, either
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -43,6 +44,8 @@ class Type(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
+    PASSWORD = 9  # its value is never described
 
 
 Long = Annotated[int, Type.LONG]
@@ -128,6 +131,11 @@ class Config:
         return cls._keys
 
     @classmethod
+    def known(cls) -> Mapping[str, Key]:
+        """The keys that can be described and altered."""
+        return cls.keys()
+
+    @classmethod
     def find(cls, name: str) -> Key:
         """The key of a name, or a KafkaError with the nearest name."""
         known = cls.keys()
@@ -201,7 +209,7 @@ def parse(name: str, type: Type, text: str) -> Any:
     """Text to value, as strict as Kafka: not 1_000, not 1.0 for an integer, not yes for true."""
     text = text.strip()
     match type:
-        case Type.STRING:
+        case Type.STRING | Type.CLASS | Type.PASSWORD:
             return text
         case Type.LIST:
             return tuple(re.split(r"\s*,\s*", text)) if text else ()

@@ -58,6 +58,7 @@ class LogsConfig(Config):
     log_index_size_max_bytes: int = topic_default("segment_index_bytes", check=at_least(4))
     log_index_interval_bytes: int = topic_default("index_interval_bytes")
     log_segment_delete_delay_ms: Long = topic_default("file_delete_delay_ms")
+    log_preallocate: bool = topic_default("preallocate")
     log_flush_interval_messages: Long = topic_default("flush_messages", check=at_least(1))
     log_flush_interval_ms: Long | None = topic_default("flush_ms", default=None)
     log_flush_scheduler_interval_ms: Long = topic_default("flush_ms", dynamic=False)

@@ -1,8 +1,7 @@
 """The keys of a topic, with Kafka's names, defaults and ranges.
 
 A topic's configuration has the broker's values (see `BrokerConfig.topic_defaults`), and over them
-its overrides in ZooKeeper. Kafka's `preallocate` is left out: an index is always preallocated, a
-log file never.
+its overrides in ZooKeeper.
 """
 
 import re
@@ -70,6 +69,10 @@ class TopicConfig(Config):
     )
     file_delete_delay_ms: Long = key(
         60_000, "How long a deleted file is kept as .deleted, for open readers.", at_least(0)
+    )
+
+    preallocate: bool = key(
+        False, "Without effect here: an index is always preallocated, a log file never."
     )
 
     # -- to the disk

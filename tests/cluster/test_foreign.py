@@ -134,7 +134,7 @@ def test_keys_and_values_that_kafka_allows_and_we_do_not_know(cluster, truth, ka
         {
             "version": 1,
             "config": {
-                "preallocate": "true",
+                "remote.storage.enable": "true",
                 "message.format.version": "0.10.2",
                 "retention.ms": "86400000",
             },
@@ -155,18 +155,18 @@ def test_keys_and_values_that_kafka_allows_and_we_do_not_know(cluster, truth, ka
     reloads(cluster, other, "3600000")
     ignored = {(each["path"], each["key"]) for each in happened(cluster, "config.ignored")}
     assert ignored >= {
-        ("/config/topics/foreign", "preallocate"),
+        ("/config/topics/foreign", "remote.storage.enable"),
         ("/config/topics/foreign", "message.format.version"),
         ("/config/brokers/<default>", "num.io.threads"),
         ("/config/brokers/1", "broker.id"),
     }
     told = (cluster.directory(1) / "broker.log").read_text()
-    assert "WARNING" in told and "preallocate" in told
+    assert "WARNING" in told and "remote.storage.enable" in told
 
     reloads(cluster, "foreign", "3600000")  # our own alteration leaves what it does not know
     standing = json.loads(kazoo.get("/config/topics/foreign")[0])["config"]
     assert standing == {
-        "preallocate": "true",
+        "remote.storage.enable": "true",
         "message.format.version": "0.10.2",
         "retention.ms": "3600000",
     }

@@ -14,6 +14,8 @@ from tests.interop.plain import TEN_SECONDS, asked, create, new_name
 
 TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+DYNAMIC_BROKER, DYNAMIC_DEFAULT, DEFAULT = 2, 3, 5  # sources
+INT, PASSWORD = 3, 9  # types
 
 
 @pytest.fixture
@@ -168,6 +170,67 @@ class TestConfigs:
         answer = self.alter(ask, BROKER, "1", ("zookeeper.connect", SET, "there:1"))
         assert answer.error_code == ErrorCode.invalid_request
         assert "Cannot update these configs dynamically" in answer.error_message
+
+    def test_keys_without_effect_are_described(self, ask):
+        found = {each.name: each for each in self.describe(ask, BROKER, "1").configs}
+        assert len(found) > 200
+        threads = found["num.io.threads"]
+        assert (threads.value, threads.config_type, threads.read_only) == ("8", INT, False)
+        assert threads.config_source == DEFAULT
+        queued = found["queued.max.requests"]
+        assert (queued.value, queued.read_only) == ("500", True)
+        secret = found["ssl.key.password"]
+        assert (secret.value, secret.config_type, secret.is_sensitive) == (None, PASSWORD, True)
+        (documented,) = self.describe(
+            ask, BROKER, "1", keys=["num.io.threads"], include_documentation=True
+        ).configs
+        assert "Without effect" in documented.documentation
+
+    @pytest.mark.parametrize(
+        ("name", "key", "value", "source"),
+        [
+            ("1", "num.io.threads", "5", DYNAMIC_BROKER),
+            ("", "background.threads", "5", DYNAMIC_DEFAULT),
+            ("1", "num.replica.fetchers", "2", DYNAMIC_BROKER),
+            ("", "log.preallocate", "true", DYNAMIC_DEFAULT),
+            ("1", "sasl.kerberos.kinit.cmd", "/bin/kinit", DYNAMIC_BROKER),
+        ],
+    )
+    def test_they_are_altered_where_kafka_alters_them(self, ask, name, key, value, source):
+        assert self.alter(ask, BROKER, name, (key, SET, value)).error_code == 0
+        (found,) = self.describe(ask, BROKER, name, keys=[key], include_synonyms=True).configs
+        assert (found.value, found.config_source) == (value, source)
+        sources = [each.source for each in found.synonyms]
+        assert sources == ([source, DEFAULT] if name else [source])
+        assert self.alter(ask, BROKER, name, (key, DELETE, None)).error_code == 0
+        found = {each.name: each for each in self.describe(ask, BROKER, "1").configs}
+        assert found[key].config_source == DEFAULT
+
+    @pytest.mark.parametrize("operation", [SET, DELETE])
+    def test_a_broker_takes_keys_that_it_does_not_know(self, ask, operation):
+        """As Kafka, which does not know either what a plug-in needs."""
+        key = "cleanup.policy"
+        assert self.alter(ask, BROKER, "1", (key, operation, "compact")).error_code == 0
+        found = {each.name: each for each in self.describe(ask, BROKER, "1").configs}
+        assert (key in found) == (operation == SET)
+        if key in found:
+            assert (found[key].value, found[key].is_sensitive) == (None, True)
+
+    @pytest.mark.parametrize(
+        ("name", "key", "value", "said"),
+        [
+            ("1", "queued.max.requests", "9", "Cannot update these configs dynamically"),
+            ("1", "num.io.threads", "many", "Not a number of type INT"),
+            ("1", "num.io.threads", "0", "Value must be at least 1"),
+            ("", "sasl.kerberos.kinit.cmd", "x", "broker id must be specified"),
+            ("1", "ssl.keystore.type", "PKCS12", "only per-listener"),
+            ("1", "listener.name.x.ssl.key.password", "secret", "Password encoder secret"),
+        ],
+    )
+    def test_and_refused_where_kafka_refuses_them(self, ask, name, key, value, said):
+        answer = self.alter(ask, BROKER, name, (key, SET, value))
+        assert answer.error_code == ErrorCode.invalid_request
+        assert said in answer.error_message
 
     def test_all_brokers_at_once(self, client, ask, topic):
         create(client, {"name": topic})

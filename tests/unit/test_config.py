@@ -18,6 +18,7 @@ from engine.config import (
     Type,
     describe_broker,
     describe_topic,
+    inert,
 )
 from engine.config.key import parse, printed
 from engine.errors import ErrorCode, KafkaError
@@ -48,6 +49,7 @@ TOPIC_DEFAULTS = {
     "min.cleanable.dirty.ratio": "0.5",
     "min.compaction.lag.ms": "0",
     "min.insync.replicas": "1",
+    "preallocate": "false",
     "retention.bytes": "-1",
     "retention.ms": "604800000",
     "segment.bytes": "1073741824",
@@ -93,6 +95,16 @@ def test_every_key_is_documented_and_every_default_is_a_valid_text(config: type[
         assert key.doc.endswith("."), name
         if not key.required and (text := printed(key.default)) is not None:
             assert config.value(name, text) == key.default, name
+
+
+def test_every_key_without_effect_is_in_order_and_refused_on_a_command_line() -> None:
+    keys = BrokerConfig.keys()
+    for name, key in inert.table().items():
+        assert key.change in ("restart", "cluster-wide", "per-broker", "per-listener"), name
+        if key.default is not None:
+            key.validate(key.parse(key.default))
+        if name not in keys:
+            assert "no effect here" in refusal(BrokerConfig, **{name: "1"})
 
 
 def test_overrides_lie_on_top_of_a_base() -> None:

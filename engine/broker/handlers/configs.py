@@ -44,6 +44,7 @@ from engine.config import (
     describe_broker,
     describe_topic,
 )
+from engine.config.inert import check_dynamic
 from engine.config.key import printed
 from engine.controller.topics import check_name
 from engine.errors import ErrorCode, KafkaError
@@ -141,7 +142,11 @@ async def _entries(broker: Broker, asked: Any) -> list[Entry]:
     overrides = admin.overrides.get(entity, {})
     config = admin.config(*entity, admin.static)
     layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
-    return [entry for entry in describe_broker(config, layers) if entry.name in overrides]
+    return [
+        entry._replace(synonyms=[it for it in entry.synonyms if it.source != Source.DEFAULT])
+        for entry in describe_broker(config, layers)
+        if entry.name in overrides
+    ]
 
 
 def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
@@ -150,7 +155,7 @@ def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
         value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_sensitive=False,
+        is_sensitive=entry.type in (Type.PASSWORD, Type.UNKNOWN),
         synonyms=tuple(
             DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
             for each in (entry.synonyms if request.include_synonyms else ())
@@ -206,7 +211,7 @@ async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
     await broker.admin.reload(*entity)
     standing = broker.admin.overrides.get(entity, {})
     values = {each.name: each.value for each in asked.configs}
-    known = entity.config.keys()
+    known = entity.config.known()
     foreign = {name: text for name, text in standing.items() if name not in known}
     await _configure(broker, entity, foreign | values, values, validate_only)
 
@@ -242,7 +247,7 @@ def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
             values.pop(change.name, None)
         case Operation.APPEND | Operation.SUBTRACT as operation:
             word = Operation(operation).name.lower()
-            key = config.find(change.name)
+            key = config.known().get(change.name) or config.find(change.name)
             if key.type != Type.LIST:
                 raise _invalid(f"Config value {word} is not allowed for config key: {key.name}")
             old = _items(values.get(key.name, printed(key.default)))
@@ -273,19 +278,22 @@ async def _configure(
 def _check(
     broker: Broker, entity: Entity, values: Mapping[str, str], named: Collection[str]
 ) -> None:
-    """Refuse an unknown key, one that needs a restart, or a bad value.
+    """Refuse a topic's unknown key, a broker's key that needs a restart, or a bad value.
 
     Only the keys in this request are checked; other keys may have bad values from before.
     """
-    keys = [entity.config.find(name) for name in named]
+    admin, keys = broker.admin, entity.config.keys()
+    base: Config = admin.static
+    if entity.kind == "topics":
+        base = admin.broker_config.topic_defaults()
+        for name in named:
+            entity.config.find(name)
     try:
-        fixed = [key.name for key in keys if not key.dynamic and entity.kind == "brokers"]
-        if fixed:
-            raise _invalid(f"Cannot update these configs dynamically: {', '.join(fixed)}")
-        admin = broker.admin
-        base: Config = admin.static
-        if entity.kind == "topics":
-            base = admin.broker_config.topic_defaults()
+        if entity.kind == "brokers":
+            changed = {name: values[name] for name in named}
+            for_all = entity.name == DYNAMIC_DEFAULT
+            check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
+            named = [name for name in named if name in keys]
         others, _ = base.lenient({name: values[name] for name in values if name not in named})
         entity.config.parse({name: values[name] for name in named}, base=others)
     except KafkaError as error:

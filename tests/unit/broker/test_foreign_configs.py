@@ -74,7 +74,7 @@ def altered(broker, handler, kind, name, *entries):
 
 
 def test_what_is_understood_counts_and_the_rest_is_told_once(broker, told):
-    config = {"preallocate": "true", "retention.ms": HOUR, "segment.bytes": "x"}
+    config = {"remote.storage.enable": "true", "retention.ms": HOUR, "segment.bytes": "x"}
     standing(broker, "topics", "t", config)
     for _ in range(2):
         standing(broker, "topics", "t", config)
@@ -82,7 +82,7 @@ def test_what_is_understood_counts_and_the_rest_is_told_once(broker, told):
     assert (found.retention_ms, found.segment_bytes) == (int(HOUR), 1 << 30)
     path = znodes.config_path("topics", "t")
     assert told == [
-        ("config.ignored", path, "preallocate"),
+        ("config.ignored", path, "remote.storage.enable"),
         ("config.ignored", path, "segment.bytes"),
     ]
     standing(broker, "topics", "t", config | {"segment.bytes": "y"})
@@ -127,14 +127,17 @@ def test_a_value_that_is_no_text_is_taken_for_one(broker):
 
 
 def test_what_is_ignored_can_be_seen(broker):
-    standing(broker, "topics", "t", {"preallocate": "true", "retention.ms": "x"})
+    standing(broker, "topics", "t", {"remote.storage.enable": "true", "retention.ms": "x"})
     standing(broker, "brokers", "<default>", {"num.io.threads": "8", "max.connections": "0x"})
     found = described(broker, TOPIC, "t")
     bad = found["retention.ms"]
     assert bad.value == "604800000"  # what counts
     assert (bad.synonyms[0].value, bad.config_source) == ("x", 1)  # what was set
-    assert (found["preallocate"].value, found["preallocate"].config_source) == (None, 1)
-    assert "ignores" in found["preallocate"].documentation
+    assert (found["remote.storage.enable"].value, found["remote.storage.enable"].config_source) == (
+        None,
+        1,
+    )
+    assert "ignores" in found["remote.storage.enable"].documentation
     for name in ("1", ""):
         assert described(broker, BROKER, name)["num.io.threads"].config_source == 3
     assert described(broker, BROKER, "1")["max.connections"].value == "2147483647"
@@ -146,7 +149,8 @@ def test_our_own_change_is_strict_and_leaves_what_others_set(broker, handler, ki
     where = "topics" if kind is TOPIC else "brokers"
     good = "retention.ms" if kind is TOPIC else "log.retention.ms"
     standing(broker, where, entity, {"novelty": "1", good: "x"})
-    for key, value in (("novelties", "1"), (good, "y")):
+    bad = [(good, "y")] if kind is BROKER else [(good, "y"), ("novelties", "1")]
+    for key, value in bad:
         refused = altered(broker, handler, kind, name, set_(key, value))
         assert refused.error_code != ErrorCode.none
         assert key in refused.error_message
@@ -155,15 +159,15 @@ def test_our_own_change_is_strict_and_leaves_what_others_set(broker, handler, ki
 
 
 def test_a_bad_value_beside_it_is_no_reason_to_refuse_a_change(broker):
-    standing(broker, "topics", "t", {"segment.bytes": "x", "preallocate": "true"})
+    standing(broker, "topics", "t", {"segment.bytes": "x", "remote.storage.enable": "true"})
     change = set_("retention.ms", HOUR)
     assert altered(broker, configs.incremental_alter, TOPIC, "t", change).error_code == 0
     assert written(broker, "topics", "t") == {
         "segment.bytes": "x",
-        "preallocate": "true",
+        "remote.storage.enable": "true",
         "retention.ms": HOUR,
     }
-    for name in ("segment.bytes", "preallocate"):
+    for name in ("segment.bytes", "remote.storage.enable"):
         gone = set_(name, None, configs.Operation.DELETE)
         assert altered(broker, configs.incremental_alter, TOPIC, "t", gone).error_code == 0
     assert written(broker, "topics", "t") == {"retention.ms": HOUR}
