@@ -1,6 +1,7 @@
 """inter.broker.protocol.version: what the brokers of a cluster may send each other.
 
     0.11.0-IV2  a follower truncates by leader epochs
+    2.7-IV0     features have versions (UpdateFeatures)
     2.7-IV2     a leader sends its ISR to the controller (AlterIsr)
     2.8-IV0     topics have ids
 
@@ -8,7 +9,7 @@ While a cluster is upgraded, all its brokers speak the older version. Kafka's de
 release, ours is 2.6: there a leader writes its ISR to ZooKeeper, which is what the labs look at.
 
 A short name stands for the last version of its release: 2.7 is 2.7-IV2. Kafka gates more features
-than these three; all others are always on here, because every broker of Kafka 2.8 understands them.
+than these four; all others are always on here, because every broker of Kafka 2.8 understands them.
 """
 
 from enum import Enum
@@ -35,6 +36,7 @@ class Feature(Enum):
     """A feature, by the first version that has it."""
 
     LEADER_EPOCHS = "0.11.0-IV2"
+    FEATURE_VERSIONS = "2.7-IV0"
     ALTER_ISR = "2.7-IV2"
     TOPIC_IDS = "2.8-IV0"
 

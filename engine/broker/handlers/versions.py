@@ -1,20 +1,24 @@
-"""ApiVersions (API 18), versions 0 to 3: the APIs and versions that this broker serves.
+"""ApiVersions (API 18), versions 0 to 3: the APIs and versions that this broker serves; and
+UpdateFeatures (API 57), version 0.
 
-It is the first request on a connection, so it must work between any two releases: a newer client
-may send an unknown version. It gets a response in version 0 with error 35 and the versions of this
-one API, and sends the request again.
+ApiVersions is the first request on a connection, so it must work between any two releases: a newer
+client may send an unknown version. It gets a response in version 0 with error 35 and the versions
+of this one API, and sends the request again.
 
-Left out: features (KIP-584), of which Kafka 2.8 has none of its own.
+Kafka 2.8 has no features of its own (KIP-584). So there is none that UpdateFeatures could change:
+the controller refuses each by name.
 """
 
 import re
 from typing import Any
 
 from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
+from kio.schema.update_features.v0.response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE
-from engine.errors import ErrorCode
+from engine.broker.handlers.results import NO_THROTTLE, code_of, message_of
+from engine.config.protocol import Feature
+from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
 
 SOFTWARE_SINCE = 3  # from this version on, clients name their software
@@ -43,3 +47,39 @@ def _response(code: ErrorCode, *apis: Api) -> ApiVersionsResponse:
         ),
         throttle_time=NO_THROTTLE,
     )
+
+
+async def update_features(broker: Broker, call: Call, request: Any) -> UpdateFeaturesResponse:
+    refused = None
+    if not broker.controller_service.controller.active:
+        refused = KafkaError(ErrorCode.not_controller, "This is not the correct controller.")
+    elif not broker.config.speaks(Feature.FEATURE_VERSIONS):
+        why = "Feature versioning system is disabled."
+        refused = KafkaError(ErrorCode.invalid_request, why)
+    updates = () if refused else request.feature_updates
+    return UpdateFeaturesResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=code_of(refused),
+        error_message=message_of(refused),
+        results=tuple(
+            UpdatableFeatureResult(
+                feature=each.feature,
+                error_code=ErrorCode.invalid_request,
+                error_message=_fault(each),
+            )
+            for each in updates
+        ),
+    )
+
+
+def _fault(update: Any) -> str:
+    if not update.feature:
+        return "Feature name can not be empty."
+    if update.max_version_level < 1 and update.allow_downgrade:
+        return "Can not delete non-existing finalized feature."
+    if update.max_version_level < 1:
+        return (
+            f"Can not provide maxVersionLevel: {update.max_version_level} less than 1 without "
+            "setting the allowDowngrade flag to true in the request."
+        )
+    return "Could not apply finalized feature update because the provided feature is not supported."
