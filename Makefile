@@ -28,7 +28,7 @@ help: ## this list
 
 setup: $(READY) ## make .venv with the locked dependencies (Python 3.11 to 3.13, or PYTHON=...)
 
-lab: $(READY) ## open JupyterLab on labs/
+lab: $(READY) ## open JupyterLab on labs/00_start.ipynb
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run the tests that need no browser, and every lab

@@ -1,20 +1,35 @@
-"""How `make lab` and the browser tests start JupyterLab: on labs/, quietly, on loopback only."""
+"""How `make lab`, Binder and the browser tests start JupyterLab: on the repository, so that a lab
+can link to docs/ and engine/; quietly, on loopback only."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from stills import StillsManager  # noqa: E402 - it stands beside this file
+from contents import LabContentsManager  # noqa: E402 - it stands beside this file
+
+# Which tabs and sidebars are open. At first there is only the notebook: the file browser is folded.
+WORKSPACES = ROOT / "build" / "jupyter" / "workspaces"
+if not WORKSPACES.exists():
+    shutil.copytree(HERE / "workspaces", WORKSPACES)
+
+UNLISTED = {
+    *("answers", "controller", "handout", "rebalance", "recorded", "replication", "storage"),
+    *("streams", "claims.json", "lab.py", "points.py", "start.py"),
+}
 
 c = get_config()  # noqa: F821 - JupyterLab puts it here
-c.ServerApp.root_dir = str(HERE.parent)
-c.ServerApp.contents_manager_class = StillsManager  # saved notebooks keep their pictures
+c.ServerApp.root_dir = str(ROOT)
+c.ServerApp.contents_manager_class = LabContentsManager  # saved notebooks keep their pictures
+c.LabContentsManager.unlisted = {f"labs/{name}" for name in UNLISTED}
 c.ServerApp.ip = "127.0.0.1"
 c.ServerApp.allow_root = os.getuid() == 0  # as in a container, where there is nobody else
-c.LabApp.default_url = "/lab/tree/00_start.ipynb"  # where to begin
+c.LabApp.default_url = "/lab/tree/labs/00_start.ipynb"  # where to begin
 c.LabApp.app_settings_dir = str(HERE)  # overrides.json: no question about news
+c.LabApp.workspaces_dir = str(WORKSPACES)
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"

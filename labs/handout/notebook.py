@@ -23,7 +23,7 @@ from handout.exercises import LABS, Exercise, Lab
 Cell = Any  # nbformat's own, which has no types
 SCHEMA = 3
 EMPTY = "# your code"
-PLACE = re.compile(r"`?labs/answers/\w+\.py`?")
+PLACE = re.compile(r"\[labs/answers/\w+\.py]\(answers/\w+\.py\)|`?labs/answers/\w+\.py`?")
 TEACHER = "your teacher's hands"
 
 

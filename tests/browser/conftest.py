@@ -1,10 +1,10 @@
 """A real JupyterLab and a real Chromium, for tests that look at the screen.
 
 `lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of
-labs/, so that a test may click what it likes. `page` is a fresh page on it: it ends with a
-screenshot in build/screenshots/, and fails if the browser's console held an error. `notebook`
-is a new notebook on that page, whose cells a test can run. What a test has `measured` is printed
-at the end of the run.
+the repository, so that a test may click what it likes. `page` is a fresh page on it, with labs/ in
+its file browser: it ends with a screenshot in build/screenshots/, and fails if the browser's
+console held an error. `notebook` is a new notebook on that page, whose cells a test can run. What a
+test has `measured` is printed at the end of the run.
 """
 
 import os
@@ -67,7 +67,7 @@ def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     try:
-        page.goto(lab.page())
+        page.goto(lab.page("labs"))
         expect(page.locator(".jp-DirListing")).to_be_visible()
         yield page
     finally:

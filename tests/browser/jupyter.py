@@ -28,8 +28,7 @@ class Lab(NamedTuple):
     url: str  # ends in a slash
     token: str
     process: psutil.Process
-    folder: Path  # what its file browser shows: a copy of labs/
-    root: Path  # where the paths of its notebooks begin
+    root: Path  # what it serves: a copy of the repository
     settings: Path  # what a user has chosen, the theme for instance
 
     def page(self, path: str = "") -> str:
@@ -60,12 +59,12 @@ class Lab(NamedTuple):
 @contextmanager
 def running_lab(home: Path) -> Iterator[Lab]:
     """JupyterLab as `make lab` has it, on a free port; gone with all its kernels at the end."""
-    folder, runtime = home / "labs", home / "runtime"
-    shutil.copytree(ROOT / "labs", folder)
-    config = ROOT / "labs" / ".jupyter" / "jupyter_lab_config.py"
+    root, runtime = home / "repository", home / "runtime"
+    for name in ("labs", "docs", "engine", "widgets"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    config = root / "labs" / ".jupyter" / "jupyter_lab_config.py"
     program = Path(sys.executable).with_name("jupyter")
     command = [str(program), "lab", "--config", str(config), "--no-browser", "--port=0"]
-    command += [f"--ServerApp.root_dir={folder}"]
     private = {"HOME": home, "JUPYTER_RUNTIME_DIR": runtime, "JUPYTER_CONFIG_DIR": home / "config"}
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "XDG_"))}
     environment |= {name: str(path) for name, path in private.items()}
@@ -75,7 +74,7 @@ def running_lab(home: Path) -> Iterator[Lab]:
     family = [server]
     try:
         info = wait_until_it_answers(child, runtime / f"jpserver-{child.pid}.json", home)
-        yield Lab(info["url"], info["token"], server, folder, folder, home / "config" / "lab")
+        yield Lab(info["url"], info["token"], server, root, home / "config" / "lab")
     finally:
         family += server.children(recursive=True)
         child.send_signal(signal.SIGTERM)
