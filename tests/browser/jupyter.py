@@ -56,6 +56,14 @@ class Lab(NamedTuple):
         return found
 
 
+def environment(home: Path) -> dict[str, str]:
+    """Of a JupyterLab that touches nothing outside of this folder."""
+    private = {"HOME": home, "JUPYTER_CONFIG_DIR": home / "config"}
+    private |= {"JUPYTER_RUNTIME_DIR": home / "runtime"}
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "XDG_"))}
+    return ours | {name: str(path) for name, path in private.items()}
+
+
 @contextmanager
 def running_lab(home: Path) -> Iterator[Lab]:
     """JupyterLab as `make lab` has it, on a free port; gone with all its kernels at the end."""
@@ -65,11 +73,8 @@ def running_lab(home: Path) -> Iterator[Lab]:
     config = root / "labs" / ".jupyter" / "jupyter_lab_config.py"
     program = Path(sys.executable).with_name("jupyter")
     command = [str(program), "lab", "--config", str(config), "--no-browser", "--port=0"]
-    private = {"HOME": home, "JUPYTER_RUNTIME_DIR": runtime, "JUPYTER_CONFIG_DIR": home / "config"}
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "XDG_"))}
-    environment |= {name: str(path) for name, path in private.items()}
     with (home / "jupyter.log").open("wb") as log:
-        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        child = subprocess.Popen(command, env=environment(home), stdout=log, stderr=log)
     server = psutil.Process(child.pid)
     family = [server]
     try:

@@ -1,0 +1,99 @@
+"""Ctrl-C in the terminal of `make lab`, while cells run: it ends, and prints no traceback."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+from jupyter_client import BlockingKernelClient
+
+from tests.browser.jupyter import PATIENCE, ROOT, environment, wait_until_it_answers
+from tests.interop.watch import until
+
+RUNS = "import pathlib, time; pathlib.Path({!r}).touch()\nwhile True: time.sleep(1)"
+QUEUED = "print('never')"
+
+
+class Terminal:
+    """JupyterLab in a terminal of its own."""
+
+    def __init__(self, home: Path) -> None:
+        os.makedirs(home / "runtime")
+        self.ours, theirs = pty.openpty()
+        config = ROOT / "labs" / ".jupyter" / "jupyter_lab_config.py"
+        command = [str(Path(sys.executable).with_name("jupyter")), "lab", "--config", str(config)]
+        command += ["--no-browser", "--port=0", f"--LabApp.workspaces_dir={home}"]
+        # A leader of its session takes the first terminal that it opens.
+        shell = ["sh", "-c", f'exec "$@" <{os.ttyname(theirs)}', "sh", *command]
+        self.process = subprocess.Popen(
+            shell, env=environment(home), stdout=theirs, stderr=theirs, start_new_session=True
+        )
+        os.close(theirs)
+        self._bytes = b""
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        (home / "jupyter.log").touch()
+        info = wait_until_it_answers(
+            self.process, home / "runtime" / f"jpserver-{self.process.pid}.json", home
+        )
+        kernels = Request(f"{info['url']}api/kernels?token={info['token']}", b"{}", method="POST")
+        with urlopen(kernels, timeout=PATIENCE) as answer:
+            name = json.load(answer)["id"]
+        self.kernel = BlockingKernelClient(
+            connection_file=str(home / "runtime" / f"kernel-{name}.json")
+        )
+
+    def _read(self) -> None:
+        try:
+            while more := os.read(self.ours, 65536):
+                self._bytes += more
+        except OSError:  # so a terminal ends, on Linux
+            return
+
+    @property
+    def printed(self) -> str:
+        return self._bytes.decode()
+
+    def control_c(self) -> None:
+        os.write(self.ours, b"\x03")
+
+    def close(self) -> None:
+        self.kernel.stop_channels()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(PATIENCE)
+        self.reader.join(PATIENCE)
+        os.close(self.ours)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
+
+
+def test_ctrl_c_in_mid_cell_prints_no_traceback(terminal: Terminal, tmp_path: Path) -> None:
+    kernel, running = terminal.kernel, tmp_path / "running"
+    kernel.load_connection_file()
+    kernel.start_channels()
+    for code in (RUNS.format(str(running)), QUEUED, QUEUED):
+        kernel.execute(code)
+    until(running.exists, PATIENCE)
+
+    terminal.control_c()
+    until(lambda: "Shut down this Jupyter server" in terminal.printed, PATIENCE)
+    terminal.control_c()
+
+    terminal.process.wait(PATIENCE)
+    terminal.reader.join(PATIENCE)  # until the kernel has closed the terminal, too
+    assert "Kernel shutdown" in terminal.printed
+    assert "Traceback" not in terminal.printed
+    assert "Error" not in terminal.printed
