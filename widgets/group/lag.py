@@ -27,3 +27,9 @@ def lags(state: ClusterState, group: GroupState | None) -> Mapping[str, int]:
         read = max(group.offsets.get(name, 0), leader.log_start)
         found[name] = max(leader.high_watermark - read, 0)
     return found
+
+
+def topics_of(group: GroupState) -> set[str]:
+    """The topics that a group reads or has read."""
+    shared = {each for member in group.members.values() for each in member.share or ()}
+    return {place_of(each)[0] for each in shared | group.offsets.keys()}

@@ -1,10 +1,12 @@
 """The layout of the picture of a group: time to the right, a lane for each consumer.
 
-         LEFT                                  RIGHT
+         left                                  right
           │ 3 moved · 0.31 s                     │
     ┌ c1 ┐│━━━━━━━━━━▒▒━━━━━━━━━━━━━━━━━━━━━━┄┄┄┄│ 0 ▐▐ 12      a thread has a row in the lane
     │    ││━━━━━━━━━━▒▒                          │              that owns it: the first that is
     ┌ c2 ┐│          ▒▒━━━━━━━━━━━━━━━━━━━━━━┄┄┄┄│ 1 ▐ 4        free, and keeps it while it stays
+
+On a narrow page the name of a consumer stands above its threads, and time has the whole width.
 
 Invariant: at no time are two threads in one row; a thread changes its row only with its owner.
 """
@@ -18,8 +20,11 @@ from engine.cluster.state import ClusterState, GroupState
 from widgets.group.history import GroupHistory, RebalanceRound, Spell, place_of
 from widgets.timeline import Axis, axis
 
-WIDTH, LEFT, RIGHT = 1000, 180, 800
-TOP = 66  # of the first lane; above it is the cost of the rebalances
+NARROW = 680  # px: on a narrower page names stand above the threads
+NAMES, LAGS = 180, 200  # widths of the columns left and right of the threads
+EDGE, SLIM = 20, 88  # the same, on a narrow page
+TOP, LOW = 66, 92  # of the first lane, and on a narrow page; above it is the cost of rebalances
+HEADER = 30  # height of a consumer's name, where it stands above its threads
 LEAST, GAP = 58, 10  # the least height of a lane, and the gap between two
 PITCH, FINE = 16, 6  # from row to row; where there are many
 ROOMY = 28  # rows, all lanes taken together, that have the wide pitch
@@ -48,6 +53,24 @@ class GroupViewState:
     marks: tuple[DeedMark, ...] = ()
     whole: tuple[int, int] | None = None  # the start and end of a finished run
     floor: float = 0  # the least height of all lanes, so that the clock stands still
+    width: float = 1000  # px, of the picture
+
+    @property
+    def narrow(self) -> bool:
+        return self.width < NARROW
+
+    @property
+    def left(self) -> float:
+        """Where the time begins that is drawn."""
+        return EDGE if self.narrow else NAMES
+
+    @property
+    def right(self) -> float:
+        return self.width - (SLIM if self.narrow else LAGS)
+
+    @property
+    def top(self) -> float:
+        return LOW if self.narrow else TOP
 
     @property
     def group(self) -> GroupState | None:
@@ -61,14 +84,14 @@ class GroupViewState:
     @cached_property
     def scale(self) -> Axis:
         """It moves in jumps, so that the picture of an idle group does not move."""
-        width = RIGHT - LEFT
+        left, width = self.left, self.right - self.left
         if self.whole and not self.span:
-            return axis(*self.whole, False, LEFT, width)
+            return axis(*self.whole, False, left, width)
         if not self.span or self.now - self.start < self.span * 1000:
-            return axis(self.start, self.now, self.live, LEFT, width)
+            return axis(self.start, self.now, self.live, left, width)
         span, step = self.span * 1000, self.span * 1000 // 6
         steps = -(-(self.now - self.start) // step)
-        return Axis(max(self.start, self.start + steps * step - span), span, LEFT, width)
+        return Axis(max(self.start, self.start + steps * step - span), span, left, width)
 
     def seen(self, began: int, ended: int | None) -> bool:
         """In the stretch of time that is drawn."""
@@ -142,16 +165,17 @@ class Rows:
         self.pitch = PITCH if sum(counts.values()) <= ROOMY else FINE
         self.top: dict[str, float] = {}
         self.height: dict[str, float] = {}
-        y: float = TOP
+        y = view_state.top
+        self.header = HEADER if view_state.narrow else 0  # in a lane, above its threads
         for lane in lanes:
             self.top[lane] = y
-            self.height[lane] = max(LEAST, counts[lane] * self.pitch + 14)
+            self.height[lane] = max(LEAST, self.header + counts[lane] * self.pitch + 14)
             y += self.height[lane] + GAP
-        self.bottom = max(y if lanes else TOP + LEAST + GAP, view_state.floor)
+        self.bottom = max(y if lanes else y + LEAST + GAP, view_state.floor)
 
     def y(self, spell: Spell) -> float:
         row = self._row[spell.partition, spell.start]
-        return self.top[spell.lane] + 7 + (row + 0.5) * self.pitch
+        return self.top[spell.lane] + self.header + 7 + (row + 0.5) * self.pitch
 
     def _allot(self, lanes: Iterable[str], spells: list[Spell]) -> dict[str, int]:
         free: dict[str, list[float]] = {

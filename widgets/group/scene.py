@@ -8,21 +8,22 @@
     │ Generation 2 (range), because c2 joins: ...              │   the last rebalance in words
     └──────────────────────────────────────────────────────────┘
 
+On a narrow page each lane has a heading instead of a card beside it.
+
 A pure function: the same view_state makes the same picture, with a kernel or without.
 """
 
 from widgets.group.lag import lags
 from widgets.group.layout import (
-    LEFT,
+    EDGE,
+    HEADER,
     MOST_THREADS,
-    RIGHT,
-    TOP,
-    WIDTH,
+    NAMES,
     DeedMark,
     GroupViewState,
     Rows,
 )
-from widgets.group.threads import arrivals, bands, sentence, threads
+from widgets.group.threads import arrivals, bands, end_of_lags, sentence, threads
 from widgets.scene import (
     ABOUT,
     UP_TO,
@@ -36,12 +37,15 @@ from widgets.scene import (
     path,
     rect,
     text,
+    width_of,
     wrap,
 )
 
 FOOT = 30  # the clock's
 LINE, LEAST = 17, 2  # height of a line of words; so many a run that is over has room for
-CARD = LEFT - 30
+CARD = NAMES - 30
+MARGIN = 20
+TICK = 64  # px from one time on the clock to the next, at least
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600)  # seconds between two ticks
 DEEDS = {  # glyph, look, words
     "kill": ("▲", "bad", "killed (SIGKILL)"),
@@ -65,11 +69,11 @@ def picture(view_state: GroupViewState) -> Scene:
     last = view_state.history.rounds[-1:]
     says = sentence(last[0], view_state.now) if view_state.live and last and last[0].ended else ""
     shapes = [
-        *(_ground(rows, lane) for lane in view_state.lanes),
+        *(_ground(view_state, rows, lane) for lane in view_state.lanes),
         *threads(view_state, rows),
         *bands(view_state, rows),
         *arrivals(view_state, rows, known),
-        *(_card(view_state, rows, lane) for lane in view_state.lanes),
+        *(_consumer(view_state, rows, lane) for lane in view_state.lanes),
         *_marks(view_state, rows),
         *_clock(view_state, rows),
         *_head(view_state, rows),
@@ -77,18 +81,21 @@ def picture(view_state: GroupViewState) -> Scene:
         *foot,
     ]
     if not view_state.lanes:
-        hint = (
-            "Nobody reads yet. Add a consumer." if "add" in view_state.acts else "Nobody reads yet."
-        )
-        shapes.append(text("nobody", (LEFT + RIGHT) / 2, TOP + 30, hint, ABOUT, look="soft"))
+        middle, y = (view_state.left + view_state.right) / 2, view_state.top + 30
+        shapes.append(text("nobody", middle, y, _nobody(view_state), ABOUT, look="soft"))
     else:
-        shapes.append(
-            text("to read", WIDTH - 40, TOP - 14, "still to read", UP_TO, look="soft"),
-        )
+        x, y = end_of_lags(view_state), view_state.top - 14
+        shapes.append(text("to read", x, y, "still to read", UP_TO, look="soft"))
     lines = max(len(foot), LEAST if view_state.whole else 0)
     height = rows.bottom + FOOT + LINE * lines + 14
     title = f"Consumer group {view_state.history.group}, {about(view_state)}"
-    return Scene(WIDTH, height, shapes, title=title, says=says)
+    return Scene(view_state.width, height, shapes, title=title, says=says)
+
+
+def _nobody(view_state: GroupViewState) -> str:
+    """The text of an empty picture: before the first consumer, or after the last."""
+    words = "Nobody reads now." if view_state.history.rounds else "Nobody reads yet."
+    return f"{words} Add a consumer." if "add" in view_state.acts else words
 
 
 def header(view_state: GroupViewState) -> str:
@@ -116,10 +123,19 @@ def _state(view_state: GroupViewState) -> list[SceneShape]:
     told = view_state.group
     if told is None:
         return []
+    generation = f"generation {told.generation}"
+    if view_state.narrow:
+        words = " · ".join(filter(None, (generation, told.protocol)))
+        x = EDGE + width_of(told.state, 11.5, bold=True) + 10
+        return [
+            text("state", EDGE, 22, told.state, look="bold small"),
+            text("generation", x, 22, words, look="soft"),
+        ]
+    top = view_state.top
     return [
-        text("state", 14, TOP - 44, told.state, look="bold small"),
-        text("generation", 14, TOP - 29, f"generation {told.generation}", look="soft"),
-        text("protocol", 14, TOP - 14, told.protocol or "", look="soft"),
+        text("state", 14, top - 44, told.state, look="bold small"),
+        text("generation", 14, top - 29, generation, look="soft"),
+        text("protocol", 14, top - 14, told.protocol or "", look="soft"),
     ]
 
 
@@ -138,13 +154,16 @@ def status(view_state: GroupViewState, lane: str) -> str:
 # -- lanes --------------------------------------------------------------------------------------
 
 
-def _ground(rows: Rows, lane: str) -> SceneShape:
-    where = LEFT - 6, rows.top[lane], RIGHT - LEFT + 12, rows.height[lane], 6
-    return rect(f"lane {lane}", *where, look="card")
+def _ground(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
+    left, right = view_state.left - 6, view_state.right + 6
+    if view_state.narrow:
+        left, right = 8, view_state.width - 8
+    where = left, rows.top[lane], right - left, rows.height[lane], 6
+    return group(f"lane {lane}", 0, 0, [rect("ground", *where, look="card")])
 
 
-def _card(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
-    now, height = status(view_state, lane), rows.height[lane]
+def _consumer(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
+    now = status(view_state, lane)
     share, present = view_state.history.share(lane), lane in view_state.history.present
     away = not present or now in ("killed", "frozen")
     count = f"{len(share)} partition{'' if len(share) == 1 else 's'}"
@@ -153,12 +172,6 @@ def _card(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
         words = "killed, not missed yet" if present else "killed"
     elif now == "frozen":
         words = f"frozen, {count}" if present else "frozen, thrown out"
-    shapes = [
-        rect("card", 0, 0, CARD, height, 10, look="card away" if away else "card"),
-        *_light(now),
-        text("name", 34, 25, fit(lane, CARD - 44, 14), look="head"),
-        text("words", 14, 45, fit(words, CARD - 22, 11), look="soft bad" if away else "soft"),
-    ]
     read = ", ".join(share) if len(share) <= 8 else count
     label = f"consumer {lane}: {now}, has {read or 'nothing'}"
     found = OFFERS.get("reading" if now == "joining" else now, ())
@@ -166,7 +179,39 @@ def _card(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
     acts = tuple(
         Act(name, lane, does) for name, does in found if lane in own and name in view_state.acts
     )
-    return group(f"consumer {lane}", 14, rows.top[lane], shapes, label=label, acts=acts)
+    look = "soft bad" if away else "soft"
+    if view_state.narrow:
+        x, shapes = 8.0, _heading(view_state.width - 16, lane, now, words, look)
+    else:
+        x, shapes = 14.0, _card(rows.height[lane], lane, now, words, look, away)
+    return group(f"consumer {lane}", x, rows.top[lane], shapes, label=label, acts=acts)
+
+
+def _card(
+    height: float, lane: str, now: str, words: str, look: str, away: bool
+) -> list[SceneShape]:
+    """Beside the threads."""
+    return [
+        rect("card", 0, 0, CARD, height, 10, look="card away" if away else "card"),
+        *_light(now),
+        text("name", 34, 25, fit(lane, CARD - 44, 14, bold=True), look="head"),
+        text("words", 14, 45, fit(words, CARD - 22, 11), look=look),
+    ]
+
+
+def _heading(width: float, lane: str, now: str, words: str, look: str) -> list[SceneShape]:
+    """Above the threads; those that move run behind the name."""
+    name = fit(lane, width - 34 - width_of(words, 11) - 36, 14, bold=True)
+    tag = [
+        rect("box", 6, 7.5, 38 + width_of(name, 14, bold=True), 25, 12, look="paper"),
+        *_light(now),
+        text("name", 34, 25, name, look="head"),
+    ]
+    return [
+        rect("back", 0, 0, width, HEADER, 6, look="clear"),
+        group("who", 0, -2, tag),
+        text("words", width - 12, 22, words, UP_TO, look=look),
+    ]
 
 
 def _light(now: str) -> list[SceneShape]:
@@ -184,21 +229,26 @@ def _light(now: str) -> list[SceneShape]:
 
 
 def _marks(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+    """Two glyphs in a lane that have no room are side by side; their stems show the times."""
     shapes = []
+    free: dict[str, float] = {}  # the end of the last glyph, by lane
     for mark in view_state.marks:
         if mark.lane in rows.top and view_state.seen(mark.at, mark.at):
-            shapes.append(_mark(view_state, rows, mark))
+            x, half = view_state.scale.place(mark.at), width_of(DEEDS[mark.deed][0], 13) / 2
+            aside = max(free.get(mark.lane, 0) + half - x, 0)
+            free[mark.lane] = x + aside + half
+            shapes.append(_mark(view_state, rows, mark, aside))
     return shapes
 
 
-def _mark(view_state: GroupViewState, rows: Rows, mark: DeedMark) -> SceneShape:
+def _mark(view_state: GroupViewState, rows: Rows, mark: DeedMark, aside: float) -> SceneShape:
     glyph, look, words = DEEDS[mark.deed]
-    x, y = view_state.scale.place(mark.at), rows.top[mark.lane]
-    height = rows.height[mark.lane]
+    x, y = view_state.scale.place(mark.at), rows.top[mark.lane] + rows.header
+    height = rows.height[mark.lane] - rows.header
     label = f"{(mark.at - view_state.start) / 1000:.1f} s: {mark.lane} {words}"
     inside = [
         line("stem", 0, 6, 0, height - 4, look="tick"),
-        text("glyph", 0, 5, glyph, ABOUT, look=f"mark {look}"),
+        text("glyph", aside, 5, glyph, ABOUT, look=f"mark {look}"),
     ]
     return group(f"mark {mark.deed} {mark.lane} {mark.at}", x, y, inside, label=label)
 
@@ -208,8 +258,10 @@ def _mark(view_state: GroupViewState, rows: Rows, mark: DeedMark) -> SceneShape:
 
 def _clock(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
     scale, y = view_state.scale, rows.bottom + 2
-    shapes = [line("axis", LEFT, y, RIGHT, y, look="rule")]
-    step = next((it for it in STEPS if scale.span / 1000 / it <= 8), STEPS[-1]) * 1000
+    left, right = view_state.left, view_state.right
+    shapes = [line("axis", left, y, right, y, look="rule")]
+    most = min((right - left) / TICK, 8)
+    step = next((it for it in STEPS if scale.span / 1000 / it <= most), STEPS[-1]) * 1000
     first = -(-(scale.start - view_state.start) // step) * step
     for passed in range(first, first + scale.span + 1, step):
         at = view_state.start + passed
@@ -219,8 +271,8 @@ def _clock(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
             words = f"{passed / 1000:g} s"
             shapes.append(text(f"time {passed}", x, y + 17, words, ABOUT, look="tiny"))
     now = scale.place(view_state.now)
-    if view_state.live:
-        shapes.append(line("now", now, TOP - 6, now, y, look="tick"))
+    if view_state.live and view_state.lanes:
+        shapes.append(line("now", now, view_state.top - 6, now, y, look="tick"))
     return shapes
 
 
@@ -232,14 +284,15 @@ def _head(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
     clock = f"{(view_state.now - view_state.start) / 1000:.1f} s"
     acts = Act("back", None, "step back"), Act("forward", None, "step forward")
     label = f"time: {clock} of {view_state.scale.span / 1000:.1f} s; arrows step"
-    strip = LEFT, y - 12, RIGHT - LEFT, 34
+    left, right = view_state.left, view_state.right
+    strip = left, y - 12, right - left, 34
     return [
-        line("stem", x, TOP - 6, x, y, look="tick"),
-        line("future", LEFT, y, RIGHT, y, look="future"),
-        line("past", LEFT, y, x, y, look="past"),
+        line("stem", x, view_state.top - 6, x, y, look="tick"),
+        line("future", left, y, right, y, look="future"),
+        line("past", left, y, x, y, look="past"),
         rect("timeline", *strip, look="clear", label=label, acts=acts, drag="seek"),
         circle("head", x, y, 8, look="handle still"),
-        text("clock", WIDTH - 40, y + 4, clock, UP_TO, look="bold"),
+        text("clock", end_of_lags(view_state), y + 4, clock, UP_TO, look="bold"),
     ]
 
 
@@ -252,9 +305,9 @@ def _words(view_state: GroupViewState, rows: Rows, known: dict[str, int]) -> lis
     left_out = len(view_state.partitions) - MOST_THREADS
     if left_out > 0:
         told.append(f"{MOST_THREADS} partitions are drawn, {left_out:,} more are not.")
-    parts = [part for words in told for part in wrap(words, WIDTH - 40, 12)]
+    parts = [part for words in told for part in wrap(words, view_state.width - 2 * MARGIN, 12)]
     return [
-        text(f"words {number}", 20, rows.bottom + FOOT + 10 + LINE * number, part)
+        text(f"words {number}", MARGIN, rows.bottom + FOOT + 10 + LINE * number, part)
         for number, part in enumerate(parts)
     ]
 

@@ -11,12 +11,13 @@ Colours repeat after four, dashed; and each thread has its number where it begin
 from itertools import pairwise
 
 from widgets.group.history import RebalanceRound, Spell
-from widgets.group.layout import LEFT, RIGHT, TOP, GroupViewState, Rows
+from widgets.group.layout import GroupViewState, Rows
 from widgets.scene import ABOUT, UP_TO, SceneShape, fit, group, line, path, rect, text, width_of
 
 HUES = ("lead thick", "paused thick", "kept", "follower thick")
 CLOSE = 1500  # ms without an owner, except in rebalances, after which it does not count as a move
 NARROW = 3.0  # the least width of a band
+CAUSE = 150  # the longest text about its cause
 
 
 def hue(number: int) -> str:
@@ -27,6 +28,7 @@ def hue(number: int) -> str:
 
 def threads(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
     shapes: list[SceneShape] = []
+    numbers: list[SceneShape] = []  # above all threads
     for partition in view_state.threads:
         look, spells = hue(view_state.places[partition]), rows.spells.get(partition, [])
         read, unread = _drawn(view_state, rows, spells)
@@ -38,8 +40,8 @@ def threads(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
             label = f"{partition}: its consumer does not read"
             shapes.append(path(f"unread {partition}", unread, look=f"{look} written", label=label))
         if rows.pitch > 10:
-            shapes += _numbers(view_state, rows, partition, spells)
-    return shapes
+            numbers += _numbers(view_state, rows, partition, spells)
+    return shapes + numbers
 
 
 def _drawn(view_state: GroupViewState, rows: Rows, spells: list[Spell]) -> tuple[str, str]:
@@ -58,7 +60,7 @@ def _drawn(view_state: GroupViewState, rows: Rows, spells: list[Spell]) -> tuple
     for one, other in pairwise(spells):
         if one.end is not None and _moves(view_state, one.end, other.start):
             x, to = scale.place(one.end), scale.place(other.start)
-            if to > LEFT:
+            if to > view_state.left:
                 bend, y = (x + to) / 2, rows.y(other)
                 read += f"M{x:.1f} {rows.y(one):.1f}C{bend:.1f} {rows.y(one):.1f} "
                 read += f"{bend:.1f} {y:.1f} {to:.1f} {y:.1f}"
@@ -86,7 +88,7 @@ def _numbers(
         x = view_state.scale.place(spell.start) + 5
         end = view_state.scale.place(view_state.now if spell.end is None else spell.end)
         word, y = view_state.short(partition), rows.y(spell)
-        width = width_of(word, 10) + 7
+        width = width_of(word, 11, bold=True) + 7
         if end - x > width + 8:
             inside = [
                 rect("box", 0, -6.5, width, 13, 4, look="paper"),
@@ -107,9 +109,10 @@ def bands(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
         x = view_state.scale.place(it.began)
         end = view_state.scale.place(view_state.now if it.ended is None else it.ended)
         width = max(end - x, NARROW)
-        inside = [rect("band", 0, TOP - 6, width, rows.bottom - TOP + 2, look="lens")]
+        top = view_state.top - 6
+        inside = [rect("band", 0, top, width, rows.bottom - top - 4, look="lens")]
         inside += [
-            line(key, at, TOP - 6, at, rows.bottom - 4, look="quiet")
+            line(key, at, top, at, rows.bottom - 4, look="quiet")
             for key, at in (("from", 0.0), ("to", width))
         ]
         inside += _words(view_state, it, x, width, taken)
@@ -128,24 +131,26 @@ def _words(
     """How many moved, and the pause; if there is more room, the cause."""
     moved = f"{len(it.moved)} moved" if it.ended else "..."
     told = [
-        ("moved", moved, "bold small"),
-        ("lasted", f"{it.lasted(view_state.now):.2f} s", "small"),
+        ("moved", moved, "bold small", width_of(moved, 11.5, bold=True)),
+        ("lasted", lasted := f"{it.lasted(view_state.now):.2f} s", "small", width_of(lasted, 11.5)),
+        ("cause", cause := fit(it.causes[-1], CAUSE, 11), "tiny", width_of(cause, 11)),
     ]
-    told.append(("cause", fit(it.causes[-1], 150, 10), "tiny"))
-    while told and not (place := _room(x + width / 2, [words for _, words, _ in told], taken)):
+    while not (place := _room(view_state, x + width / 2, max(it[-1] for it in told), taken)):
         told.pop()
         if len(told) < 2:
             return []
     return [
-        text(key, place - x, TOP - 46 + 14 * row, words, ABOUT, look=look)
-        for row, (key, words, look) in enumerate(told)
+        text(key, place - x, view_state.top - 46 + 14 * row, words, ABOUT, look=look)
+        for row, (key, words, look, _) in enumerate(told)
     ]
 
 
-def _room(middle: float, words: list[str], taken: list[tuple[float, float]]) -> float:
-    """Where the middle of these lines can be, about there; 0: nowhere."""
-    half = max(width_of(each, 11.5) for each in words) / 2 + 3
-    middle = min(max(middle, LEFT + half), RIGHT - half)
+def _room(
+    view_state: GroupViewState, middle: float, width: float, taken: list[tuple[float, float]]
+) -> float:
+    """Where the middle of so wide a text can be, about there; 0: nowhere."""
+    half = width / 2 + 3
+    middle = min(max(middle, view_state.left + half), view_state.right - half)
     if any(middle + half > left and middle - half < right for left, right in taken):
         return 0
     taken.append((middle - half, middle + half))
@@ -157,7 +162,7 @@ def sentence(it: RebalanceRound, now: int) -> str:
     if it.ended is None:
         return f"Rebalance, because {why}: {it.lasted(now):.2f} s so far."
     if not it.shared:
-        return f"Because {why} nobody is left in the group."
+        return f"The group is empty, because {why}."
     pause = "who keeps a partition may read on" if it.cooperative else "everybody stands still"
     return (
         f"Generation {it.generation} ({it.protocol}), because {why}: {pause} for "
@@ -167,27 +172,39 @@ def sentence(it: RebalanceRound, now: int) -> str:
 
 # -- lag -------------------------------------------------------------------
 
-LAG_X, BAR = RIGHT + 62, 60
+NAME, BAR = 24, 60  # where the name ends, and the longest bar
 
 
 def arrivals(view_state: GroupViewState, rows: Rows, lags: dict[str, int]) -> list[SceneShape]:
     """At the right edge, beside each thread: which partition it is, and its lag."""
     shapes: list[SceneShape] = []
     most = max([*lags.values(), 1])
-    now = view_state.scale.place(view_state.now)
+    right, now = view_state.right, view_state.scale.place(view_state.now)
+    room = 0 if view_state.narrow else BAR
     for partition in view_state.threads:
         spells = rows.spells.get(partition, [])
         if not spells or spells[-1].end is not None or rows.pitch < 10:
             continue
         y, lag = rows.y(spells[-1]), lags.get(partition, 0)
         word = view_state.short(partition)
-        inside = [text("name", 24, 4, word, UP_TO, look="bold small")]
-        if RIGHT - now > 2:
-            inside.append(line("to come", now - RIGHT - 6, 0, -6, 0, look="quiet"))
-        if lag:
-            bar = max(BAR * lag / most, 2)
-            inside.append(rect("bar", 32, -4, bar, 8, 2, look="watermark"))
-        inside.append(text("lag", 32 + BAR + 62, 4, f"{lag:,}", UP_TO, look="soft"))
-        label = f"{partition}: {spells[-1].lane} has {lag:,} records still to read"
-        shapes.append(group(f"lag {partition}", RIGHT + 6, y, inside, label=label))
+        inside = [text("name", NAME, 4, word, UP_TO, look="bold small")]
+        if right - now > 2:
+            inside.append(line("to come", now - right - 6, 0, -6, 0, look="quiet"))
+        if lag and room:
+            bar = max(room * lag / most, 2)
+            inside.append(rect("bar", NAME + 8, -4, bar, 8, 2, look="watermark"))
+        number = end_of_lags(view_state) - right - 6
+        told = fit(f"{lag:,}", number - NAME - room - 8, 11)
+        inside.append(text("lag", number, 4, told, UP_TO, look="soft"))
+        label = f"{partition}: {spells[-1].lane} has {_records(lag)} still to read"
+        shapes.append(group(f"lag {partition}", right + 6, y, inside, label=label))
     return shapes
+
+
+def end_of_lags(view_state: GroupViewState) -> float:
+    """The right end of the numbers."""
+    return view_state.width - (18 if view_state.narrow else 40)
+
+
+def _records(count: int) -> str:
+    return f"{count:,} record{'' if count == 1 else 's'}"

@@ -13,6 +13,7 @@ changes its strategy without a stop, when the last member that does not know the
 Invariant: acts are offered on a live cluster only.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +28,7 @@ from widgets.controls import Control
 from widgets.group.consumer_processes import ConsumerProcesses
 from widgets.group.group_run import FATES, GroupRun, RebalanceSteps, RecordedGroup
 from widgets.group.history import GroupHistory
-from widgets.group.lag import lags
+from widgets.group.lag import lags, topics_of
 from widgets.group.layout import DeedMark, GroupViewState, Rows
 from widgets.group.scene import header, picture
 from widgets.playback import TIME, Playback
@@ -40,6 +41,7 @@ DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
 WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
 SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
 TICK, FRAME = 250, 100  # ms between two pictures without events
+COPY = re.compile(r"(.+)-\d+")  # a topic whose name was taken: Cluster.topic("orders") twice
 NONE: Mapping[str, str] = {}
 
 
@@ -62,16 +64,13 @@ class GroupView(Playback):
         self.history, self._lag = GroupHistory(group), list[tuple[int, int]]()
         self._past = None if hasattr(source, "state") else RecordedGroup(source, group)
         self._span = 0 if self._past else 60
-        self._floor = 0.0
+        self._floor, self._floor_width = 0.0, 0  # the least height of all lanes at this width
         self._open(source)
 
     def _open(self, source: Any) -> None:
         super()._open(source)
         if self._past:
             self.run_source = RebalanceSteps(source, self._past)
-            # Room for the picture at the end of the run, from the beginning on.
-            self._floor = Rows(self.view_state()).bottom
-            self.draw()
 
     # -- looking -------------------------------------------------------------------------
 
@@ -104,7 +103,8 @@ class GroupView(Playback):
     def view_state(self) -> GroupViewState:
         """The state now, or at the head."""
         if self._past:
-            return self._seen(self._past)
+            at = self.run_source.end if self.head is None else self.head
+            return self._seen(self._past, at, self._floor)
         state = self.run_source.at(self.run_source.end)
         self.history.see(state.groups.get(self.group), state.at)
         self.see(state)
@@ -117,10 +117,10 @@ class GroupView(Playback):
             (WORK if hasattr(self.source, "bootstrap") else frozenset()) | {"span"},
             tuple(self.statuses().items()),
             tuple(self.marks),
+            width=self.width,
         )
 
-    def _seen(self, past: RecordedGroup) -> GroupViewState:
-        at = self.run_source.end if self.head is None else self.head
+    def _seen(self, past: RecordedGroup, at: int, floor: float) -> GroupViewState:
         marks = past.done(at)
         return GroupViewState(
             past.at(at).history,
@@ -132,12 +132,17 @@ class GroupView(Playback):
             tuple({mark.lane: FATES[mark.deed] for mark in marks}.items()),
             tuple(marks),
             past.whole,
-            self._floor,
+            floor,
+            self.width,
         )
 
     def draw(self) -> None:
         """A picture of the moment, if it is another one than that which is shown."""
         with self.lock:
+            if self._past and self._floor_width != self.width:
+                # From the beginning on, room for the picture at the end of the run.
+                whole = self._seen(self._past, self.run_source.end, 0)
+                self._floor, self._floor_width = Rows(whole).bottom, self.width
             view_state = self.view_state()
             tick = TICK if view_state.live else FRAME
             what = (
@@ -148,7 +153,7 @@ class GroupView(Playback):
                     view_state.statuses,
                 ),
                 *(view_state.marks, self._strategy, tuple(self._topics), self.head is None),
-                *(len(view_state.history.rounds), self.speed, self._slow, self._floor),
+                *(len(view_state.history.rounds), self.speed, self._slow, self._floor, self.width),
             )
             if what != self._drawn:
                 self._drawn = what
@@ -163,16 +168,26 @@ class GroupView(Playback):
             if self._topics:
                 label = f"one more partition for {self._topics[0]}"
                 found.append(controls.button("add_partitions", "+ partition", label))
-            others = [("", "..."), *((it, it) for it in self._others(view_state.state))]
+            others = [("", "..."), *((it, it) for it in self._offered(view_state.state))]
             if len(others) > 1:
                 found.append(controls.choice("subscribe", "read also", others))
         found.append(controls.choice("span", "last", SPANS, str(self._span)))
         return [*found, *self._buttons()] if self._past else found
 
     def _others(self, state: ClusterState) -> list[str]:
-        """Topics that one could read as well."""
+        """The other topics, without Kafka's own."""
         names = {partition.topic for partition in state.partitions}
         return sorted(it for it in names - set(self._topics) if not internal(it))
+
+    def _offered(self, state: ClusterState) -> list[str]:
+        """Topics that one could read as well. A lab makes topics for each of its sections: those
+        that another group reads, and repetitions such as "orders-2", are not offered."""
+        names = self._others(state)
+        others = [each for name, each in state.groups.items() if name != self.group]
+        read = {topic for each in others for topic in topics_of(each)}
+        known = {*names, *self._topics}
+        copies = {it for it in names if (copy := COPY.fullmatch(it)) and copy[1] in known}
+        return [it for it in names if it not in read | copies]
 
     def news(self) -> list[DeedMark] | None:
         """The acts on consumers here since the last call: a track for a recording."""

@@ -12,7 +12,6 @@ from widgets.group.lag import lags
 from widgets.group.layout import (
     MOST_LANES,
     MOST_THREADS,
-    RIGHT,
     TOP,
     DeedMark,
     GroupViewState,
@@ -159,7 +158,7 @@ def test_lag_stands_beside_each_thread():
     scene = picture(here)
     assert scene["lag orders-1"].label == "orders-1: c1 has 6 records still to read"
     rows = Rows(here)
-    assert scene["lag orders-1"].where == (RIGHT + 6, rows.y(rows.spells["orders-1"][-1]))
+    assert scene["lag orders-1"].where == (here.right + 6, rows.y(rows.spells["orders-1"][-1]))
     assert about(here) == "g · Stable · generation 2 · range · 2 consumers · lag 26"
 
 
@@ -195,6 +194,23 @@ def test_an_empty_group_says_what_to_do():
     assert about(here) == "g · not there yet"
 
 
+def test_a_group_that_all_have_left_is_not_one_that_nobody_reads_yet():
+    left = [*joins(0, "c1"), *stable(10, 1, c1="0123"), member(4000, "c1", "left")]
+    empty = [preparing(4000, f"{IDS['c1']} left"), *stable(4000, 2)]
+    empty[1].data["now"] = "Empty"
+    scene = picture(GroupViewState(told([*left, *empty]), state(), START + 300_000, True))
+    assert "Nobody reads now." in words(scene)
+    assert "The group is empty, because c1 left." in words(scene)
+
+
+def test_one_record_is_no_records():
+    groups = {"g": group({"orders-0": 9, "orders-1": 8}, c1="01", c2="23")}
+    whole = state(topic("orders", 4), at=START + 8000, groups=groups)
+    scene = picture(GroupViewState(told(story()), whole, START + 8000, True))
+    assert scene["lag orders-0"].label == "orders-0: c1 has 1 record still to read"
+    assert scene["lag orders-1"].label == "orders-1: c1 has 2 records still to read"
+
+
 def test_a_large_group_is_summarised():
     ids = {f"c{n}": f"c{n}-00000000-1111-2222-3333-{n:012d}" for n in range(30)}
     shares = {
@@ -211,7 +227,8 @@ def test_a_large_group_is_summarised():
     assert len(here.lanes) == MOST_LANES
     assert f"{MOST_THREADS} partitions are drawn, 1,140 more are not." in words(scene)
     assert scene.height < 1400
-    assert all(it.where[1] >= TOP for it in scene.shapes if it.key.startswith("lane "))
+    lanes = [it.content[0] for it in scene.shapes if it.key.startswith("lane ")]
+    assert len(lanes) == MOST_LANES and all(it.where[1] >= TOP for it in lanes)
 
 
 def test_the_clock_jumps_and_then_slides():

@@ -168,6 +168,15 @@ def test_partitions_are_added_one_by_one(view, cluster):
     assert cluster.called == [("partitions", "orders", 5)]
 
 
+def test_topics_that_a_lab_made_for_other_sections_are_not_offered(cluster, view):
+    more = topic("orders-2", 1) | topic("bills", 1) | topic("refunds-east", 1)
+    groups = {"other": group({"bills-0": 3}), "g": group({"refunds-0": 1})}
+    cluster.now = replace(cluster.now, partitions=cluster.now.partitions | more, groups=groups)
+    view.poll()
+    offered = [name for name, _ in buttons(view)["subscribe"]["options"]]
+    assert offered == ["", "refunds", "refunds-east"]
+
+
 def test_more_is_subscribed_to(view):
     press(view, "add")
     assert buttons(view)["subscribe"]["options"] == [["", "..."], ["refunds", "refunds"]]
