@@ -1,4 +1,4 @@
-"""One page of a file: 192 bytes, and the fields that they belong to.
+"""One page of a file: 192 bytes, or fewer on a narrow page; and the fields that they belong to.
 
     file     | batch | batch | batch | batch | batch | batch | ...
     page                 ┆······192 bytes······┆
@@ -52,18 +52,18 @@ def kind_of(path: Path) -> str:
     return parts[1] if len(parts) > 1 and parts[0].isdigit() else ""
 
 
-def glimpse(path: Path, position: int) -> tuple[int, bytes]:
+def glimpse(path: Path, position: int, room: int = SIZE) -> tuple[int, bytes]:
     """The file's size and the bytes of a page, to find out whether it must be read again."""
     with opened(path) as fd:
-        return os.fstat(fd).st_size, os.pread(fd, SIZE, position)
+        return os.fstat(fd).st_size, os.pread(fd, room, position)
 
 
-def read(path: Path, position: int) -> HexPage:
-    """The page that begins in the row of a byte."""
+def read(path: Path, position: int, room: int = SIZE) -> HexPage:
+    """The page that begins in the row of a byte; `room`: bytes on it."""
     size, _ = glimpse(path, 0)
     position = max(0, min(position, size - 1))
     position -= position % ACROSS
-    _, data = glimpse(path, position)
+    _, data = glimpse(path, position, room)
     end, kind = position + len(data), kind_of(path)
     if kind == "log":
         every = list(takewhile(lambda it: it.start < end, _log(path, size, position, end)))

@@ -9,6 +9,7 @@ a byte shows what the change would do.
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,7 +21,8 @@ from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
 from widgets.log.directory import look as look_at
-from widgets.log.hex_page import ACROSS, ENTRY, SIZE, HexPage
+from widgets.log.hex_page import ACROSS, ENTRY, HexPage
+from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import find_offset
 from widgets.scene import Scene, text
@@ -60,7 +62,7 @@ class HexView(SceneWidget):
         self.gone = GONE  # the text when the file does not exist
         self.name = "Bytes"
         if source is None:
-            self.show(Scene(hex_scene.WIDTH, 40, [text("none", 16, 24, "No file is open.")]))
+            self.draw()
             return
         if not topic and isinstance(source, str | Path) and Path(source).is_file():
             self.turn_to(Path(source), 0)
@@ -81,7 +83,7 @@ class HexView(SceneWidget):
     def turn_to(self, path: Path, position: int) -> None:
         """Show a file, from the row of a byte on."""
         try:
-            page = hex_page.read(path, position)
+            page = hex_page.read(path, position, self.room)
         except FileNotFoundError as error:
             reason = f"{path.name} is gone: retention or compaction took it"
             raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
@@ -96,7 +98,7 @@ class HexView(SceneWidget):
             return page is not None
         self._due = now + EVERY
         try:
-            seen = hex_page.glimpse(page.path, page.position)
+            seen = hex_page.glimpse(page.path, page.position, self.room)
         except FileNotFoundError:
             self.trouble = self.gone
             return False
@@ -109,7 +111,7 @@ class HexView(SceneWidget):
         if self.page is None:
             return True
         try:
-            page = hex_page.read(self.page.path, self._sought)
+            page = hex_page.read(self.page.path, self._sought, self.room)
         except FileNotFoundError:
             self.trouble = self.gone
             return False
@@ -134,6 +136,11 @@ class HexView(SceneWidget):
             self._place.close()
         super().close()
 
+    @property
+    def room(self) -> int:
+        """How many bytes the page that is shown has room for."""
+        return HexLayout(self.width).room
+
     # -- navigation ---------------------------------------------------------------------
 
     def _open_page(self) -> HexPage:
@@ -152,18 +159,18 @@ class HexView(SceneWidget):
 
     def previous(self) -> None:
         """A page back."""
-        self.byte(max(0, self._open_page().position - SIZE))
+        self.byte(max(0, self._open_page().position - self.room))
 
     def following(self) -> None:
         """A page on."""
         page = self._open_page()
         if page.end < page.size:
-            self.byte(page.position + SIZE)
+            self.byte(page.position + self.room)
 
     def last(self) -> None:
         """The end of the file."""
         size = self._open_page().size
-        self.byte(max(0, size - 1 - (size - 1) % ACROSS - SIZE + ACROSS))
+        self.byte(max(0, size - 1 - (size - 1) % ACROSS - self.room + ACROSS))
 
     def byte(self, position: float) -> None:
         """The page that begins in the row of a byte."""
@@ -180,7 +187,7 @@ class HexView(SceneWidget):
         part = f"offset {lookup.found.offset:,}"
         first = next((it.start for it in batch if it.part == part), position)
         self.chosen = first
-        near = first - position < SIZE - 2 * ACROSS  # then its batch is visible, too
+        near = first - position < self.room - 2 * ACROSS  # then its batch is visible, too
         self.turn_to(path, position if near else first)
 
     def choose(self, position: float) -> None:
@@ -205,12 +212,20 @@ class HexView(SceneWidget):
 
     # -- drawing -------------------------------------------------------------------------
 
+    def draw(self) -> None:
+        if self.page is None:
+            self.show(Scene(self.width, 40, [text("none", 16, 24, "No file is open.")]))
+            return
+        with suppress(FileNotFoundError):  # what it held stays
+            self.page = hex_page.read(self.page.path, self._sought, self.room)
+        self._draw()
+
     def _draw(self) -> None:
         page = self._open_page()
         chosen = None if self.chosen is None else page.field_at(self.chosen)
         when = self._place.when if self._place else ""
         self.about = f"{page.path.name} · {page.size:,} bytes" + (f" · {when}" if when else "")
-        self.show(hex_scene.draw(page, chosen), self._controls(page))
+        self.show(hex_scene.draw(page, chosen, self.width), self._controls(page))
 
     def _controls(self, page: HexPage) -> list[Control]:
         at_start, at_end = page.position == 0, page.end >= page.size

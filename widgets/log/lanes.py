@@ -9,6 +9,8 @@
                               ╱      ╲
     log        ▐ hopped over ▌▐ over ▌▐█ found █      the last stretch, batch by batch
 
+The heading of a lane has as many lines as it needs on a narrow page.
+
 Invariant: the picture has its full height from the first step on, so that nothing moves while it
 plays; later steps are not drawn yet.
 """
@@ -21,11 +23,12 @@ from engine.storage.batch import Header
 from widgets.log.directory import Look, SegmentFiles
 from widgets.log.fields import count
 from widgets.log.lookup import IndexLookup, LookupResult, LookupStep
-from widgets.log.ribbon import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Slab
+from widgets.log.ribbon import BOTTOM, HEIGHT, LEFT, TOP, Slab
 from widgets.log.timestamps import moment
-from widgets.scene import ABOUT, UP_TO, Act, SceneShape, circle, fit, path, rect, text, width_of
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, circle, path, rect, text, width_of, wrap
 
-ROW = 15  # from one probe to the next
+ROW = 15  # from one probe, or line of a heading, to the next
+SIZE = 11.5  # of a heading
 LENS = 30
 LANE = 20  # an index, side by side
 STRETCH = 30
@@ -86,8 +89,17 @@ def _place(step: LookupStep) -> tuple[str, int]:
 class Drawing:
     """The lanes of one lookup, of which `shown` steps are taken."""
 
-    def __init__(self, look: Look, found: Sequence[Slab], lookup: IndexLookup, shown: int) -> None:
+    def __init__(
+        self,
+        look: Look,
+        found: Sequence[Slab],
+        lookup: IndexLookup,
+        shown: int,
+        right: float = 944,
+    ) -> None:
         self.shapes: list[SceneShape] = []
+        self.right, self.room = right, right - LEFT
+        self.cells = min(CELLS, int(self.room // (2 * THIN)))  # batches one by one
         self.y: float = BOTTOM + 4
         self._look, self._lookup, self._shown = look, lookup, shown
         self._slabs = {piece.segment.base_offset: slab for slab in found for piece in slab.pieces}
@@ -96,8 +108,13 @@ class Drawing:
             None  # the part of the lane above that the next one shows
         )
         for lane in lanes(lookup):
+            heading = self._heading(lane)
             if lane.first < shown:
-                self._draw(lane, tuple(islice(lane.steps, shown - lane.first)))
+                self._name(lane, heading)
+            # From here on the lane is drawn as if its heading had one line.
+            self.y += ROW * (len(heading) - 1)
+            if lane.first < shown:
+                self._draw(lane, tuple(islice(lane.steps, shown - lane.first)), len(heading))
             self.y += lane.height
         if lookup.found and shown == len(lookup.steps):
             self._drop(lookup.found)
@@ -110,7 +127,27 @@ class Drawing:
         label = f"offset {found.offset:,}, byte {found.position:,} of its segment"
         self.shapes.append(path("drop", drawn, x, TOP, look="watermark", label=label))
 
-    def _draw(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
+    def _heading(self, lane: Lane) -> list[tuple[str, str]]:
+        """What a lane is, line by line; the last line has its cost at the right."""
+        step, cost = lane.steps[0], ""
+        match lane.kind:
+            case "lost":
+                return [(part, "") for part in wrap(f"▲ {step.words}", self.room, 12)]
+            case "segment" | "newest":
+                cost = count(len(self._look.segments), "segment")
+            case "scan" if step.slot:
+                cost = f"{count(step.slot, 'header')} hopped over, {step.high - step.low:,} bytes"
+            case "times" | "offsets":
+                cost = f"{count(step.high, 'entry')}, {count(len(lane.steps), 'probe')}"
+        lines = [(part, "") for part in wrap(NAMES[lane.kind], self.room, SIZE)]
+        free = self.room - width_of(lines[-1][0], SIZE) - 16
+        if cost and width_of(cost, 11) > free:
+            return [*lines, ("", cost)]
+        return [*lines[:-1], (lines[-1][0], cost)]
+
+    def _draw(self, lane: Lane, steps: tuple[LookupStep, ...], lines: int) -> None:
+        if lane.kind not in ("segment", "newest", "lost"):
+            self._lens(lane, lines)
         match lane.kind:
             case "segment":
                 self._segment(lane, steps)
@@ -119,8 +156,7 @@ class Drawing:
             case "scan":
                 self._scan(lane, steps[0])
             case "lost":
-                words = fit(f"▲ {steps[0].words}", RIGHT - LEFT, 12)
-                self.shapes.append(text(f"lost{lane.first}", LEFT, self.y + 14, words, look="bad"))
+                pass  # its heading says all
             case _:
                 self._index(lane, steps)
 
@@ -128,7 +164,6 @@ class Drawing:
 
     def _segment(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         bases = [segment.base_offset for segment in self._look.segments]
-        self._name(lane, self.y + 12, count(len(bases), "segment"))
         for row, step in enumerate(steps):
             left, right = self._slabs[bases[step.low]].x, self._slabs[bases[step.high - 1]].end
             slab = self._slabs[step.base_offset]
@@ -137,7 +172,6 @@ class Drawing:
         self._part = self._next_segment(lane)
 
     def _newest(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
-        self._name(lane, self.y + 12, count(len(self._look.segments), "segment"))
         for row, step in enumerate(steps):
             slab = self._slabs[step.base_offset]
             where = slab.x, slab.end, slab.x + slab.width / 2, self.y + 20
@@ -154,13 +188,12 @@ class Drawing:
 
     def _index(self, lane: Lane, steps: tuple[LookupStep, ...]) -> None:
         entries, base = lane.steps[0].high, lane.steps[0].base_offset
-        width, top = (RIGHT - LEFT) / entries, self.y + LENS
-        self._lens(lane, f"{count(entries, 'entry')}, {count(len(lane.steps), 'probe')}")
+        width, top = self.room / entries, self.y + LENS
         key, is_time = f"i{lane.first}", lane.kind == "times"
         label = f"{lane.kind[:-1]} index of segment {base:,}: {count(entries, 'entry')}"
-        self.shapes.append(rect(key, LEFT, top, RIGHT - LEFT, LANE, 3, look="folded", label=label))
-        parts = entries if entries <= CELLS * 3 else CELLS
-        marks = ((RIGHT - LEFT) * part / parts for part in range(1, parts))
+        self.shapes.append(rect(key, LEFT, top, self.room, LANE, 3, look="folded", label=label))
+        parts = entries if entries <= self.cells * 3 else self.cells
+        marks = (self.room * part / parts for part in range(1, parts))
         cells = "".join(f"M{mark:.1f} 0v{LANE}" for mark in marks)
         if cells:
             self.shapes.append(path(f"{key}c", cells, LEFT, top, look="rule still"))
@@ -187,11 +220,9 @@ class Drawing:
     # -- the last stretch ----------------------------------------------------------------
 
     def _scan(self, lane: Lane, step: LookupStep) -> None:
-        hopped = f"{count(step.slot, 'header')} hopped over, {step.high - step.low:,} bytes"
-        self._lens(lane, hopped if step.slot else "")
         top, bottom = self.y + LENS, self.y + LENS + STRETCH + 13
         cells = self._cells(self._segments[step.base_offset], step)
-        room = RIGHT - LEFT - THIN * len(cells)
+        room = self.room - THIN * len(cells)
         total, x = sum(size for size, *_ in cells), float(LEFT)
         for number, (size, look, label, words) in enumerate(cells):
             width = THIN + room * size / max(total, 1)
@@ -200,21 +231,23 @@ class Drawing:
                          look=look, label=label, acts=acts)  # fmt: skip
             self.shapes.append(shape)
             middle = x + width / 2
-            if width_of(words, 10) + 6 < width:
-                self._tiny(f"w{lane.first}.{number}", middle, top + 19, words, ABOUT)
+            if width_of(words, SIZE) + 6 < width:
+                ink = "small still" if look == "hit" else "tiny still"
+                key = f"w{lane.first}.{number}"
+                self.shapes.append(text(key, middle, top + 19, words, ABOUT, look=ink))
             if look == "hit":
                 words = f"byte {step.high:,}"
-                half = width_of(words, 10) / 2
-                middle = min(max(middle, LEFT + half), RIGHT - half)
+                half = width_of(words, 11) / 2
+                middle = min(max(middle, LEFT + half), self.right - half)
                 self._tiny(f"at{lane.first}", middle, bottom, words, ABOUT)
-                if step.slot and middle - half > LEFT + width_of(f"byte {step.low:,}", 10) + 12:
+                if step.slot and middle - half > LEFT + width_of(f"byte {step.low:,}", 11) + 12:
                     self._tiny(f"from{lane.first}", LEFT, bottom, f"byte {step.low:,}")
             x += width
 
     def _cells(self, segment: SegmentFiles, step: LookupStep) -> list[Cell]:
         """Each batch from the position in the index to a few after the result."""
         wanted = step.slot + (1 + BEHIND if step.fits else 0)
-        if step.slot > CELLS:
+        if step.slot > self.cells:
             words = f"{step.slot:,} batches"
             hopped = [(step.high - step.low, "hop", f"{words}: hopped over", words)]
             behind = islice(segment.headers(step.high), wanted - step.slot)
@@ -229,20 +262,27 @@ class Drawing:
 
     # -- parts ---------------------------------------------------------------------------
 
-    def _name(self, lane: Lane, y: float, cost: str) -> None:
-        self.shapes.append(text(f"n{lane.first}", LEFT, y, NAMES[lane.kind], look="small still"))
-        self._tiny(f"m{lane.first}", RIGHT, y, cost, UP_TO)
+    def _name(self, lane: Lane, heading: list[tuple[str, str]]) -> None:
+        y = self.y + {"segment": 12, "newest": 12, "lost": 14}.get(lane.kind, LENS - 8)
+        look = "bad" if lane.kind == "lost" else "small still"
+        for row, (words, cost) in enumerate(heading):
+            key = f"{lane.first}.{row}" if row else f"{lane.first}"
+            if words:
+                self.shapes.append(text(f"n{key}", LEFT, y + ROW * row, words, look=look))
+            if cost:
+                self._tiny(f"m{key}", self.right, y + ROW * row, cost, UP_TO)
 
     def _tiny(self, key: str, x: float, y: float, words: str, anchor: int = -1) -> None:
         self.shapes.append(text(key, x, y, words, anchor, look="tiny still"))
 
-    def _lens(self, lane: Lane, cost: str) -> None:
+    def _lens(self, lane: Lane, lines: int) -> None:
         """The lines from a small part above to the whole width below."""
         if self._part:
             (left, right), low = self._part, LENS - 1
-            drawn = f"M{left:.1f} 2L{LEFT} {low}H{RIGHT}L{max(right, left + 2):.1f} 2Z"
+            high = 2 - ROW * (lines - 1)
+            drawn = f"M{left:.1f} {high}L{LEFT} {low}H{self.right:g}L"
+            drawn += f"{max(right, left + 2):.1f} {high}Z"
             self.shapes.append(path(f"l{lane.first}", drawn, 0, self.y, look="lens"))
-        self._name(lane, self.y + LENS - 8, cost)
 
     def _probe(
         self, number: int, step: LookupStep, where: tuple[float, float, float, float], words: str
@@ -255,8 +295,8 @@ class Drawing:
         self.shapes += [bar, mark]
         if words:
             words, anchor = (f"{words} →", -1) if step.fits else (f"← {words}", 1)
-            wide = width_of(words, 10) + 9
-            if not LEFT <= middle + (-wide if anchor == 1 else wide) <= RIGHT:
+            wide = width_of(words, 11) + 9
+            if not LEFT <= middle + (-wide if anchor == 1 else wide) <= self.right:
                 anchor = -anchor
             self._tiny(f"v{number}", middle - 8 * anchor, y + 8, words, anchor)
 

@@ -62,7 +62,8 @@ class IndexLookup(NamedTuple):
                 there = count(run[0].high, _NOUNS[kind])
                 parts.append(f"{count(len(run), 'probe')} into {there}")
             elif kind == "newest":
-                parts.append(f"{count(len(run), 'segment')} asked for its newest record")
+                whose = "its newest record" if len(run) == 1 else "their newest records"
+                parts.append(f"{count(len(run), 'segment')} asked for {whose}")
             elif kind == "scan":
                 bytes_read = sum(step.high - step.low for step in run)
                 hops = count(sum(step.slot for step in run), "header")

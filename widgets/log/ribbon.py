@@ -7,7 +7,8 @@
     index entries         ' '   '  '    '   ' '   '    '  '
 
 Widths show bytes, with a minimum width. A log of many segments shows its first and last ones and
-those that are asked for; the others are folded into one piece with their number.
+those that are asked for; the others are folded into one piece with their number. The narrower the
+page, the more are folded.
 
 Invariant: pieces never overlap, and together they have the width of the ribbon.
 """
@@ -17,16 +18,34 @@ from itertools import groupby
 from typing import NamedTuple
 
 from widgets.log.segment_history import SegmentPiece, SegmentState
-from widgets.scene import ABOUT, Act, SceneShape, fit, line, path, rect, text, width_of
+from widgets.scene import ABOUT, Act, SceneShape, fit, line, path, rect, text, width_of, wrap
 
-LEFT, RIGHT = 16, 944
-GAP = 4
-LEAST, GONE, FOLD = 14, 54, 64  # widths: the least, of what is gone (or active), of a fold
-FIRST, LAST = 3, 18  # segments that are never folded
+LEFT = 16  # and as much is free at the right
 TOP, HEIGHT = 50, 46
 TICKS = TOP + HEIGHT + 3
 BOTTOM = TICKS + 8
 APART = 4  # pixels between two ticks at least
+
+
+class Density(NamedTuple):
+    """How many segments are drawn one by one, and how wide."""
+
+    first: int  # segments that are never folded, at the start
+    last: int  # and at the end
+    least: float = 14  # the least width of a segment
+    gone: float = 54  # the width of one that is gone; the least of the active one
+    fold: float = 64  # the width of a fold
+    gap: float = 4
+    folds_gone: bool = False  # also what is gone is folded
+
+
+DENSITIES = (  # the first that fits is taken
+    *(Density(3, last) for last in (18, 14, 10, 7, 5)),
+    *(Density(2, last, 12, 46) for last in (4, 3, 2)),
+    Density(1, 1, 12, 40, 40, 3),
+    Density(1, 1, 10, 36, 30, 3, folds_gone=True),
+    Density(1, 1, 8, 24, 8, 2, folds_gone=True),
+)
 
 LOOKS = {
     SegmentState.ACTIVE: "segment open",
@@ -71,16 +90,21 @@ def bytes_in_words(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def slabs(pieces: Sequence[SegmentPiece], asked: Collection[int] = ()) -> list[Slab]:
+def slabs(
+    pieces: Sequence[SegmentPiece], asked: Collection[int] = (), right: float = 944
+) -> list[Slab]:
     """The position of each piece; `asked`: base offsets that must be visible."""
-    groups = list(_folded(pieces, asked))
-    room = RIGHT - LEFT - GAP * (len(groups) - 1)
-    fixed = {n: _fixed(group) for n, group in enumerate(groups)}
+    for density in DENSITIES:
+        groups = list(_folded(pieces, asked, density))
+        room = right - LEFT - density.gap * (len(groups) - 1)
+        if sum(_fixed(it, density) or _least(it, density) for it in groups) <= room:
+            break
+    fixed = {n: _fixed(group, density) for n, group in enumerate(groups)}
     shared = room - sum(fixed.values())
     sizes = {n: group[0].segment.size for n, group in enumerate(groups) if not fixed[n]}
     while sizes:  # small pieces get the minimum, and the others share the rest
         total = sum(sizes.values())
-        least = {n: _least(groups[n]) for n in sizes}
+        least = {n: _least(groups[n], density) for n in sizes}
         small = [n for n, size in sizes.items() if shared * size < least[n] * max(total, 1)]
         if not small or len(small) == len(sizes):
             break
@@ -93,26 +117,27 @@ def slabs(pieces: Sequence[SegmentPiece], asked: Collection[int] = ()) -> list[S
         share = shared * sizes[n] / total if n in sizes and total else shared / max(len(sizes), 1)
         width = fixed[n] or share
         found.append(Slab(x, width, group))
-        x += width + GAP
+        x += width + density.gap
     return found
 
 
-def _fixed(group: tuple[SegmentPiece, ...]) -> float:
+def _fixed(group: tuple[SegmentPiece, ...], density: Density) -> float:
     if len(group) > 1:
-        return FOLD
-    return 0 if group[0].state.there else GONE
+        return density.fold
+    return 0 if group[0].state.there else density.gone
 
 
-def _least(group: tuple[SegmentPiece, ...]) -> float:
-    return GONE if group[0].state is SegmentState.ACTIVE else LEAST
+def _least(group: tuple[SegmentPiece, ...], density: Density) -> float:
+    return density.gone if group[0].state is SegmentState.ACTIVE else density.least
 
 
 def _folded(
-    pieces: Sequence[SegmentPiece], asked: Collection[int]
+    pieces: Sequence[SegmentPiece], asked: Collection[int], density: Density
 ) -> Iterator[tuple[SegmentPiece, ...]]:
-    seen = {*range(FIRST), *range(len(pieces) - LAST, len(pieces))}
+    seen = {*range(density.first), *range(len(pieces) - density.last, len(pieces))}
     seen |= {n for n, it in enumerate(pieces) if it.segment.base_offset in asked}
-    seen |= {n for n, it in enumerate(pieces) if not it.state.there}
+    if not density.folds_gone:
+        seen |= {n for n, it in enumerate(pieces) if not it.state.there}
     numbers = range(len(pieces))
     for shown, run in groupby(numbers, key=lambda n: n in seen):
         group = tuple(pieces[n] for n in run)
@@ -122,14 +147,24 @@ def _folded(
             yield group
 
 
-def draw(found: Sequence[Slab], facts: str = "") -> list[SceneShape]:
-    shapes = [text("facts", LEFT, 18, facts, look="soft")] if facts else []
+def draw(found: Sequence[Slab], facts: str = "", right: float = 944) -> list[SceneShape]:
+    lines = wrap(facts, right - LEFT, 11) if facts else []
+    shapes = [
+        text(
+            f"facts{row}" if row else "facts",
+            LEFT,
+            24 - 6 * len(lines) + 13 * row,
+            part,
+            look="soft",
+        )
+        for row, part in enumerate(lines)
+    ]
     free = 0.0  # the end of the texts above the ribbon
     for slab in found:
         shapes += _fold(slab) if slab.is_fold else _piece(slab)
         base = f"{slab.piece.segment.base_offset:,}"
-        width = width_of(base, 10)
-        x = min(slab.x, RIGHT - width)
+        width = width_of(base, 11)
+        x = min(slab.x, right - width)
         if x >= free:
             key = f"b{slab.piece.segment.base_offset}"
             shapes.append(text(key, x, TOP - 12, base, look="tiny"))
@@ -139,12 +174,15 @@ def draw(found: Sequence[Slab], facts: str = "") -> list[SceneShape]:
 
 def _fold(slab: Slab) -> list[SceneShape]:
     size = bytes_in_words(sum(piece.segment.size for piece in slab.pieces))
-    label, middle = f"{len(slab.pieces)} more segments, {size}", slab.x + slab.width / 2
-    return [
-        rect("fold", slab.x, TOP, slab.width, HEIGHT, 6, look="segment folded", label=label),
-        text("foldn", middle, TOP + 20, f"{len(slab.pieces)} more", ABOUT, look="tiny still"),
-        text("folds", middle, TOP + 35, size, ABOUT, look="tiny still"),
-    ]
+    count, middle = len(slab.pieces), slab.x + slab.width / 2
+    label = f"{count} more segments, {size}"
+    more = f"{count} more" if width_of(f"{count} more", 11) + 6 < slab.width else f"+{count}"
+    shapes = [rect("fold", slab.x, TOP, slab.width, HEIGHT, 6, look="segment folded", label=label)]
+    for row, (key, words) in enumerate((("foldn", more), ("folds", size))):
+        if width_of(words, 11) + 4 < slab.width:
+            y = TOP + 20 + 15 * row
+            shapes.append(text(key, middle, y, words, ABOUT, look="tiny still"))
+    return shapes
 
 
 def _piece(slab: Slab) -> list[SceneShape]:
@@ -168,8 +206,9 @@ def _piece(slab: Slab) -> list[SceneShape]:
     if state is SegmentState.COMPACTED and was:
         size = f"{size} of {bytes_in_words(was)}"
     for row, said in enumerate((words, size if state.there else "")):
-        if said and width_of(said[:6], 10) + 8 < width:
-            shown, middle = fit(said, width - 6, 10), x + width / 2
+        least = min(width_of(said, 11), width_of(said[:6] + "…", 11))
+        if said and least + 8 < width:
+            shown, middle = fit(said, width - 8, 11), x + width / 2
             shapes.append(
                 text(f"w{row}{base}", middle, TOP + 20 + 15 * row, shown, ABOUT, look="tiny still")
             )

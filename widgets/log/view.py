@@ -28,7 +28,7 @@ from widgets.log.hex_view import GONE, NOT_THEN, HexView
 from widgets.log.lanes import Drawing
 from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import IndexLookup, find_offset, find_time
-from widgets.log.ribbon import BOTTOM, LEFT, RIGHT, bytes_in_words
+from widgets.log.ribbon import BOTTOM, LEFT, bytes_in_words
 from widgets.log.segment_history import SegmentHistory, SegmentPiece
 from widgets.scene import Scene, SceneShape, text, wrap
 from widgets.stage import SceneWidget
@@ -36,7 +36,6 @@ from widgets.stage import SceneWidget
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
-WIDTH = 960
 LINE = 18
 TRIES = 5  # attempts to read files that are being deleted
 EVERY = 0.3  # seconds between two reads of the directory
@@ -253,24 +252,30 @@ class SegmentView(SceneWidget):
 
         return chart(self._pieces, str(self._place))
 
+    def draw(self) -> None:
+        if self._look is not None:
+            self._draw()
+
     def _draw(self, says: str = "") -> None:
         assert self._look is not None
         asked = {step.base_offset for step in self.lookup.steps} if self.lookup else set[int]()
-        found = ribbon.slabs(self._pieces, asked)
+        right = self.width - LEFT
+        found = ribbon.slabs(self._pieces, asked, right)
         facts = " · ".join(filter(None, [self.facts, self._place.when]))
-        shapes, y = ribbon.draw(found, facts), float(BOTTOM + 4)
+        shapes, y = ribbon.draw(found, facts, right), float(BOTTOM + 4)
         lines = [(f"▲ {words}", "bad") for words in self._torn.values() if words]
         if self._place.past and self._place.past.stopped:
             lines.append((f"▲ {self._place.past.stopped}", "bad"))
         if self.lookup is not None:
-            drawing = Drawing(self._look, found, self.lookup, self.shown)
+            drawing = Drawing(self._look, found, self.lookup, self.shown, right)
             shapes, y = shapes + drawing.shapes, drawing.y
             words, cost = _words(self.lookup, self.shown)
             lines += [(words, "bold"), (cost, "soft")]
         else:
             lines.append((HINT, "soft"))
-        told, bottom = _lines(lines, y + LINE)
-        picture = Scene(WIDTH, bottom, [*shapes, *told], title=f"{self.name}: {facts}", says=says)
+        told, bottom = _lines(lines, y + LINE, right - LEFT)
+        title = f"{self.name}: {facts}"
+        picture = Scene(self.width, bottom, [*shapes, *told], title=title, says=says)
         self.show(picture, self._controls())
 
     def _controls(self) -> list[Control]:
@@ -309,10 +314,10 @@ def _words(lookup: IndexLookup, shown: int) -> tuple[str, str]:
     return lookup.steps[shown - 1].words, step
 
 
-def _lines(lines: list[tuple[str, str]], y: float) -> tuple[list[SceneShape], float]:
+def _lines(lines: list[tuple[str, str]], y: float, room: float) -> tuple[list[SceneShape], float]:
     shapes: list[SceneShape] = []
     for words, look in lines:
-        for line in wrap(words, RIGHT - LEFT, 12):
+        for line in wrap(words, room, 11 if look == "soft" else 12, look == "bold"):
             shapes.append(text(f"line{len(shapes)}", LEFT, y, line, look=look))
             y += LINE
     return shapes, y

@@ -15,7 +15,6 @@ from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
 from widgets.log import directory, hex_page
 from widgets.log.batches import log_fields
 from widgets.log.hex_page import SIZE
-from widgets.log.hex_scene import HEIGHT, WIDTH
 from widgets.log.hex_view import EVERY, HexView
 from widgets.scene import SceneShape
 
@@ -206,7 +205,7 @@ def test_names_stand_at_the_edge(view: HexView) -> None:
     assert names[0].kin == bands(view)[0].kin
     for shape in view.picture.shapes:
         if shape.kind == "text":
-            assert 0 <= shape.where[0] < WIDTH and 0 < shape.where[1] < HEIGHT
+            assert 0 <= shape.where[0] < view.width and 0 < shape.where[1] < view.picture.height
 
 
 def test_the_crc_is_reported_right_and_wrong(path: Path) -> None:
@@ -218,7 +217,8 @@ def test_the_crc_is_reported_right_and_wrong(path: Path) -> None:
     path.write_bytes(data)
     view.poll()
     assert "WRONG ✗" in words(view)
-    assert "bad" in next(it.look for it in view.picture.all() if "WRONG" in str(it.content))
+    texts = [it for it in view.picture.all() if it.kind == "text"]
+    assert "bad" in next(it.look for it in texts if "WRONG" in str(it.content))
     view.close()
 
 

@@ -14,10 +14,13 @@ from tests.unit.storage import compacted
 from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
 from widgets.controls import Control
 from widgets.log import directory, ribbon
-from widgets.log.ribbon import LEFT, RIGHT, slabs
-from widgets.log.segment_history import SegmentHistory, SegmentState
+from widgets.log.ribbon import LEFT, slabs
+from widgets.log.segment_history import SegmentHistory, SegmentPiece, SegmentState
 from widgets.log.view import EVERY, PACE, SegmentView
 from widgets.scene import Scene, SceneShape
+from widgets.stage import USUAL, SceneWidget
+
+RIGHT = 944  # the end of a ribbon in a picture of 960 px
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def is_sound(scene: Scene | None) -> None:
         if shape.kind in ("rect", "text", "circle"):
             assert 0 <= shape.where[0] <= scene.width and 0 <= shape.where[1] <= scene.height
         if shape.kind == "rect":
-            assert shape.where[0] + shape.where[2] <= RIGHT + 0.1
+            assert shape.where[0] + shape.where[2] <= scene.width - LEFT + 0.1
 
 
 def of(scene: Scene | None, look: str) -> list[SceneShape]:
@@ -345,3 +348,28 @@ def test_the_chart_has_a_bar_for_each_segment(view: SegmentView, disk: Disk) -> 
     assert bars["closed"] == [segment.size for segment in found.segments[:-1]]
     (ticks,) = [trace for trace in figure.data if trace.type == "scatter"]
     assert len(ticks.x) == sum(len(segment.offsets) for segment in found.segments)
+
+
+@pytest.mark.parametrize("width", [356, 415, 842])
+def test_on_a_narrow_page_more_segments_are_folded(
+    view: SegmentView, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SceneWidget, "told_last", USUAL)  # and put back
+    view.fit(width)
+    view.do("ask_offset", 417)
+    finish(view)
+    is_sound(view.picture)
+    assert view.picture is not None and view.picture.width == width
+
+
+@pytest.mark.parametrize("number", [1, 30, 1000])
+def test_a_ribbon_fits_into_the_narrowest_page(number: int) -> None:
+    pieces = [
+        SegmentPiece(directory.SegmentFiles(Path(f"{it:020}.log"), it, 100, 0, 0), state, 0)
+        for it in range(number)
+        for state in [SegmentState.DELETED if it % 3 else SegmentState.CLOSED]
+    ]
+    asked = {number * share // 10 for share in range(10)}
+    found = slabs(pieces, asked, 304)
+    assert found[-1].end <= 304.1
+    assert all(one.end <= other.x for one, other in pairwise(found))
