@@ -32,7 +32,7 @@ from widgets import controls
 from widgets.scene import ABOUT, Scene, SceneShape, circle, text, wrap
 from widgets.stage import SceneWidget
 
-WIDTH, LEFT = 960, 56
+LEFT = 56
 LINE = 18
 BOLD = ("head", "bold ok")  # looks with a bold text
 EVERY = 0.3  # seconds between two checks
@@ -81,14 +81,14 @@ class Task(SceneWidget):
             parts.append(("hint", f"Hint: {self._hint}", "small", 12))
         for key, words, look, size in parts:
             bold = look in BOLD
-            for place, each in enumerate(wrap(words, WIDTH - LEFT - 16, size, bold)):
+            for place, each in enumerate(wrap(words, self.width - LEFT - 16, size, bold)):
                 shapes.append(text(f"{key}.{place}", LEFT, bottom, each, look=look))
                 bottom += LINE
             bottom += 4
         self.about = "passed" if self.passed else self.ABOUT
         says = f"Passed: {self.task}" if self.passed else status
         title = f"{self.task}: {'passed' if self.passed else 'not yet'}"
-        self.show(Scene(WIDTH, bottom, shapes, title=title, says=says), self._controls())
+        self.show(Scene(self.width, bottom, shapes, title=title, says=says), self._controls())
 
     def _controls(self) -> list[controls.Control]:
         if not self._hint:

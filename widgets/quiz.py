@@ -6,8 +6,8 @@
     │ │ ● your guess │ │ ✓ so it was  │ │           │ │   ... and the outcome ends the choice
     │ │ why not      │ │ why          │ │ why not   │ │
     │ └──────────────┘ └──────────────┘ └───────────┘ │
-    └─────────────────────────────────────────────────┘
-
+    └─────────────────────────────────────────────────┘   on a narrow page they stand below
+                                                          each other
     guess = Predict("The leader is killed. What becomes of the record?", {
         "It is lost": "Two followers had a copy.",
         "It survives": "One of the followers leads now."})
@@ -31,10 +31,12 @@ from engine.errors import ErrorCode, KafkaError
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
 
-WIDTH, MARGIN, GAP = 960, 16, 12
+MARGIN, GAP = 16, 12
 LINE = 19  # from one line to the next
 LETTERS = "ABCD"
 LEAST = 96  # the height of an answer: as large as a button should be
+LOW = 62  # the same, of one that has the whole width
+SLIM = 176  # px: an answer is never narrower
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,11 @@ class Quiz(SceneWidget):
     def draw(self, says: str = "") -> None:
         shapes, top = [], 0.0
         for number, question in enumerate(self.questions, 1):
-            drawn = Sheet(question, number)
+            drawn = Sheet(question, number, self.width)
             shapes.append(group(f"question {number}", 0, top, drawn.shapes))
             top += drawn.height
         self.about = self._about()
-        self.show(Scene(WIDTH, top, shapes, title=self.name, says=says))
+        self.show(Scene(self.width, top, shapes, title=self.name, says=says))
 
     def _about(self) -> str:
         right, made = self.score
@@ -164,8 +166,8 @@ class Quiz(SceneWidget):
 class Sheet:
     """One question, laid out."""
 
-    def __init__(self, question: Question, number: int) -> None:
-        self.question, self.number = question, number
+    def __init__(self, question: Question, number: int, width: float) -> None:
+        self.question, self.number, self.width = question, number, width
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
         self._write("question", question.text, "head", 14, bold=True)
@@ -177,25 +179,33 @@ class Sheet:
         self.height += 4
 
     def _write(self, key: str, words: str, look: str, size: float = 12, bold: bool = False) -> None:
-        for place, each in enumerate(wrap(words, WIDTH - 2 * MARGIN, size, bold)):
+        for place, each in enumerate(wrap(words, self.width - 2 * MARGIN, size, bold)):
             self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
             self.height += LINE
 
     def _answers(self) -> None:
-        count = len(self.question.answers)
-        width = (WIDTH - 2 * MARGIN - GAP * (count - 1)) / count
-        cards = [AnswerCard(self.question, answer, width) for answer in self.question.answers]
-        height, top = max(LEAST, *(card.height for card in cards)), self.height - 6
-        for place, card in enumerate(cards):
-            x = MARGIN + place * (width + GAP)
-            acts: tuple[Act, ...] = ()
-            if self.question.truth is None:
-                acts = (Act("choose", f"{self.number} {card.answer}", card.answer),)
-            shapes = list(card.shapes(height, LETTERS[place]))
-            self.shapes.append(
-                group(f"answer {place + 1}", x, top, shapes, label=card.label(), acts=acts)
-            )
-        self.height = top + height + MARGIN - 4
+        answers, room = list(self.question.answers), self.width - 2 * MARGIN
+        across = _across(len(answers), room)
+        width = (room - GAP * (across - 1)) / across
+        cards = [AnswerCard(self.question, answer, width) for answer in answers]
+        top = self.height - 6
+        for first in range(0, len(cards), across):
+            row = cards[first : first + across]
+            height = max([LOW if across == 1 else LEAST, *(card.height for card in row)])
+            for place, card in enumerate(row, first):
+                x = MARGIN + (place - first) * (width + GAP)
+                self.shapes.append(self._answer(card, place, x, top, height))
+            top += height + GAP
+        self.height = top + MARGIN - GAP - 4
+
+    def _answer(
+        self, card: "AnswerCard", place: int, x: float, y: float, height: float
+    ) -> SceneShape:
+        acts: tuple[Act, ...] = ()
+        if self.question.truth is None:
+            acts = (Act("choose", f"{self.number} {card.answer}", card.answer),)
+        shapes = list(card.shapes(height, LETTERS[place]))
+        return group(f"answer {place + 1}", x, y, shapes, label=card.label(), acts=acts)
 
     def _offer_hint(self) -> None:
         words = "a hint" if not self.question.hinted else "one more hint"
@@ -209,6 +219,14 @@ class Sheet:
         self.height = top + 26 + 8
 
 
+def _across(count: int, room: float) -> int:
+    """How many answers stand side by side: all of them, half of them, or one."""
+    for across in (count, 2):
+        if count % across == 0 and (room - GAP * (across - 1)) / across >= SLIM:
+            return across
+    return 1
+
+
 class AnswerCard:
     """One answer: a button; once the outcome is known, with the sentence why."""
 
@@ -219,7 +237,9 @@ class AnswerCard:
         known = question.truth is not None
         self.why = wrap(question.answers[answer], room, 12) if known else []
         self.status = question.status(answer)
-        self.height = 40 + LINE * len(self.words) + 22 + 16.5 * len(self.why)
+        self.told = wrap(self.status, room, 12, bold=True) if self.status else []
+        told = len(self.told) or not known  # room for what a choice will say
+        self.height = 30 + LINE * (len(self.words) + told) + 16.5 * len(self.why) + 13
 
     @property
     def look(self) -> str:
@@ -246,11 +266,10 @@ class AnswerCard:
             yield text(f"words.{place}", MARGIN + 34, y, each, look="head")
             y += LINE
         y += 6
-        if self.status:
-            wrong = self.status.startswith("✗")
-            right = self.status.startswith("✓")
-            look = "bold bad" if wrong else "bold ok" if right else "bold lead"
-            yield text("status", MARGIN, y, self.status, look=look)
+        wrong, right = self.status.startswith("✗"), self.status.startswith("✓")
+        look = "bold bad" if wrong else "bold ok" if right else "bold lead"
+        for place, each in enumerate(self.told):
+            yield text(f"status.{place}" if place else "status", MARGIN, y, each, look=look)
             y += LINE
         for place, each in enumerate(self.why):
             yield text(f"why.{place}", MARGIN, y, each, look="small")

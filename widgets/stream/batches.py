@@ -4,52 +4,55 @@
 0         4     7             a batch with late rows has a sign above it
 """
 
-from widgets.scene import ABOUT, Act, SceneShape, circle, line, rect, text
+from widgets.scene import ABOUT, Act, SceneShape, circle, line, path, rect, text, width_of
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
-from widgets.stream.layout import LEFT, RIGHT, StreamViewState
+from widgets.stream.layout import StreamViewState
 
 HEIGHT, LEVEL, HIGH = 84, 52, 34  # of all, of the line, of the highest bar
 MOST = 120  # batches that are drawn
-WIDEST = 34
+WIDEST, FINEST = 34, 7.5  # pixels from one batch to the next
 NAMED = 40  # pixels between two numbers
 
 
 def window(view_state: StreamViewState) -> range:
     """The moments that are drawn: the last, or those around the head."""
     count = len(view_state.history.moments)
-    first = min(max(count - MOST, 0), max(view_state.at - MOST // 2, 0))
-    return range(first, min(first + MOST, count))
+    most = min(MOST, int(view_state.room // FINEST))
+    first = min(max(count - most, 0), max(view_state.at - most // 2, 0))
+    return range(first, min(first + most, count))
 
 
 def pitch(view_state: StreamViewState) -> float:
-    return min((RIGHT - LEFT) / max(len(window(view_state)), 1), WIDEST)
+    return min(view_state.room / max(len(window(view_state)), 1), WIDEST)
 
 
 def drawn(view_state: StreamViewState, y: float) -> list[SceneShape]:
     seen, wide = window(view_state), pitch(view_state)
     moments = [view_state.history.moments[at] for at in seen]
     most = max((it.rows for it in moments), default=0) or 1
-    level, head = y + LEVEL, LEFT + (view_state.at - seen.start + 0.5) * wide
+    left, right = view_state.left, view_state.right
+    level, head = y + LEVEL, left + (view_state.at - seen.start + 0.5) * wide
     shapes = [
-        line("future", LEFT, level, RIGHT, level, look="future"),
-        line("past", LEFT, level, head, level, look="past"),
+        line("future", left, level, right, level, look="future"),
+        line("past", left, level, head, level, look="past"),
     ]
-    free = 0.0
-    for place, it in enumerate(moments):
-        x = LEFT + (place + 0.5) * wide
-        shapes += _bar(it, x, level, wide, most)
-        if x >= free and abs(x - head) > NAMED:
-            number = text(f"number {it.key}", x, level + 22, str(it.batch), ABOUT, look="tiny")
-            shapes.append(number)
-            free = x + NAMED
     now = view_state.moment
     assert now is not None, "there is a batch, or no picture of batches"
     told = f"batch {now.batch}"
+    half = width_of(told, 12, bold=True) / 2
+    about = min(max(head, left + half), right - half)
+    free = 0.0
+    for place, it in enumerate(moments):
+        x = left + (place + 0.5) * wide
+        shapes += _bar(it, x, level, wide, most)
+        if x >= free and abs(x - about) > half + width_of(str(it.batch), 11) / 2 + 4:
+            number = text(f"number {it.key}", x, level + 22, str(it.batch), ABOUT, look="tiny")
+            shapes.append(number)
+            free = x + NAMED
     if "seek" in view_state.acts:
         shapes.append(_strip(view_state, told, y + LEVEL - HIGH, wide * len(seen)))
     shapes.append(circle("head", head, level, 8, look="handle still"))
-    about = min(max(head, LEFT + 30), RIGHT - 30)
     shapes.append(text("clock", about, level + 25, told, ABOUT, look="bold"))
     return shapes
 
@@ -62,8 +65,9 @@ def _bar(moment: BatchMoment, x: float, level: float, wide: float, most: int) ->
     where = x - width / 2, level - 6 - high, width, high, 1
     shapes = [rect(key, *where, look="span now", label=label)]
     if moment.late:
-        late = text(f"late {moment.key}", x, level - 8 - high, "▲", ABOUT, look="bad tiny")
-        shapes.append(late)
+        half = min(wide / 2 - 0.5, 4.5)
+        drawn = f"M{-half:g} 0h{2 * half:g}L0 -8z"
+        shapes.append(path(f"late {moment.key}", drawn, x, level - 9 - high, look="bad"))
     return shapes
 
 
@@ -77,5 +81,5 @@ def _strip(view_state: StreamViewState, told: str, y: float, width: float) -> Sc
     acts = (Act("back", None, "a batch back"), Act("forward", None, "a batch on"))
     count = len(view_state.history.moments)
     label = f"{told}, {view_state.at + 1} of {count}; arrows step"
-    where = LEFT, y, width, HEIGHT - 38
+    where = view_state.left, y, width, HEIGHT - 38
     return rect("timeline", *where, look="clear", drag="seek", acts=acts, label=label)

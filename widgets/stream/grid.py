@@ -10,7 +10,7 @@ The table after batch 7          4 rows, 3 changed
 
 from dataclasses import dataclass
 
-from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of, wrap
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
 from widgets.stream.table import CHANGED, GONE, NEW, TableDiff, TableLine
@@ -19,6 +19,7 @@ ROW, HEAD = 18, 48  # heights of a row, and of the heading
 GLYPHS = {NEW: ("+", "ok bold"), CHANGED: ("△", "bold"), GONE: ("−", "bad bold")}
 SIGN = 20  # the width of a row's sign
 COLUMNS = 6  # at most; if there are more, the last says how many
+COLUMN = 64  # the least width of a column
 LABEL = 120  # characters
 
 
@@ -34,24 +35,30 @@ class Grid:
 
 def drawn(moment: BatchMoment, x: float, y: float, width: float) -> list[SceneShape]:
     table = moment.table
-    told = _counted(moment, table) if table else "not looked at: the next batch was done too soon"
     title = f"The table after batch {moment.batch}"
-    told = fit(told, width - 1.1 * width_of(title) - 10, 11)
     shapes = [
         text("table", x, y + 14, title, look="bold"),
-        text("how many rows", x + width, y + 14, told, UP_TO, look="soft"),
         line("table rule", x, y + 22, x + width, y + 22, look="rule"),
     ]
     if table is None:
-        return shapes
+        why = wrap("Not looked at: the next batch was done too soon.", width, 11)
+        return shapes + [
+            text(f"not looked at {row}", x, y + 40 + 15 * row, part, look="soft")
+            for row, part in enumerate(why)
+        ]
+    whole = _counted(moment, table)
+    told = fit(whole, width - width_of(title, 12, bold=True) - 10, 11)
+    label = "" if told == whole else whole
+    shapes.append(text("how many rows", x + width, y + 14, told, UP_TO, look="soft", label=label))
     keys = {it.key for it in moment.records or ()}
-    grid = Grid(moment, x, y, width, _edges(table, width), keys)
-    names = list(table.columns[:COLUMNS])
-    if (more := len(table.columns) - COLUMNS) > 0:
-        names[-1] = f"and {more + 1} more"
+    most = min(COLUMNS, max(int((width - SIGN) // COLUMN), 2))
+    grid = Grid(moment, x, y, width, _edges(table, width, most), keys)
+    names = list(table.columns[:most])
+    if (more := len(table.columns) - most) > 0:
+        names[-1] = f"+{more + 1} more"
     for number, name in enumerate(names):
         place, room = x + grid.edges[number], grid.edges[number + 1] - grid.edges[number] - 6
-        shapes.append(text(f"column {number}", place, y + 36, fit(name, room, 10), look="tiny"))
+        shapes.append(text(f"column {number}", place, y + 36, fit(name, room, 11), look="tiny"))
     return shapes + [_row(grid, number, row) for number, row in enumerate(table.lines)]
 
 
@@ -75,17 +82,22 @@ def _cell(row: TableLine, place: int) -> str:
     return f"{was[place]} → {row.cells[place]}" if place in was else row.cells[place]
 
 
-def _edges(table: TableDiff, width: float) -> list[float]:
+def _edges(table: TableDiff, width: float, most: int) -> list[float]:
     """The widths that columns need; if there is not enough room, all are narrower."""
+    more = len(table.columns) > most  # then the last column only says how many
     needs = [
-        max([width_of(name, 10), *(width_of(_cell(row, place), 11.5) for row in table.lines)]) + 20
-        for place, name in enumerate(table.columns[:COLUMNS])
+        max([width_of(name, 11), *(_width(row, place) for row in table.lines)]) + 20
+        for place, name in enumerate(table.columns[: most - more])
     ]
-    share = min((width - SIGN) / max(sum(needs), 1), 1)
+    share = min((width - SIGN - COLUMN * more) / max(sum(needs), 1), 1)
     edges = [float(SIGN)]
     for need in needs:
         edges.append(edges[-1] + need * share)
-    return edges
+    return [*edges, edges[-1] + COLUMN] if more else edges
+
+
+def _width(row: TableLine, place: int) -> float:
+    return width_of(_cell(row, place), 11.5, bold=row.mark == NEW or place in dict(row.was))
 
 
 def _row(grid: Grid, number: int, row: TableLine) -> SceneShape:
@@ -97,9 +109,11 @@ def _row(grid: Grid, number: int, row: TableLine) -> SceneShape:
         glow = rect(f"glow {grid.moment.key}", 0, 0, grid.width, ROW - 1, 3, look="glow still")
         inside = [glow, *inside, text("mark", 4, 13, glyph, look=f"{look} still")]
     was = dict(row.was)
-    for place in range(min(len(row.cells), COLUMNS) - (len(row.cells) > COLUMNS)):
+    most = len(grid.edges) - 1
+    for place in range(min(len(row.cells), most) - (len(row.cells) > most)):
         bold = " bold" if place in was or row.mark == NEW else ""
         look = "small dim struck still" if row.mark == GONE else f"small{bold} still"
-        told = fit(_cell(row, place), grid.edges[place + 1] - grid.edges[place] - 6, 11.5)
+        room = grid.edges[place + 1] - grid.edges[place] - 6
+        told = fit(_cell(row, place), room, 11.5, bool(bold))
         inside.append(text(f"cell {place}", grid.edges[place], 13, told, look=look))
     return group(f"row {number}", grid.x, grid.y + HEAD - 6 + ROW * number, inside)

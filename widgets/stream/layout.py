@@ -8,15 +8,28 @@ batch 7: its result, in a sentence          scene.py
 where its time went │ watermark              strips.py
 what came in        │ the table after it     lists.py
 ▁▃▁▇▂▁○──────────── batch by batch           batches.py
+
+On a narrow page there is one column: rows flow downwards, each state is beside its operator.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from widgets.stream.history import BatchMoment, QueryHistory
 
-WIDTH, LEFT, RIGHT = 1000, 20, 980
-MIDDLE, GAP = 500, 20  # the middle between two columns, and half of the gap
+NARROW = 700  # px: a narrower page has one column
+MARGIN, SLIM = 20, 14  # of the picture, and on a narrow page
+GAP = 20  # half of the gap between two columns
+
+
+class Column(NamedTuple):
+    left: float
+    right: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,33 @@ class StreamViewState:
     has_records: bool = False  # records are fetched
     has_table: bool = False
     playing: bool = False
-    rows: int = field(default=4)  # of the lists
+    rows: int = field(default=4)  # of the longer list
+    table_rows: int = 0  # of the table; 0: as many
+    width: float = 1000  # px, of the picture
+
+    @property
+    def narrow(self) -> bool:
+        return self.width < NARROW
+
+    @property
+    def left(self) -> float:
+        return SLIM if self.narrow else MARGIN
+
+    @property
+    def right(self) -> float:
+        return self.width - self.left
+
+    @property
+    def room(self) -> float:
+        return self.right - self.left
+
+    @property
+    def columns(self) -> tuple[Column, Column]:
+        """The two columns; on a narrow page it is one."""
+        if self.narrow:
+            return Column(self.left, self.right), Column(self.left, self.right)
+        middle = self.width / 2
+        return Column(self.left, middle - GAP), Column(middle + GAP, self.right)
 
     @property
     def at(self) -> int:

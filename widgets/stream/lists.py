@@ -4,43 +4,53 @@
     orders-0 @ 60   funghi  {"n": 3}      △   funghi     12 → 13
     orders-1 @ 60   salami  {"n": 4}      +   salami     1
 
-A record and the row of its key are highlighted together.
+A record and the row of its key are highlighted together. On a narrow page the table is below.
 """
 
 from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text
 from widgets.stream import grid, words
 from widgets.stream.grid import HEAD, ROW, kin
 from widgets.stream.history import BatchMoment, SampleRecord
-from widgets.stream.layout import GAP, LEFT, MIDDLE, RIGHT, StreamViewState
+from widgets.stream.layout import Column, StreamViewState
+from widgets.text_width import LEAST, MONO
 
 PLACE, KEY = 100, 110  # widths: orders-0 @ 17, a key
 
 
 def height(view_state: StreamViewState) -> float:
-    return (
-        HEAD + ROW * view_state.rows + 10 if view_state.has_records or view_state.has_table else 0
-    )
+    rows = _high(view_state.rows) if view_state.has_records or view_state.has_table else 0
+    if view_state.narrow and view_state.has_records and view_state.has_table:
+        rows += _high(view_state.table_rows or view_state.rows)
+    return rows
+
+
+def _high(rows: int) -> float:
+    """The height of one list."""
+    return HEAD + ROW * rows + 10
 
 
 def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
     shapes: list[SceneShape] = []
-    middle = RIGHT if not view_state.has_table else MIDDLE - GAP
+    one, other = view_state.columns
+    if view_state.has_records != view_state.has_table:  # one list has all the room
+        one = other = Column(view_state.left, view_state.right)
     if view_state.has_records:
-        shapes += _records(moment, y, middle - LEFT)
+        shapes += _records(moment, one, y)
+        y += _high(view_state.rows) if view_state.narrow else 0
     if view_state.has_table:
-        left = MIDDLE + GAP if view_state.has_records else LEFT
-        shapes += grid.drawn(moment, left, y, RIGHT - left)
+        shapes += grid.drawn(moment, other.left, y, other.width)
     return shapes
 
 
-def _records(moment: BatchMoment, y: float, width: float) -> list[SceneShape]:
+def _records(moment: BatchMoment, column: Column, y: float) -> list[SceneShape]:
+    left, right = column.left, column.right
     shapes = [
-        text("came in", LEFT, y + 14, "What came in", look="bold"),
-        text("how many", LEFT + width, y + 14, _counted(moment), UP_TO, look="soft"),
-        line("records rule", LEFT, y + 22, LEFT + width, y + 22, look="rule"),
+        text("came in", left, y + 14, "What came in", look="bold"),
+        text("how many", right, y + 14, _counted(moment), UP_TO, look="soft"),
+        line("records rule", left, y + 22, right, y + 22, look="rule"),
     ]
     for number, it in enumerate(moment.records or ()):
-        shapes.append(_record(number, it, y + HEAD + ROW * (number - 1), width))
+        shapes.append(_record(number, it, column, y + HEAD + ROW * (number - 1)))
     return shapes
 
 
@@ -53,13 +63,15 @@ def _counted(moment: BatchMoment) -> str:
     return f"the last {shown} of {whole}" if shown < moment.rows else whole
 
 
-def _record(number: int, it: SampleRecord, y: float, width: float) -> SceneShape:
+def _record(number: int, it: SampleRecord, column: Column, y: float) -> SceneShape:
     place = f"{it.partition} @ {it.offset:,}"
-    told, room = f"{place}: {it.key} {it.value}", width - PLACE - KEY
+    told, room = f"{place}: {it.key} {it.value}", column.width - PLACE - KEY
+    letters = max(int(room / (LEAST * MONO)), 1)
+    value = it.value if len(it.value) <= letters else it.value[: letters - 1] + "…"
     shapes = [
-        rect("back", 0, 0, width, ROW - 1, 3, look="clear", **kin(it.key, told)),
-        text("place", 4, 13, fit(place, PLACE - 6, 10), look="tiny still"),
-        text("key", PLACE, 13, fit(it.key, KEY - 18, 11.5), look="small bold still"),
-        text("value", PLACE + KEY, 13, fit(it.value, room, 11), look="soft mono still"),
+        rect("back", 0, 0, column.width, ROW - 1, 3, look="clear", **kin(it.key, told)),
+        text("place", 4, 13, fit(place, PLACE - 10, 11), look="tiny still"),
+        text("key", PLACE, 13, fit(it.key, KEY - 12, 11.5, bold=True), look="small bold still"),
+        text("value", PLACE + KEY, 13, value, look="soft mono still"),
     ]
-    return group(f"record {number}", LEFT, y, shapes)
+    return group(f"record {number}", column.left, y, shapes)

@@ -7,7 +7,7 @@ and the end of the query.
 from widgets.scene import Scene, SceneShape, group, rect, text, wrap
 from widgets.stream import batches, lists, pipeline, strips, words
 from widgets.stream.history import BatchMoment
-from widgets.stream.layout import LEFT, RIGHT, WIDTH, StreamViewState
+from widgets.stream.layout import StreamViewState
 
 LINE = 17
 
@@ -16,11 +16,13 @@ def picture(view_state: StreamViewState) -> Scene:
     moment = view_state.moment
     shapes, y = pipeline.drawn(view_state)
     if moment is None:
-        return Scene(WIDTH, y, shapes, title=title(view_state), says=view_state.history.ended)
+        return Scene(
+            view_state.width, y, shapes, title=title(view_state), says=view_state.history.ended
+        )
     says = sentence(moment, view_state.before)
-    for number, part in enumerate(wrap(says, RIGHT - LEFT, 12)):
+    for number, part in enumerate(wrap(says, view_state.room, 12)):
         y += LINE
-        shapes.append(text(f"says {number}", LEFT, y, part))
+        shapes.append(text(f"says {number}", view_state.left, y, part))
     if view_state.live and not moment.late:
         says = ""  # batches come too often to be read aloud
     y += 14
@@ -29,11 +31,11 @@ def picture(view_state: StreamViewState) -> Scene:
         shapes += band
         says = view_state.history.ended
     shapes += strips.drawn(view_state, moment, y)
-    y += strips.HEIGHT
+    y += strips.height(view_state)
     shapes += lists.drawn(view_state, moment, y)
     y += lists.height(view_state)
     shapes += batches.drawn(view_state, y)
-    return Scene(WIDTH, y + batches.HEIGHT, shapes, title=title(view_state), says=says)
+    return Scene(view_state.width, y + batches.HEIGHT, shapes, title=title(view_state), says=says)
 
 
 def title(view_state: StreamViewState) -> str:
@@ -77,11 +79,13 @@ def sentence(moment: BatchMoment, before: BatchMoment | None = None) -> str:
 def _ended(view_state: StreamViewState, y: float) -> tuple[list[SceneShape], float]:
     failed = view_state.history.failed
     told = ("▲ " if failed else "■ ") + view_state.history.ended
-    lines = wrap(told, RIGHT - LEFT - 20, 12)
+    lines = wrap(told, view_state.room - 20, 12, bold=True)
     high = LINE * len(lines) + 10
     look = "bad bold" if failed else "bold"
     shapes = [
-        rect("back", 0, 0, RIGHT - LEFT, high, 6, look="outage" if failed else "card"),
+        rect("back", 0, 0, view_state.room, high, 6, look="outage" if failed else "card"),
         *(text(f"line {at}", 10, 18 + LINE * at, part, look=look) for at, part in enumerate(lines)),
     ]
-    return [group("ended", LEFT, y - 4, shapes, label=view_state.history.ended)], y + high + 10
+    return [
+        group("ended", view_state.left, y - 4, shapes, label=view_state.history.ended)
+    ], y + high + 10

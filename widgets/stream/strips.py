@@ -8,12 +8,12 @@ The watermark of a batch was set by the batches before it: rows left of it are t
 
 from math import ceil
 
-from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of
+from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of, wrap
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
-from widgets.stream.layout import GAP, LEFT, MIDDLE, RIGHT, StreamViewState
+from widgets.stream.layout import Column, StreamViewState
 
-HEIGHT = 78
+HEIGHT = 78  # of one strip
 BAR = 16  # how high
 LOOKS = {  # of the parts of a batch
     "latestOffset": "band place",
@@ -25,16 +25,24 @@ LOOKS = {  # of the parts of a batch
 }
 
 
+def height(view_state: StreamViewState) -> float:
+    return 2 * HEIGHT if view_state.narrow else HEIGHT
+
+
 def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
-    return [*_times(moment, y), *_watermark(view_state, moment, y)]
+    below = HEIGHT if view_state.narrow else 0
+    return [
+        *_times(moment, view_state.columns[0], y),
+        *_watermark(view_state, moment, view_state.columns[1], y + below),
+    ]
 
 
-def _times(moment: BatchMoment, y: float) -> list[SceneShape]:
-    whole, width = max(sum(it for _, it in moment.parts), 1), MIDDLE - GAP - LEFT
+def _times(moment: BatchMoment, column: Column, y: float) -> list[SceneShape]:
+    whole, width = max(sum(it for _, it in moment.parts), 1), column.width
     title = f"Where {words.seconds(moment.took)} went"
-    shapes = [text("times", LEFT, y + 12, title, look="bold")]
+    shapes = [text("times", column.left, y + 12, title, look="bold")]
     named = _named(moment, whole, width)
-    x = float(LEFT)
+    x = column.left
     for name, spent in moment.parts:
         word, does = words.PARTS.get(name, (name, "does more for a batch"))
         long = width * spent / whole
@@ -59,7 +67,7 @@ def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
         x += width * spent / whole
     named, taken = set(), list[tuple[float, float]]()
     for spent, name, start in sorted(places, reverse=True):
-        end = start + width_of(_words(words.PARTS.get(name, (name, ""))[0], spent), 10) + 10
+        end = start + width_of(_words(words.PARTS.get(name, (name, ""))[0], spent), 11) + 10
         free = all(end <= left or start >= right for left, right in taken)
         if spent and free and end <= width + 10:
             named.add(name)
@@ -67,13 +75,19 @@ def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
     return named
 
 
-def _watermark(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
-    left, right, level = MIDDLE + GAP, RIGHT, y + 22 + BAR / 2
+def _watermark(
+    view_state: StreamViewState, moment: BatchMoment, column: Column, y: float
+) -> list[SceneShape]:
+    left, right, level = column.left, column.right, y + 22 + BAR / 2
     shapes = [text("event time", left, y + 12, "Event time", look="bold")]
     edges = _edges(view_state)
     if not edges:
         why = "No watermark: each row counts, however late it comes."
-        return [*shapes, text("no watermark", left, y + 40, why, look="soft")]
+        lines = enumerate(wrap(why, column.width, 11))
+        return shapes + [
+            text(f"no watermark {row}", left, y + 36 + 15 * row, part, look="soft")
+            for row, part in lines
+        ]
     least, span = edges[0], max(edges[-1] - edges[0], 1)
     pad = (right - left) * 0.06
 
@@ -95,7 +109,7 @@ def _watermark(view_state: StreamViewState, moment: BatchMoment, y: float) -> li
     (clock,) = words.clocks([moment.watermark])
     x = place(moment.watermark)
     told = f"watermark {clock}"
-    half = ceil(width_of(told, 10) / 2)  # rounded up, so that the text stays in the strip
+    half = ceil(width_of(told, 11) / 2)  # rounded up, so that the text stays in the strip
     about = min(max(x, left + half), right - half) - x  # the text stays in the strip
     inside = [
         line("stem", 0, -8, 0, 12, look="watermark"),

@@ -93,7 +93,8 @@ class StreamView(SceneWidget):
     def view_state(self) -> StreamViewState:
         feed, moments = self.feed, self.history.moments
         tables, records = [it.table for it in moments], [it.records for it in moments]
-        rows = [len(it.lines) for it in tables if it] + [len(it) for it in records if it]
+        lines = [len(it.lines) for it in tables if it]
+        rows = [*lines, *(len(it) for it in records if it)]
         return StreamViewState(
             self.history,
             None if self._head is None else self._here - self.history.forgotten,
@@ -105,6 +106,8 @@ class StreamView(SceneWidget):
             (feed is not None and feed.has_table) or any(it is not None for it in tables),
             self._turn is not None,
             max([LEAST_ROWS, *rows]),
+            max([LEAST_ROWS, *lines]),
+            self.width,
         )
 
     def draw(self) -> None:
@@ -113,9 +116,10 @@ class StreamView(SceneWidget):
             view_state = self.view_state()
             history = self.history
             what = len(history.moments), history.forgotten, history.ended, view_state.playing
-            if (*what, view_state.head, view_state.status) == self._drawn:
+            now = (*what, view_state.head, view_state.status, self.width)
+            if now == self._drawn:
                 return
-            self._drawn = (*what, view_state.head, view_state.status)
+            self._drawn = now
             self.about = header(view_state)
             self.show(picture(view_state), self._buttons(view_state))
 

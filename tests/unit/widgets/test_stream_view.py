@@ -267,7 +267,7 @@ def test_the_table_is_asked_once_a_batch_and_compared(with_table, query, table):
     assert "1 → 2" not in words_of(view)
     assert "1 row, unchanged" in words_of(view)
     press(view, "back")
-    assert "not looked at: the next batch was done too soon" in words_of(view)
+    assert "Not looked at: the next batch was done too soon." in words_of(view)
 
 
 def test_a_table_from_before_the_first_batch_on_is_new_as_a_whole(table):
