@@ -5,7 +5,8 @@
      14.35  ♛ broker 1 is controller
      ─────
      What it cost
-     orders-1 unavailable for 2.10 s, of which 2.01 s is the session time-out. Lost: nothing.
+     orders-1 unavailable for 2.10 s, of which 2.01 s is the session time-out. Lost: nothing
+     committed.
 
 The newest event is last; if there is no room, the oldest are left out. A click on a line goes back
 to its moment. Lines are broken between words, and a line has as many letters as fit.

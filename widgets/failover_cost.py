@@ -21,8 +21,10 @@ SETTLED = 300  # ms after an election until its result is in the observed state
 WHY = (
     "A dead leader is noticed when its session with ZooKeeper runs out "
     "(zookeeper.session.timeout.ms). Then the controller takes a leader from the replicas in "
-    "sync, and those have every committed record."
+    "sync, and those have every committed record. When a broker comes back, its log is cut back to "
+    "the leader's: what only it had was never committed, unless the election was unclean."
 )
+COMMITTED = "nothing committed"  # what a log is cut back by later may be lost, but is not committed
 
 
 class Loss(NamedTuple):
@@ -77,10 +79,10 @@ def _as_far_as_known(
     """Only the old leader knows what it had alone: it may have grown after the last look at it."""
     before, after = at(outage.began).partitions, at(now).partitions
     if all(_is_back(outage.broker, after.get(each)) for each in partitions):
-        return "nothing"
+        return COMMITTED
     back = f"when broker {outage.broker} is back"
     if all(_was_clean(before.get(each), after.get(each)) for each in partitions):
-        return f"nothing committed; what it had alone shows {back}"
+        return f"{COMMITTED}; what it had alone shows {back}"
     return f"not known; it shows {back}"
 
 

@@ -135,7 +135,7 @@ def test_in_a_failover_another_one_leads(recorded):
     recorded.turn(view, 1)
     assert f"broker {first}: up, leads 0" in labels(view)
     assert f"broker {second}: up, leads 1" in labels(view)
-    assert "Lost: nothing." in " ".join(texts(view))
+    assert "Lost: nothing committed." in " ".join(texts(view))
     view = recorded.view("failover", "ReplicaView")
     recorded.turn(view, 0.25)
     assert f"broker {first} leads" in view.about

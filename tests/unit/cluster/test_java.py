@@ -50,11 +50,11 @@ def in_wheel(monkeypatch, home: Path) -> None:
     ],
 )
 def test_a_java_is_asked_for_its_version(tmp_path, says, code, release):
-    assert java.version(fake(tmp_path, says, code)) == release
+    assert java.ask(fake(tmp_path, says, code)).release == release
 
 
 def test_what_is_not_there_has_no_version(tmp_path):
-    assert java.version(tmp_path / "java") is None
+    assert java.ask(tmp_path / "java") == java.JavaAnswer(None)
 
 
 def test_java_home_comes_first_then_the_path_then_the_wheel(tmp_path, monkeypatch, nothing):
@@ -84,4 +84,32 @@ def test_without_any_the_error_says_what_was_seen_and_what_to_do(tmp_path, monke
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     on_path(monkeypatch, fake(tmp_path / "stub", "Unable to locate a Java Runtime.", 1))
     with pytest.raises(java.JavaMissing, match="JAVA_HOME is Java 11, java on the PATH is no Java"):
+        java.find()
+
+
+RESERVE = "Could not reserve enough space for code cache (245760K)"
+
+
+def test_one_that_has_too_little_memory_is_a_java(tmp_path, monkeypatch, nothing):
+    path = fake(tmp_path, MODERN, 1)
+    failure = f"Error occurred during initialization of VM\n{RESERVE}"
+    path.write_text(f"#!/bin/sh\necho '{failure}'\nexit 1\n")  # a JVM says it on stdout
+    on_path(monkeypatch, path)
+    with pytest.raises(java.JavaMissing) as raised:
+        java.find()
+    assert str(raised.value) == (
+        f"Java 17 or newer is needed (java on the PATH has too little memory to start: {RESERVE}): "
+        "free some memory and try again"
+    )
+    path.write_text(f"#!/bin/sh\necho '{MODERN}' >&2\n")  # there is memory again
+    assert java.find() == path
+
+
+def test_when_no_process_can_be_started_that_is_no_missing_java(tmp_path, monkeypatch, nothing):
+    def refused(*command, **how):
+        raise OSError(12, "Cannot allocate memory")
+
+    on_path(monkeypatch, fake(tmp_path, MODERN))
+    monkeypatch.setattr(java.subprocess, "run", refused)
+    with pytest.raises(java.JavaMissing, match=r"too little memory to start: .*Cannot allocate"):
         java.find()

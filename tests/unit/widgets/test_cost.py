@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from engine.model import TopicPartition
-from tests.unit.widgets.cluster import START, partition, state
+from tests.unit.widgets.cluster import START, event, partition, state
 from widgets import failover_cost
-from widgets.story import Outage
+from widgets.story import Outage, Story
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -31,8 +31,20 @@ UNCHANGED = states(partition(2), partition(1, epoch=1))
 def test_nothing_is_lost_when_the_new_leader_had_it_all():
     over = outage(expired=START + 3010, ended=START + 3100)
     assert failover_cost.sentence(over, UNCHANGED, START + 9000) == (
-        "orders-0 unavailable for 2.10 s, of which 2.01 s is the session time-out. Lost: nothing."
+        "orders-0 unavailable for 2.10 s, of which 2.01 s is the session time-out. "
+        "Lost: nothing committed."
     )
+
+
+def test_a_log_that_is_cut_back_for_another_reason_does_not_contradict_it():
+    """A leader without a link to the others: what it took alone is cut off when it is back."""
+    story, over = Story(), outage(expired=START + 3010, ended=START + 3100)
+    facts = {"topic": "orders", "partition": 0, "end_offset": 10, "was": 1010}
+    story.add([event("log.truncated", 5000, 3, **facts)])
+    assert story.lines[0].words == "log cut back to the leader's: orders-0 1010 → 10"
+    cost = failover_cost.sentence(over, UNCHANGED, START + 9000)
+    assert cost.endswith("Lost: nothing committed.")
+    assert "its log is cut back to the leader's: what only it had was never" in failover_cost.WHY
 
 
 def test_what_a_dead_leader_had_alone_is_not_known_before_it_is_back():
