@@ -25,6 +25,7 @@ from rebalance.strategies import plan
 from rebalance.team import Team
 from widgets import Check, Trial
 from widgets.exercise import agrees_with
+from widgets.log.fields import count
 
 KITCHEN, MENU = "kitchen", "menu"
 AUDIT, RECEIPTS, BACK_TO = "audit", "receipts", 5
@@ -280,4 +281,6 @@ def came_back(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
                 return ""
     if not begun:
         return f"nobody has joined {SHOP} yet"
-    return f"{SHOP} has begun {begun} rebalances, and no static member came back without one"
+    return (
+        f"{SHOP} has begun {count(begun, 'rebalance')}, and no static member came back without one"
+    )

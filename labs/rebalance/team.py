@@ -28,6 +28,7 @@ from rebalance.processes import ProgramProcess
 from rebalance.stand import fresh, last_event
 from rebalance.traced import Traced
 from widgets.group.history import IDENTITY, name_of, place_of
+from widgets.log.fields import count
 
 SETTINGS = {
     "auto.offset.reset": "earliest",
@@ -286,9 +287,9 @@ class Team:
     def read_by(self, name: str) -> set[tuple[int, int]]:
         return places(self.readers[name])
 
-    def await_read(self, count: int) -> None:
+    def await_read(self, number: int) -> None:
         """So many records, by all readers together."""
-        until(f"{count} records to be read", lambda: len(self.read) >= count)
+        until(f"{count(number, 'record')} to be read", lambda: len(self.read) >= number)
 
     def work_off(self, count: int) -> float:
         """Seconds from the first record to the last, when all are worked off."""

@@ -42,7 +42,7 @@ def play(path: Path) -> None:
 def _storm(stand: Stand, view: GroupView) -> None:
     def stable(count: int) -> None:
         """All of them have a share."""
-        until(f"{count} consumers to share", lambda: _stable(stand, count))
+        until(f"a group of {count} to share", lambda: _stable(stand, count))
 
     view.add()
     view.add()

@@ -10,6 +10,7 @@ from engine import Cluster
 from engine import TopicPartition as Place
 from engine.coordinator.records import TOPIC, OffsetKey, OffsetValue, decode_key, decode_value
 from storage import disk
+from widgets.log.fields import count
 
 
 def read(
@@ -32,7 +33,7 @@ def read(
         consumer.subscribe([topic])
         cluster.wait("a position", lambda: look() or consumer.position([place])[0].offset >= 0)
         cluster.write(topic, new)
-        cluster.wait(f"{number} records", lambda: len(found) >= number or look())
+        cluster.wait(count(number, "record"), lambda: len(found) >= number or look())
         consumer.commit(offsets=[Place(topic, 0, found[-1] + 1)], asynchronous=False)
     return found
 

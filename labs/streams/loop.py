@@ -94,7 +94,7 @@ class ProcessingLoop:
 
     def commit(self) -> None:
         left = self.producer.flush()
-        assert left == 0, f"{left} records are not written"
+        assert left == 0, f"not written, of the records: {left}"
         if not self.facts.restore:  # else its changelog says how far it came
             self.consumer.commit(asynchronous=False)
 
@@ -107,7 +107,8 @@ class ProcessingLoop:
         for record in changes:
             table[record.key] = int(record.value or 0)
             done = max(done, int(record.headers["from"]))
-        print(f"restored from {len(changes)} records", flush=True)
+        changed = f"{len(changes)} record{'' if len(changes) == 1 else 's'}"
+        print(f"restored from {changed}", flush=True)
         self.consumer.assign([TopicPartition(self.facts.source, 0, done + 1)])
 
     def end(self, *_: Any) -> None:

@@ -16,6 +16,7 @@ from lab import LabCluster, configure, until
 from engine import Cluster, Consumer, TopicPartition
 from engine.client.values import KafkaError, Message
 from widgets import Ledger
+from widgets.log.fields import count
 
 CONFIG = {
     "group.min.session.timeout.ms": "500",
@@ -146,7 +147,8 @@ def size(on: Cluster, topic: str) -> int:
 def written(on: Cluster, topic: str, number: int) -> int:
     """Wait until a topic of one partition has so many records; how many it has then."""
     return until(
-        f"{number} records in {topic}", lambda: end if (end := size(on, topic)) >= number else 0
+        f"{count(number, 'record')} in {topic}",
+        lambda: end if (end := size(on, topic)) >= number else 0,
     )
 
 

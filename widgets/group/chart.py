@@ -16,6 +16,7 @@ from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 from engine.cluster.recording import Recording
 from widgets.group.group_run import GroupRun, read
 from widgets.group.history import MemberSpan, place_of
+from widgets.log.fields import count
 from widgets.palette import LIGHT
 
 NAMED = 8  # partitions in a bar, before they are counted
@@ -82,8 +83,8 @@ def summary(run: GroupRun) -> str:
     moved, took = sum(len(it.moved) for it in rounds), sum(it.lasted(run.end) for it in rounds)
     used = list(dict.fromkeys(it.protocol for it in rounds if it.protocol))
     return (
-        f"{run.history.group} ({', '.join(used) or 'no generation yet'}): {len(rounds)} rebalances "
-        f"in {took:.2f} s, {moved} partitions moved"
+        f"{run.history.group} ({', '.join(used) or 'no generation yet'}): "
+        f"{count(len(rounds), 'rebalance')} in {took:.2f} s, {count(moved, 'partition')} moved"
     )
 
 

@@ -24,6 +24,7 @@ from widgets.group.layout import (
     Rows,
 )
 from widgets.group.threads import arrivals, bands, end_of_lags, sentence, threads
+from widgets.log.fields import count
 from widgets.scene import (
     ABOUT,
     UP_TO,
@@ -109,8 +110,8 @@ def about(view_state: GroupViewState) -> str:
     told = view_state.group
     if told is None:
         return f"{view_state.history.group} · not there yet"
-    count, lag = len(told.members), sum(lags(view_state.state, told).values())
-    members = f"{count} consumer{'' if count == 1 else 's'}"
+    lag = sum(lags(view_state.state, told).values())
+    members = count(len(told.members), "consumer")
     strategy = f" · {told.protocol}" if told.protocol else ""
     return (
         f"{view_state.history.group} · {told.state} · generation {told.generation}{strategy} · "
@@ -166,13 +167,13 @@ def _consumer(view_state: GroupViewState, rows: Rows, lane: str) -> SceneShape:
     now = status(view_state, lane)
     share, present = view_state.history.share(lane), lane in view_state.history.present
     away = not present or now in ("killed", "frozen")
-    count = f"{len(share)} partition{'' if len(share) == 1 else 's'}"
-    words = now if now in ("gone", "stopped", "failed", "joining") else count
+    has = count(len(share), "partition")
+    words = now if now in ("gone", "stopped", "failed", "joining") else has
     if now == "killed":
         words = "killed, not missed yet" if present else "killed"
     elif now == "frozen":
-        words = f"frozen, {count}" if present else "frozen, thrown out"
-    read = ", ".join(share) if len(share) <= 8 else count
+        words = f"frozen, {has}" if present else "frozen, thrown out"
+    read = ", ".join(share) if len(share) <= 8 else has
     label = f"consumer {lane}: {now}, has {read or 'nothing'}"
     found = OFFERS.get("reading" if now == "joining" else now, ())
     own = dict(view_state.statuses)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from widgets.group.history import RebalanceRound, Spell
 from widgets.group.layout import GroupViewState, Rows
+from widgets.log.fields import count
 from widgets.scene import ABOUT, UP_TO, SceneShape, fit, group, line, path, rect, text, width_of
 
 HUES = ("lead thick", "paused thick", "kept", "follower thick")
@@ -196,7 +197,7 @@ def arrivals(view_state: GroupViewState, rows: Rows, lags: dict[str, int]) -> li
         number = end_of_lags(view_state) - right - 6
         told = fit(f"{lag:,}", number - NAME - room - 8, 11)
         inside.append(text("lag", number, 4, told, UP_TO, look="soft"))
-        label = f"{partition}: {spells[-1].lane} has {_records(lag)} still to read"
+        label = f"{partition}: {spells[-1].lane} has {count(lag, 'record')} still to read"
         shapes.append(group(f"lag {partition}", right + 6, y, inside, label=label))
     return shapes
 
@@ -204,7 +205,3 @@ def arrivals(view_state: GroupViewState, rows: Rows, lags: dict[str, int]) -> li
 def end_of_lags(view_state: GroupViewState) -> float:
     """The right end of the numbers."""
     return view_state.width - (18 if view_state.narrow else 40)
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'' if count == 1 else 's'}"

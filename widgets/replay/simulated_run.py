@@ -164,7 +164,9 @@ class SimulatedRun:
             case "broker.started":
                 return event._replace(data={**event.data, "pid": 0})  # as in the snapshots
             case "broker.lost-power":
-                lost = f"its power failed, {event.data['records']} records were not on its disk"
+                number = event.data["records"]
+                were = "1 record was" if number == 1 else f"{number:,} records were"
+                lost = f"its power failed, {were} not on its disk"
                 return event._replace(
                     kind="broker.died", data={"broker": event.data["broker"], "reason": lost}
                 )

@@ -120,7 +120,9 @@ def test_without_power_a_broker_is_dead_and_somebody_else_leads():
     lost = next(e for m in trace for e in m.events if e.kind == "broker.lost-power")
     run_source = RunSource(film_of(trace))
     line = next(it for it in run_source.story.lines if it.kind == "broker.died")
-    assert f"{lost.data['records']} records were not on its disk" in line.words
+    number = lost.data["records"]
+    were = "1 record was" if number == 1 else f"{number:,} records were"
+    assert f"{were} not on its disk" in line.words
     assert run_source.story.outages[0].broker == lost.data["broker"]
     assert run_source.story.outages[0].ended is not None
 
