@@ -18,7 +18,6 @@ from dataclasses import replace
 from engine.model import TopicPartition
 from widgets import event_list, links, replicas, timeline
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
-from widgets.log.fields import count
 from widgets.moment import ViewMoment
 from widgets.scene import (
     UP_TO,
@@ -67,15 +66,19 @@ def picture(moment: ViewMoment) -> Scene:
         line("floor", 0, height, whole, height, look="rule"),
         *timeline.drawn(moment, 24, height, whole - 48),
     ]
-    title = f"A cluster of {count(len(plan.brokers), 'broker')}, {about(moment)}"
+    title = f"A cluster of {_count(len(plan.brokers), 'broker')}, {about(moment)}"
     return Scene(whole, height + timeline.HEIGHT, shapes, title=title, says=says)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def about(moment: ViewMoment) -> str:
     """The header's few words."""
     topics = {partition.topic for partition in moment.partitions}
     name = next(iter(topics)) if len(topics) == 1 else f"{len(topics)} topics"
-    known = count(len(moment.partitions), "partition")
+    known = _count(len(moment.partitions), "partition")
     words = f"{name} · {known}" if moment.partitions else "no topic yet"
     copies = {len(state.assignment) for state in moment.partitions.values()}
     if len(copies) == 1:
@@ -109,7 +112,7 @@ def _zookeeper(moment: ViewMoment, box: Box) -> SceneShape:
     shapes = [
         rect("card", 0, 0, box.width, box.height, 10, look="card"),
         text("name", 16, 25, "ZooKeeper", look="head"),
-        text("sessions", box.width - 14, 25, count(alive, "session"), UP_TO, look="soft"),
+        text("sessions", box.width - 14, 25, _count(alive, "session"), UP_TO, look="soft"),
         text("controller", 16, 46, words, look="soft"),
     ]
     label = f"ZooKeeper: {alive} of {len(state.brokers)} brokers have a session; {words}"
@@ -219,9 +222,9 @@ def _clients(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
         for it, state in moment.partitions.items()
     }
     total, rate = sum(ends.values()), _rate(moment)
-    records = count(total, "record") + (f" · {rate:,} a second" if rate else "")
+    records = _count(total, "record") + (f" · {rate:,} a second" if rate else "")
     readers = [
-        f"{name}: {count(len(each.members), 'member')} · "
+        f"{name}: {_count(len(each.members), 'member')} · "
         f"{each.state} · lag {_lag(moment, each.offsets)}"
         for name, each in moment.state.groups.items()
         if each.members or each.offsets
@@ -229,7 +232,7 @@ def _clients(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
     told = readers[0] if readers else "no group yet"
     if len(readers) > 1:
         members = sum(len(it.members) for it in moment.state.groups.values())
-        told = f"{len(readers)} groups · {count(members, 'member')}"
+        told = f"{len(readers)} groups · {_count(members, 'member')}"
     return [
         _client("producers", plan.producers, "producers", records, records),
         _client("consumers", plan.consumers, "consumer groups", told, "; ".join(readers) or told),

@@ -19,6 +19,7 @@ from engine.sim.trace import Trace
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
+from tests.browser.samples import SAMPLES
 from tests.unit.widgets.cluster import Cluster, topic
 from widgets import ClusterView
 from widgets.stage import SceneWidget
@@ -70,6 +71,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-failover": (lambda: recorded("failover"), RUN),
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
+    **SAMPLES,
 }
 
 
