@@ -20,8 +20,10 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
 from tests.browser.samples import SAMPLES
-from tests.unit.widgets.cluster import Cluster, topic
-from widgets import ClusterView
+from tests.unit.widgets.cluster import START, Cluster, topic
+from tests.unit.widgets.test_znodes_history import story, znode
+from tests.unit.widgets.test_znodes_view import Told
+from widgets import ClusterView, ZooKeeperTree
 from widgets.stage import SceneWidget
 
 WIDTHS = {1366: 928, 1280: 842, 900: 462, 853: 415, 390: 356}
@@ -45,8 +47,12 @@ def do(*acts: tuple[Any, ...]) -> Look:
 RUN = at(0, 0.3, 0.5, 0.8, 1)
 
 
+def run(name: str) -> Recording:
+    return Recording.load(ROOT / "labs" / "recorded" / f"{name}.jsonl.gz")
+
+
 def recorded(name: str) -> ClusterView:
-    return ClusterView(Recording.load(ROOT / "labs" / "recorded" / f"{name}.jsonl.gz"))
+    return ClusterView(run(name))
 
 
 def live(**facts: Any) -> ClusterView:
@@ -65,6 +71,27 @@ def pausing(view: ClusterView) -> None:
     view.advance(1.0)
 
 
+def told(view: ZooKeeperTree) -> None:
+    """At a change of which brokers were told."""
+    view.do("step_to", next(it.number for it in view.history.steps if it.notified))
+
+
+def crowded_tree() -> ZooKeeperTree:
+    """Ten brokers, hundreds of topics, and data that has no spaces."""
+    mirror = story()
+    for number in range(3, 11):
+        data = f'{{"host":"a-broker-with-a-long-name.example.org","port":{number}}}'
+        mirror.found(f"/brokers/ids/{number}", znode(data, 40, owner=700 + number), START + 4300)
+    for number in range(300):
+        data = '{"partitions":{"0":[1,2,3]},"topic_id":"0HJQZ621RHy6za9QiN5DvA","version":3}'
+        path = f"/brokers/topics/a-topic-with-a-very-long-name-{number}"
+        mirror.found(path, znode(data), START + 4400)
+    mirror.watched({999: {"/controller"}, 703: {"/controller"}}, START + 4500)
+    source = Told(mirror, START + 9000)
+    source.no_watches, source.closed = "This ZooKeeper refuses the word 'wchc'.", True
+    return ZooKeeperTree(source)
+
+
 VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-live": (live, [do(), pausing]),
     "ClusterView-crowded": (crowded, [do(), pausing]),
@@ -72,6 +99,24 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
     **SAMPLES,
+    "ZooKeeperTree-failover": (
+        lambda: ZooKeeperTree(run("failover")),
+        [
+            *at(0, 0.5, 1),
+            told,
+            do(("live",), ("choose", "/brokers/topics/orders")),
+            do(("choose", "/brokers/ids/2"), ("find", "orders")),
+            do(("find", ""), ("expand", "/config"), ("choose", "/controller")),
+        ],
+    ),
+    "ZooKeeperTree-crowded": (
+        crowded_tree,
+        [
+            do(("expand", "/brokers/topics")),
+            do(("who", "703"), ("find", "topic-with")),
+            do(("find", ""), ("collapse", "/brokers/topics"), ("choose", "/brokers/ids/7")),
+        ],
+    ),
 }
 
 

@@ -110,6 +110,10 @@ def test_a_broker_dies_and_one_sees_who_is_told(tree: Tree) -> None:
 
 def test_by_keyboard_in_the_dark_and_again_without_a_cluster(tree: Tree) -> None:
     darken(tree.page)
+    unchanged = tree.row("//≡")
+    expect(unchanged).to_contain_text("unchanged: admin, cluster, config")
+    unchanged.focus()
+    unchanged.press("Enter")
     config = tree.row("/config")
     config.focus()
     config.press("ArrowRight")

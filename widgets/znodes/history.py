@@ -31,9 +31,12 @@ class ZnodeTreeView:
     watchers: dict[str, set[int]] = field(default_factory=dict)  # sessions, by path
     sessions: dict[int, int] = field(default_factory=dict)  # the latest of each broker
     ended: set[int] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)  # what has changed, or something below it
 
     def apply(self, change: ZnodeChange) -> None:
         path = change.path
+        if change.kind in STEPS:
+            self._touch(path)
         match change.kind:
             case ChangeKind.WATCHED:
                 self.watchers.setdefault(path, set()).add(change.session)
@@ -51,6 +54,11 @@ class ZnodeTreeView:
                 self._fire(change)
                 if change.znode:
                     self._put(path, change.znode)
+
+    def _touch(self, path: str) -> None:
+        while path and path not in self.touched:
+            self.touched.add(path)
+            path = "" if path == "/" else parent(path)
 
     def _fire(self, change: ZnodeChange) -> None:
         self.watchers.get(change.path, set()).difference_update(change.notified)

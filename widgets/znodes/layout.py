@@ -1,9 +1,10 @@
 """The moment that is drawn, and the positions: the argument of the whole layout.
 
-    20      230                    700   718      752 ─── 806          940
-    name    data, in one line   session  watched  fires    a broker
+    left    data                   right  eye     end        x of chips
+    name    data, in one line    session  watched  fires     a broker
 
-In the past, the picture shows a change and what was known until the next one.
+On a page of less than 720 px the brokers stand above the tree, in rows. In the past, the picture
+shows a change and what was known until the next one.
 """
 
 from dataclasses import dataclass, field
@@ -13,14 +14,16 @@ from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState
 from widgets.run_source import RunSource
 from widgets.story import Story, StoryLine
 from widgets.znodes.history import ZnodeHistory, ZnodeTreeView
-from widgets.znodes.rows import TreeSelection, ZnodeRow, row_of, visible
+from widgets.znodes.rows import TreeSelection, ZnodeRow, row_of, visible, window
 from widgets.znodes.words import SORTS, brief, told
 
-WIDTH = 960
-LEFT, DATA, RIGHT, EYE, END, CHIPS = 20, 230, 700, 718, 752, 806
-TOP, ROW, INDENT = 14, 22, 17
-CHIP, GAP = 46, 8  # a broker's height, and the space below it
-BROKERS, OTHERS, LINE = 8, 2, 16  # shown at most; the line that counts the rest
+WIDTH = 960  # usual
+BESIDE = 720  # px: on a narrower page the brokers are above the tree
+TOP, ROW = 14, 22
+CHIP, GAP = 46, 8  # a broker's height, and the space beside and below it
+LEAST = 104  # the width of a broker, at least
+BROKERS, OTHERS, LINE = 6, 1, 16  # shown at most; the line that counts the rest
+ROWS, ROWS_OPEN = 18, 11  # of the tree, on the page; and while something is shown in full
 MARKS = 2000  # the last changes on the timeline
 NEWS = 2400  # ms for which a change is highlighted
 
@@ -63,6 +66,7 @@ class ZnodeViewState:
     notes: tuple[str, ...] = ()  # what can't be shown, and why
     acts: frozenset[str] = frozenset()
     moving: bool = True  # the source is live: the timeline grows
+    width: float = WIDTH  # px
 
     @cached_property
     def tree(self) -> ZnodeTreeView:
@@ -82,9 +86,25 @@ class ZnodeViewState:
             found.append(change)
         return found[::-1]
 
+    # -- rows ----------------------------------------------------------------------------
+
+    @cached_property
+    def every(self) -> list[ZnodeRow]:
+        """All rows, also those for which there is no room."""
+        return visible(self.tree, self.choice, self.gone)
+
     @cached_property
     def rows(self) -> list[ZnodeRow]:
-        return visible(self.tree, self.choice, self.gone)
+        """Those on the page; as long as nobody scrolls, the row of the last change is one."""
+        room = ROWS_OPEN if self.chosen or self.who else ROWS
+        return window(self.every, room, self.choice.first, self._followed)
+
+    @property
+    def _followed(self) -> str:
+        if self.chosen:
+            return self.chosen
+        steps = [it for it in self.history.steps if it.number <= self.number and it.path]
+        return row_of(steps[-1].path, {row.path for row in self.every}) if steps else "/"
 
     @cached_property
     def gone(self) -> dict[str, ZnodeState | None]:
@@ -95,25 +115,99 @@ class ZnodeViewState:
     @cached_property
     def levels(self) -> dict[str, float]:
         """The upper edge of each row."""
-        return {row.path: TOP + ROW * place for place, row in enumerate(self.rows)}
+        return {row.path: self.top + ROW * place for place, row in enumerate(self.rows)}
+
+    def level(self, path: str) -> float | None:
+        """The y of the row that shows a change of this path; during a search there may be none."""
+        paths = [row.path for row in self.every]
+        found = row_of(path, paths)
+        if found in self.levels or found not in paths:
+            return self.levels.get(found)
+        at = paths.index(found)
+        first = next(place for place, each in enumerate(paths) if each in self.levels)
+        hidden = self.rows[0] if at < first else self.rows[-1]
+        return self.levels[hidden.path]
+
+    # -- columns -------------------------------------------------------------------------
 
     @property
-    def bottom(self) -> float:
-        return max(TOP + ROW * len(self.rows), self.foot + (LINE if self.unseen else 0)) + 6
+    def wide(self) -> bool:
+        return self.width >= BESIDE
+
+    @property
+    def left(self) -> float:
+        return 20 if self.wide else 12
+
+    @property
+    def indent(self) -> float:
+        return 17 if self.wide else 11
+
+    @property
+    def end(self) -> float:
+        """Of the tree."""
+        return self.chips - 40 if self.wide else self.width - 18
+
+    @property
+    def eye(self) -> float:
+        """Where the number of watches begins."""
+        return self.end - 34
+
+    @property
+    def right(self) -> float:
+        """Of the data, and of the session."""
+        return self.eye - (14 if self.wide else 8)
+
+    @property
+    def data(self) -> float:
+        """Where the data begin, if the name ends before it."""
+        return self.left + 0.36 * (self.right - self.left)
+
+    # -- brokers -------------------------------------------------------------------------
+
+    @property
+    def chips(self) -> float:
+        """The x of the first broker."""
+        return self.width - self.left + 6 - self.chip_width if self.wide else self.left - 4
+
+    @property
+    def across(self) -> int:
+        """How many brokers stand in a row."""
+        room = self.width - 2 * self.left + 8
+        return 1 if self.wide else int((room + GAP) // (LEAST + GAP))
+
+    @property
+    def chip_width(self) -> float:
+        room = self.width - 2 * self.left + 8
+        return 166 if self.wide else (room - GAP * (self.across - 1)) / self.across
+
+    def chip(self, place: int) -> tuple[float, float]:
+        """The upper left corner of a broker."""
+        row, column = divmod(place, self.across)
+        return self.chips + column * (self.chip_width + GAP), TOP + row * (CHIP + GAP)
 
     @property
     def foot(self) -> float:
         """The y below the sessions."""
-        return TOP + (CHIP + GAP) * len(self.sessions)
+        return TOP + (CHIP + GAP) * -(-len(self.sessions) // self.across)
+
+    @property
+    def _brokers_end(self) -> float:
+        return self.foot + (LINE if self.unseen else 0)
+
+    @property
+    def top(self) -> float:
+        """Of the tree."""
+        return TOP if self.wide else self._brokers_end + 8
+
+    @property
+    def bottom(self) -> float:
+        tree = self.top + ROW * len(self.rows)
+        return (max(tree, self._brokers_end) if self.wide else tree) + 6
 
     @property
     def unseen(self) -> int:
         """Brokers for which there is no room."""
         return len(self.tree.sessions) - sum(broker >= 0 for broker in self.sessions.values())
-
-    def level(self, path: str) -> float | None:
-        """The y of the row that shows a change of this path; during a search there may be none."""
-        return self.levels.get(row_of(path, self.levels))
 
     @cached_property
     def sessions(self) -> dict[int, int]:

@@ -1,106 +1,157 @@
-"""One znode in full, with explained numbers; or one session with its watches."""
+"""One znode in full, with explained numbers; or one session with its watches.
+
+    /controller                                                ✕
+    brokerid    1                 czxid    31: the transaction that created it ...
+    timestamp   "1795349481631"   version  0: not written since its creation
+
+On a narrow page the numbers stand below the data.
+"""
 
 from engine.cluster.znode_changes import ZnodeState
-from widgets.scene import UP_TO, Act, SceneShape, fit, rect, text, width_of, wrap
-from widgets.znodes.layout import LEFT, WIDTH, ZnodeViewState
+from widgets.scene import Act, SceneShape, fit, group, rect, text, width_of, wrap
+from widgets.znodes.layout import ZnodeViewState
 from widgets.znodes.words import fields, purpose, stat, whose
 
-MIDDLE = 500
-INSIDE = LEFT + 14
 LINE = 17
-MOST = 14  # lines of data
+MOST = 9  # lines of data, or watches
+LONGEST = 3  # lines of one value
+PAD = 14
+SIZE = 11.5  # of a value
+NUMBERS = 62  # the width of their names
+APART = 0.5  # where the numbers begin, as a share of the width
+
+ONCE = (
+    "Each of these watches fires once, at the next change, and is then set again. Watches on "
+    "children are not in this list: ZooKeeper does not name their owners."
+)
+
+Placed = tuple[list[SceneShape], float]  # shapes, and their lower end
 
 
-def panel(view_state: ZnodeViewState, top: float) -> tuple[list[SceneShape], float]:
-    """The shapes, and their lower end."""
+def panel(view_state: ZnodeViewState, top: float) -> Placed:
     if view_state.who:
         return _watcher(view_state, top)
     znode = view_state.tree.nodes.get(view_state.chosen)
     if view_state.chosen and znode is None:
-        return _box("gone", f"{view_state.chosen} is not there now.", [], top)
+        return _box(view_state, "gone", f"{view_state.chosen} is not there now.", [], top, top + 32)
     return _znode(view_state, znode, top) if znode else ([], top)
 
 
-def _znode(
-    view_state: ZnodeViewState, znode: ZnodeState, top: float
-) -> tuple[list[SceneShape], float]:
-    path = view_state.chosen
+def _inside(view_state: ZnodeViewState) -> float:
+    return view_state.left - 6 + PAD
+
+
+def _znode(view_state: ZnodeViewState, znode: ZnodeState, top: float) -> Placed:
+    path, left = view_state.chosen, _inside(view_state)
+    right = view_state.width - left
     shapes: list[SceneShape] = []
     y = top + 40
-    for words in wrap(purpose(path), WIDTH - 2 * INSIDE, 11) if purpose(path) else []:
-        shapes.append(text(f"purpose {y}", INSIDE, y, words, look="soft"))
+    for words in wrap(purpose(path), right - left, 11) if purpose(path) else []:
+        shapes.append(text(f"purpose {y}", left, y, words, look="soft"))
         y += 15
-    left, right = _data(znode, y + 6), _numbers(view_state, znode, y + 6)
-    shapes += [*left, *right]
-    return _box(path, path, shapes, top)
+    middle = left + (right - left) * APART
+    end = middle - 20 if view_state.wide else right
+    data, bottom = _data(znode, left, end, y + 6)
+    start, y = (middle, y + 6) if view_state.wide else (left, bottom + 6)
+    numbers, end_of_numbers = _numbers(view_state, znode, start, right, y)
+    shapes += [*data, *numbers]
+    return _box(view_state, path, path, shapes, top, max(bottom, end_of_numbers))
 
 
-def _data(znode: ZnodeState, y: float) -> list[SceneShape]:
+def _data(znode: ZnodeState, left: float, right: float, y: float) -> Placed:
+    """Names and values; a value that is too long is continued below its beginning."""
     shapes: list[SceneShape] = []
     told = fields(znode.data)
-    wide = max(width_of(name, 11) for name, _ in told)
-    at = INSIDE + min(wide, 190) + (12 if wide else 0)
+    most = (right - left) * 0.45
+    wide = min(max(width_of(name, 11) for name, _ in told), most)
+    at = left + wide + (12 if wide else 0)
+    last = y + MOST * LINE
     for name, value in told:
-        if len(shapes) >= 2 * MOST:
-            shapes.append(text("cut", INSIDE, y, "and more, which is left out here", look="soft"))
-            break
-        words = fit(name, 190, 11)
-        shapes.append(text(f"field {y}", INSIDE, y, words, look="soft"))
-        for part in _parts(value, MIDDLE - 20 - at):
-            shapes.append(text(f"value {y}", at, y, part, look="mono small"))
+        if y >= last:
+            shapes.append(text("cut", left, y, "and more, which is left out here", look="soft"))
             y += LINE
-    return shapes
+            break
+        shapes.append(text(f"field {y}", left, y, fit(name, most, 11), look="soft", label=name))
+        for part in _lines(value, right - at):
+            shapes.append(text(f"value {y}", at, y, part, look="mono small", label=value))
+            y += LINE
+    return shapes, y
 
 
-def _parts(value: str, width: float) -> list[str]:
-    """A long value in at most three lines; code has few places to break at."""
-    room = max(int(width / 7.2), 8)
-    found = [value[n : n + room] for n in range(0, max(len(value), 1), room)]
-    return found if len(found) <= 3 else [*found[:2], found[2][:-1] + "…"]
+def _lines(value: str, width: float) -> list[str]:
+    found = wrap(value, width, SIZE, mono=True)
+    if len(found) <= LONGEST:
+        return found
+    cut = fit(found[LONGEST - 1] + "  ", width - 2 * SIZE * 0.7, SIZE, mono=True)
+    return [*found[: LONGEST - 1], cut.rstrip("… ") + " …"]
 
 
-def _numbers(view_state: ZnodeViewState, znode: ZnodeState, y: float) -> list[SceneShape]:
+def _numbers(
+    view_state: ZnodeViewState, znode: ZnodeState, left: float, right: float, y: float
+) -> Placed:
     shapes = []
     told = stat(view_state.chosen, znode, view_state.history)
     who = view_state.tree.watchers.get(view_state.chosen, set())
     names = ", ".join(sorted(whose(each, view_state.history) for each in who))
     told.append(("watched", f"by {names}, for its next change" if names else "by nobody"))
     for name, words in told:
-        shapes.append(text(f"{name} name", MIDDLE, y, name, look="bold small"))
-        for part in wrap(words, WIDTH - MIDDLE - 96, 11):
-            shapes.append(text(f"{name} {y}", MIDDLE + 62, y, part, look="soft"))
+        shapes.append(text(f"{name} name", left, y, name, look="bold small"))
+        for part in wrap(words, right - left - NUMBERS - 8, 11):
+            shapes.append(text(f"{name} {y}", left + NUMBERS + 8, y, part, look="soft"))
             y += LINE
-    return shapes
+    return shapes, y
 
 
-def _watcher(view_state: ZnodeViewState, top: float) -> tuple[list[SceneShape], float]:
-    paths = view_state.tree.watched_by(view_state.who)
+def _watcher(view_state: ZnodeViewState, top: float) -> Placed:
+    left, paths = _inside(view_state), view_state.tree.watched_by(view_state.who)
+    right = view_state.width - left
+    room = ((right - left) * APART - 20) if view_state.wide else right - left
     name = whose(view_state.who, view_state.history)
     title = f"{name[:1].upper()}{name[1:]} watches the data of"
     shapes, y = [], top + 44
     for path in paths[:MOST]:
-        shapes.append(text(f"path {path}", INSIDE, y, path, look="mono small"))
+        words = fit(path, room, SIZE, mono=True)
+        shapes.append(text(f"path {path}", left, y, words, look="mono small", label=path))
         y += LINE
     if len(paths) > MOST:
         words = f"and {len(paths) - MOST:,} more"
-        shapes.append(text("others", INSIDE, y, words, look="soft"))
+        shapes.append(text("others", left, y, words, look="soft"))
+        y += LINE
     if not paths:
-        shapes.append(text("none", INSIDE, y, "nothing now", look="soft"))
-    words = "Its session: " + f"0x{view_state.who:x}"
-    shapes.append(text("session", MIDDLE, top + 44, words, look="soft"))
-    hint = "Each of these watches fires once, at the next change, and is then set again. "
-    hint += "Watches on children are not in this list: ZooKeeper does not name their owners."
-    for number, part in enumerate(wrap(hint, WIDTH - MIDDLE - 40, 11)):
-        shapes.append(text(f"hint {number}", MIDDLE, top + 64 + 16 * number, part, look="soft"))
-    return _box(f"who {view_state.who}", title, shapes, top)
+        shapes.append(text("none", left, y, "nothing now", look="soft"))
+        y += LINE
+    about, end = _session(view_state, left, right, top + 44 if view_state.wide else y + 4)
+    key = f"who {view_state.who}"
+    return _box(view_state, key, title, [*shapes, *about], top, max(y, end))
+
+
+def _session(view_state: ZnodeViewState, left: float, right: float, y: float) -> Placed:
+    x = left + (right - left) * APART if view_state.wide else left
+    shapes = [text("session", x, y, f"Its session: 0x{view_state.who:x}", look="soft")]
+    for part in wrap(ONCE, right - x, 11):
+        y += 16
+        shapes.append(text(f"hint {y}", x, y, part, look="soft"))
+    return shapes, y + LINE
 
 
 def _box(
-    key: str, title: str, inside: list[SceneShape], top: float
-) -> tuple[list[SceneShape], float]:
-    bottom = max((shape.where[1] for shape in inside), default=top + 22) + 14
-    card = rect("panel", LEFT - 6, top, WIDTH - 2 * LEFT + 12, bottom - top, 8, look="card")
-    shut = text("shut", WIDTH - LEFT - 8, top + 20, "✕", UP_TO, look="soft", label="close this",
-                acts=(Act("shut", None, "close this"),))  # fmt: skip
-    head = text(f"title {key}", INSIDE, top + 21, fit(title, 840, 13), look="bold")
-    return [card, head, shut, *inside], bottom
+    view_state: ZnodeViewState,
+    key: str,
+    title: str,
+    inside: list[SceneShape],
+    top: float,
+    bottom: float,
+) -> Placed:
+    x, left = view_state.left - 6, _inside(view_state)
+    width = view_state.width - 2 * x
+    bottom -= 4
+    card = rect("panel", x, top, width, bottom - top, 8, look="card")
+    sign = [
+        rect("back", -13, -15, 26, 24, 5, look="clear"),
+        text("sign", 0, 1, "✕", 0, look="soft"),
+    ]
+    shut = group("shut", x + width - 16, top + 18, sign, label="close this",
+                 acts=(Act("shut", None, "close this"),))  # fmt: skip
+    words = fit(title, width - 2 * PAD - 26, bold=True)
+    head = text(f"title {key}", left, top + 21, words, look="bold", label=title)
+    return [group(f"opened {key}", 0, 0, [card, head, shut, *inside])], bottom

@@ -9,8 +9,10 @@
             partitions
               0/state                 a partition's znode is empty: it has no row of its own
       config  ·  7                    closed, with the number of those below
+      … 5 unchanged: admin, ...       in which nothing has changed: one row for all of them
 
-A thousand topics are a dozen rows and one with the number of the others; a search finds each.
+A thousand topics are a dozen rows and one with the number of the others; a search finds each. If
+there are more rows than room, a window shows some of them, with a row for those above or below.
 
 Invariant: never more than MOST rows; except during a search, every change has a row.
 """
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.cluster.znode_changes import ZnodeState, parent
-from engine.zookeeper.znodes import BROKER_IDS, TOPICS
+from engine.zookeeper.znodes import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, TOPICS
 from widgets.story import internal
 from widgets.znodes.history import ZnodeTreeView, order
 
@@ -29,6 +31,9 @@ MOST = 52
 FEW = 12  # children that are shown at first
 SMALL = 3  # topics are open from the beginning if there are at most so many
 FIRST = frozenset({"/", "/brokers", BROKER_IDS, TOPICS})
+FOLDING = frozenset({"/", "/brokers"})  # of their children, those without a change are one row
+ALWAYS = FIRST | {CONTROLLER, CONTROLLER_EPOCH}  # these have a row of their own
+ABOVE, BELOW = "▴", "▾"  # instead of a path
 TOPIC = re.compile(rf"{TOPICS}/([^/]+)(/partitions)?")
 
 
@@ -40,7 +45,9 @@ class ZnodeRow(NamedTuple):
     below: int  # children
     open: bool = False
     gone: bool = False
-    more: int = 0  # how many children that are not shown this row stands for
+    more: int = 0  # how many znodes or rows that are not shown this row stands for
+    names: str = ""  # of those, if nothing has changed in them
+    first: int = 0  # where it leads: the first row on the page then
 
 
 @dataclass
@@ -50,6 +57,8 @@ class TreeSelection:
     opened: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
     limits: dict[str, int] = field(default_factory=dict)  # how many children are shown, if not FEW
+    unfolded: set[str] = field(default_factory=set)  # their children are shown without a change too
+    first: int | None = None  # the first row on the page; None: it follows the changes
     wanted: str = ""  # part of a path
 
     def is_open(self, path: str, tree: ZnodeTreeView) -> bool:
@@ -108,6 +117,8 @@ def _walk(
     lost = [each for each in sorted(gone) if parent(each) == path and each not in tree.nodes]
     if not is_open and not (lost and choice.is_open(path, tree)):
         return
+    quiet = [] if path in choice.unfolded else _quiet(path, children, tree)
+    children = [each for each in children if each not in quiet]
     shown = children[: choice.limits.get(path, FEW)]
     for each in sorted({*shown, *lost}, key=order):
         if each in tree.nodes or each in tree.below:
@@ -119,6 +130,38 @@ def _walk(
     if len(children) > len(shown) and len(rows) < MOST:
         more = len(children) - len(shown)
         rows.append(ZnodeRow(f"{path}/…", depth + 1, "", None, 0, more=more))
+    if quiet and len(rows) < MOST:
+        names = ", ".join(each.rpartition("/")[2] for each in quiet)
+        row = ZnodeRow(f"{path}/≡", depth + 1, "", None, 0, more=len(quiet), names=names)
+        rows.append(row)
+
+
+def _quiet(path: str, children: list[str], tree: ZnodeTreeView) -> list[str]:
+    """The children in which nothing has changed, if they are several."""
+    if path not in FOLDING:
+        return []
+    found = [each for each in children if each not in ALWAYS and each not in tree.touched]
+    return found if len(found) > 1 else []
+
+
+def window(rows: list[ZnodeRow], room: int, first: int | None, followed: str) -> list[ZnodeRow]:
+    """As many rows as there is room for, from `first` on, or with the row of this path."""
+    if len(rows) <= room:
+        return rows
+    if first is None:
+        place = next((at for at, row in enumerate(rows) if row.path == followed), 0)
+        first = max(place - room + 3, 0)
+    last = len(rows) - room + 1  # the first row of a page that ends with the last row
+    first = 0 if first <= 1 else min(first, last)
+    begin, end = first, first + room - (first > 0) - (first < last)
+    shown = rows[begin:end]
+    if first:
+        back = max(first - room + 3, 0)
+        shown = [ZnodeRow(ABOVE, 0, "", None, 0, more=begin, first=back), *shown]
+    if end < len(rows):
+        more = len(rows) - end
+        shown = [*shown, ZnodeRow(BELOW, 0, "", None, 0, more=more, first=end - 1)]
+    return shown
 
 
 def _search(rows: list[ZnodeRow], tree: ZnodeTreeView, wanted: str) -> None:

@@ -10,11 +10,13 @@
     │ ━━━━●━━━━━━━◆▽━━━━━━━━○────────   the strip of changes   │
     └──────────────────────────────────────────────────────────┘
 
-A pure function: the same view_state makes the same picture, with a kernel or without.
+On a narrow page the brokers stand above the tree. A pure function: the same view_state makes the
+same picture, with a kernel or without.
 """
 
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange
 from widgets import timeline
+from widgets.log.fields import count
 from widgets.moment import ViewMoment
 from widgets.scene import (
     ABOUT,
@@ -33,29 +35,16 @@ from widgets.scene import (
     width_of,
     wrap,
 )
-from widgets.znodes.layout import (
-    CHIP,
-    CHIPS,
-    DATA,
-    END,
-    EYE,
-    GAP,
-    INDENT,
-    LEFT,
-    RIGHT,
-    ROW,
-    TOP,
-    WIDTH,
-    Course,
-    ZnodeViewState,
-)
+from widgets.znodes.layout import CHIP, GAP, ROW, Course, ZnodeViewState
 from widgets.znodes.panel import panel
-from widgets.znodes.rows import ZnodeRow
+from widgets.znodes.rows import ABOVE, BELOW, ZnodeRow
 from widgets.znodes.words import SORTS, one_line, purpose, short, told, whose
 
-LETTER = 6.35  # the width of a character of data
-STORY = 7  # changes as text
-LINE = 18
+STORY, STORY_NARROW = 5, 3  # changes as text
+LINES = 2  # of one of them
+STEP = 16  # from line to line
+EDGE = 20  # px, beside the timeline
+LITTLE = 90  # px: data are not shown in less
 LEGEND = "In italics: ephemeral, gone with its session.  ◎ watched: told of its next change."
 
 
@@ -64,28 +53,28 @@ def picture(view_state: ZnodeViewState) -> Scene:
     y = max(y, view_state.bottom) + 12
     course = Course(view_state.history, view_state.start, view_state.now, view_state.moving)
     strip = ViewMoment(course, view_state.at, view_state.live, view_state.acts)
+    width = view_state.width
     shapes = [
         *_glows(view_state),
         *(shape for row in view_state.rows for shape in _row(view_state, row)),
         *_firing(view_state),
         *_chips(view_state),
         *opened,
-        line("edge", 0, y, WIDTH, y, look="rule"),
-        *timeline.drawn(strip, LEFT, y + 6, WIDTH - 2 * LEFT),
+        line("edge", 0, y, width, y, look="rule"),
+        *timeline.drawn(strip, EDGE, y + 6, width - 2 * EDGE),
     ]
     lines, y = _story(view_state, strip, y + 6 + timeline.HEIGHT + 12)
     notes, y = _notes(view_state, y)
     says = told(view_state.news[-1], view_state.history) if view_state.news else ""
     title = f"ZooKeeper's tree: {about(view_state)}"
-    return Scene(WIDTH, y, [*shapes, *lines, *notes], title=title, says=says)
+    return Scene(width, y, [*shapes, *lines, *notes], title=title, says=says)
 
 
 def about(view_state: ZnodeViewState) -> str:
     nodes = view_state.tree.nodes.values()
     owners = [znode.owner for znode in nodes if znode.owner]
-    count, sessions = len(nodes), len({*owners})
-    words = f"{count:,} znode{'' if count == 1 else 's'} · {len(owners)} ephemeral"
-    return f"{words}, of {sessions} session{'' if sessions == 1 else 's'}" if owners else words
+    words = f"{count(len(nodes), 'znode')} · {len(owners)} ephemeral"
+    return f"{words}, of {count(len({*owners}), 'session')}" if owners else words
 
 
 # -- rows ---------------------------------------------------------------------------------------
@@ -93,37 +82,54 @@ def about(view_state: ZnodeViewState) -> str:
 
 def _row(view_state: ZnodeViewState, row: ZnodeRow) -> list[SceneShape]:
     y = view_state.levels[row.path]
-    x = LEFT + INDENT * row.depth
+    x = view_state.left + view_state.indent * row.depth
     if row.more:
-        return [_more(row, x, y)]
-    ephemeral = bool(row.znode and row.znode.owner)
-    shapes = [_name(row, x, y, ephemeral), *_data(view_state, row, x, y, ephemeral)]
-    if row.gone:
-        shapes.append(text(f"gone {row.path}", RIGHT, y + 15, "▽ deleted", UP_TO, look="bad"))
-    elif ephemeral:
-        shapes.append(_owner(view_state, row, y))
+        return [_more(view_state, row, x, y)]
+    shapes, room = list[SceneShape](), view_state.right
+    who = _state(view_state, row)
+    if who:
+        words, look, label = who
+        key, at = f"owner {row.path}", view_state.right
+        shapes.append(text(key, at, y + 15, words, UP_TO, look=look, label=label))
+        room -= width_of(words, 11) + 14
+    name, end = _name(row, x, y, room)
+    told = _data(view_state, row, max(view_state.data, end + 12), y, room)
     watchers = view_state.tree.watchers.get(row.path, set())
     if watchers and not row.gone:
         names = ", ".join(sorted(whose(each, view_state.history) for each in watchers))
         words, label = f"◎ {len(watchers)}", f"watched by {names}"
-        shapes.append(text(f"eye {row.path}", EYE, y + 15, words, look="tiny", label=label))
-    return shapes
+        at = view_state.eye
+        shapes.append(text(f"eye {row.path}", at, y + 15, words, look="tiny", label=label))
+    return [name, *told, *shapes]
 
 
-def _name(row: ZnodeRow, x: float, y: float, ephemeral: bool) -> SceneShape:
-    room = (RIGHT if row.name.startswith("/") and row.depth == 0 else DATA - 12) - x - 16
-    count = f"· {row.below:,}" if row.below and not row.open else ""
-    words = fit(row.name, room - width_of(count), 12)
-    look = " italic" if ephemeral else ""
+def _state(view_state: ZnodeViewState, row: ZnodeRow) -> tuple[str, str, str] | None:
+    """That it is deleted, or whose it is: words, look and label."""
+    if row.gone:
+        return "▽ deleted", "soft bad", ""
+    owner = row.znode.owner if row.znode else 0
+    if not owner:
+        return None
+    who = whose(owner, view_state.history)
+    words = f"{short(owner)} · {who}" if view_state.wide else short(owner)
+    return words, "soft italic", f"ephemeral: lives as long as session 0x{owner:x} of {who}"
+
+
+def _name(row: ZnodeRow, x: float, y: float, end: float) -> tuple[SceneShape, float]:
+    """The name, and its right end."""
+    room = end - x - 26
+    below = f"· {row.below:,}" if row.below and not row.open else ""
+    words = fit(row.name, room - width_of(below, 11) - (8 if below else 0))
+    look = " italic" if row.znode and row.znode.owner else ""
     look = f"{look} bad struck" if row.gone else look
     shapes = [
-        rect("back", -4, 1, width_of(words + count) + 32, ROW - 2, 4, look="clear"),
+        rect("back", -4, 1, width_of(words + below) + 32, ROW - 2, 4, look="clear"),
         text("name", 14, 15, words, look=look.strip()),
     ]
     if row.below:
         shapes.append(text("sign", 0, 15, "▾" if row.open else "▸", look="soft"))
-    if count:
-        shapes.append(text("count", 22 + width_of(words), 15, count, look="soft"))
+    if below:
+        shapes.append(text("count", 22 + width_of(words), 15, below, look="soft"))
     acts = (Act("choose", row.path, "show in full"),)
     if row.below:
         acts = (Act("collapse", row.path) if row.open else Act("expand", row.path),)
@@ -131,24 +137,18 @@ def _name(row: ZnodeRow, x: float, y: float, ephemeral: bool) -> SceneShape:
     if row.below:
         label += f" {'Open' if row.open else 'Closed'}, {row.below:,} below."
     more = {} if row.gone else {"acts": acts, "label": label}
-    return group(f"row {row.path}", x, y, shapes, **more)
+    right = x + 14 + width_of(words) + (8 + width_of(below, 11) if below else 0)
+    return group(f"row {row.path}", x, y, shapes, **more), right
 
 
 def _data(
-    view_state: ZnodeViewState, row: ZnodeRow, x: float, y: float, ephemeral: bool
+    view_state: ZnodeViewState, row: ZnodeRow, left: float, y: float, end: float
 ) -> list[SceneShape]:
-    if not row.znode or not row.znode.data:
+    if not row.znode or not row.znode.data or end - left < LITTLE:
         return []
-    left = float(DATA)
-    if row.name.startswith("/") and row.depth == 0:  # of a search
-        left = max(left, x + 14 + width_of(row.name) + 18)
-    room = RIGHT - left - (150 if ephemeral or row.gone else 0)
-    words = one_line(row.znode.data)
-    if room < 60:
-        return []
-    words = words if len(words) * LETTER <= room else words[: int(room / LETTER) - 1] + "…"
+    words = fit(one_line(row.znode.data), end - left - 6, 11, mono=True)
     shapes = [
-        rect("back", -4, 1, room, ROW - 2, 4, look="clear"),
+        rect("back", -4, 1, end - left, ROW - 2, 4, look="clear"),
         text("data", 0, 15, words, look="znode lit" if row.path == view_state.chosen else "znode"),
     ]
     more = {} if row.gone else {"acts": (Act("choose", row.path, "show in full"),)}
@@ -156,25 +156,27 @@ def _data(
     return [group(f"data {row.path}", left, y, shapes, label=label, **more)]
 
 
-def _owner(view_state: ZnodeViewState, row: ZnodeRow, y: float) -> SceneShape:
-    assert row.znode is not None
-    owner = row.znode.owner
-    words = f"{short(owner)} · {whose(owner, view_state.history)}"
-    label = f"ephemeral: lives as long as session 0x{owner:x} of {whose(owner, view_state.history)}"
-    return text(f"owner {row.path}", RIGHT, y + 15, words, UP_TO, look="soft italic", label=label)
-
-
-def _more(row: ZnodeRow, x: float, y: float) -> SceneShape:
-    words = f"… {row.more:,} more"
+def _more(view_state: ZnodeViewState, row: ZnodeRow, x: float, y: float) -> SceneShape:
+    """A row for others: without a change, above or below those on the page, or too many."""
+    parent, words = row.path[:-2] or "/", f"… {row.more:,} more"
+    acts: tuple[Act, ...] = ()
+    if row.names:
+        words, label = f"… {row.more:,} unchanged: {row.names}", "show them"
+        acts = (Act("unfold", parent, label),)
+    elif row.path in (ABOVE, BELOW):
+        where = "above" if row.path == ABOVE else "below"
+        words, label = f"{row.path} {count(row.more, 'row')} {where}", "show them"
+        acts = (Act("scroll", row.first, label),)
+    elif row.path == "/…":
+        label = "they have that in their path"
+    else:
+        label, acts = "show some, or find one by its name", (Act("more", parent, "show more"),)
+    said = fit(words, view_state.right - x - 26, 11)
     shapes = [
-        rect("back", -4, 1, width_of(words) + 26, ROW - 2, 4, look="clear"),
-        text("words", 14, 15, words, look="soft"),
+        rect("back", -4, 1, width_of(said, 11) + 26, ROW - 2, 4, look="clear"),
+        text("words", 14, 15, said, look="soft"),
     ]
-    if row.path == "/…":
-        return group(f"row {row.path}", x, y, shapes, label=f"{words} have that in their path")
-    label = f"{words} here: show some, or find one by its name"
-    acts = (Act("more", row.path.removesuffix("/…"), "show more"),)
-    return group(f"row {row.path}", x, y, shapes, label=label, acts=acts)
+    return group(f"row {row.path}", x, y, shapes, label=f"{words}: {label}", acts=acts)
 
 
 # -- the latest changes ----------------------------------------------------------------------
@@ -185,18 +187,19 @@ def _glows(view_state: ZnodeViewState) -> list[SceneShape]:
     latest = {
         view_state.level(it.path): it for it in view_state.news if it.kind is not ChangeKind.ENDED
     }
-    shapes = []
+    shapes, left = [], view_state.left - 8
     for y, change in latest.items():
         if y is None:
             continue
-        width = END + 8 - LEFT
-        shapes.append(rect(f"glow {change.number}", LEFT - 8, y, width, ROW, 5, look="glow"))
+        width = view_state.end + 8 - left
+        shapes.append(rect(f"glow {change.number}", left, y, width, ROW, 5, look="glow"))
         if not view_state.live:
-            shapes.append(rect("here", LEFT - 8, y + 2, 3, ROW - 4, 1, look="watermark"))
+            shapes.append(rect("here", left, y + 2, 3, ROW - 4, 1, look="watermark"))
     for change in view_state.news:
         place = _place(view_state, change.session) if change.kind is ChangeKind.ENDED else None
         if place is not None:
-            where = CHIPS - 5, place - CHIP / 2 - 4, WIDTH - LEFT - CHIPS + 16, CHIP + 8, 10
+            x, y = view_state.chip(place)
+            where = x - 4, y - 4, view_state.chip_width + 8, CHIP + 8, 10
             shapes.append(rect(f"glow {change.number}", *where, look="glow"))
     return shapes
 
@@ -210,10 +213,7 @@ def _firing(view_state: ZnodeViewState) -> list[SceneShape]:
             place = _place(view_state, session)
             if place is None or level is None:
                 continue
-            y = level + ROW / 2
-            half = (END + 4 + CHIPS) / 2
-            drawn = f"M{END + 4} {y:.0f}C{half:.0f} {y:.0f} {half:.0f} {place:.0f} "
-            drawn += f"{CHIPS - 3} {place:.0f}"
+            drawn = _way(view_state, level + ROW / 2, *view_state.chip(place))
             label = (
                 f"{whose(session, view_state.history)} was told: {change.path} {change.kind.value}"
             )
@@ -222,45 +222,67 @@ def _firing(view_state: ZnodeViewState) -> list[SceneShape]:
     return shapes
 
 
-def _place(view_state: ZnodeViewState, session: int) -> float | None:
-    """The y of a session; an earlier session of a broker is at the same broker."""
+def _way(view_state: ZnodeViewState, y: float, x: float, top: float) -> str:
+    """From a row to a broker: on a narrow page along the edge, so that it crosses no text."""
+    start = view_state.end + 4
+    if view_state.wide:
+        half, end = (start + x) / 2, top + CHIP / 2
+        return f"M{start:.0f} {y:.0f}C{half:.0f} {y:.0f} {half:.0f} {end:.0f} {x - 3:.0f} {end:.0f}"
+    middle, low = x + view_state.chip_width / 2, top + CHIP + GAP / 2
+    edge = view_state.width - 7
+    if middle > edge - 8:
+        return f"M{start:.0f} {y:.0f}H{edge:.0f}V{top + CHIP:.0f}"
+    return (
+        f"M{start:.0f} {y:.0f}H{edge - 5:.0f}q5 0 5 -5V{low + 4:.0f}q0 -4 -4 -4"
+        f"H{middle:.0f}V{top + CHIP:.0f}"
+    )
+
+
+def _place(view_state: ZnodeViewState, session: int) -> int | None:
+    """Which of the brokers a session is; an earlier session of a broker is at the same broker."""
     broker = view_state.history.owners.get(session, -1)
     for place, (each, number) in enumerate(view_state.sessions.items()):
         if each == session or (broker >= 0 and number == broker):
-            return TOP + (CHIP + GAP) * place + CHIP / 2
+            return place
     return None
 
 
 def _chips(view_state: ZnodeViewState) -> list[SceneShape]:
-    shapes = []
-    for place, (session, broker) in enumerate(view_state.sessions.items()):
-        shapes.append(_chip(view_state, session, broker, TOP + (CHIP + GAP) * place))
+    shapes = [
+        _chip(view_state, session, broker, *view_state.chip(place))
+        for place, (session, broker) in enumerate(view_state.sessions.items())
+    ]
     if view_state.unseen:
         words = f"and {view_state.unseen} more broker{'' if view_state.unseen == 1 else 's'}"
-        shapes.append(text("unseen", CHIPS, view_state.foot + 8, words, look="soft"))
+        where = view_state.chips + 4, view_state.foot + 8
+        shapes.append(text("unseen", *where, words, look="soft"))
     return shapes
 
 
-def _chip(view_state: ZnodeViewState, session: int, broker: int, y: float) -> SceneShape:
+def _chip(view_state: ZnodeViewState, session: int, broker: int, x: float, y: float) -> SceneShape:
     tree, name = view_state.tree, whose(session, view_state.history)
     there = broker < 0 or tree.alive(broker)
     crown = broker >= 0 and broker == tree.controller
-    width = WIDTH - LEFT - CHIPS + 6
-    count = len(tree.watched_by(session))
-    watches = f"◎ {count} watched" if there else "no session"
+    width = view_state.chip_width
+    watched = len(tree.watched_by(session))
+    watches = f"◎ {watched} watched" if there else "no session"
+    room = width - 22 - (width_of(short(session), 11) + 8 if there else 0)
+    words = watches if width_of(watches, 11) <= room else f"◎ {watched}"
+    at = 24 if view_state.wide else 21
+    shown = fit(name, width - at - (23 if crown else 8), bold=there)
     shapes = [
         rect("card", 0, 0, width, CHIP, 8, look="card" if there else "paper away"),
-        circle("dot", 13, 16, 4.5, look="alive" if there else "down"),
-        text("name", 24, 20, name, look="bold" if there else "soft"),
-        text("watches", 13, 37, watches, look="tiny"),
+        circle("dot", at - 10.5, 16, 4.5, look="alive" if there else "down"),
+        text("name", at, 20, shown, look="bold" if there else "soft"),
+        text("watches", at - 15, 37, words, look="tiny"),
         text("session", width - 9, 37, short(session) if there else "", UP_TO, look="tiny italic"),
     ]
     if crown:
-        shapes.append(text("crown", width - 10, 20, "♛", UP_TO, look="mark crown"))
+        shapes.append(text("crown", width - 9, 20, "♛", UP_TO, look="mark crown"))
     role = ", the controller" if crown else ""
     label = f"{name}{role}: session 0x{session:x}, {watches.removeprefix('◎ ')}"
     acts = (Act("who", str(session), "what it watches"),)
-    return group(f"chip {broker} {session if broker < 0 else ''}".strip(), CHIPS, y, shapes,
+    return group(f"chip {broker} {session if broker < 0 else ''}".strip(), x, y, shapes,
                  label=label, acts=acts)  # fmt: skip
 
 
@@ -271,39 +293,65 @@ def _story(
     view_state: ZnodeViewState, strip: ViewMoment, y: float
 ) -> tuple[list[SceneShape], float]:
     """The last changes as text."""
-    steps = [it for it in view_state.history.steps if it.number <= view_state.number][-STORY:]
+    most = STORY if view_state.wide else STORY_NARROW
+    steps = [it for it in view_state.history.steps if it.number <= view_state.number][-most:]
     shapes: list[SceneShape] = []
     if not steps:
         hint = "Nothing has changed yet."
         hint += " Create a topic, or kill a broker." if view_state.live else ""
-        return [text("hint", LEFT, y, hint, look="soft")], y + LINE
+        for part in wrap(hint, view_state.width - 2 * view_state.left, 11):
+            shapes.append(text(f"hint {y}", view_state.left, y, part, look="soft"))
+            y += STEP
+        return shapes, y
+    clocks = width_of(strip.clock(strip.run_source.end), 11)
     for change in steps:
-        is_here = not view_state.live and change is steps[-1]
-        shapes.append(_line(view_state, change, strip.clock(change.at), y, is_here))
-        y += LINE
+        bold = not view_state.live and change is steps[-1]
+        words = told(change, view_state.history)
+        parts = _broken(words, view_state.width - 2 * view_state.left - clocks - 30, bold)
+        clock = strip.clock(change.at)
+        shapes.append(_line(view_state, change, clock, clocks, y, parts, bold))
+        y += STEP * len(parts) + 2
     return shapes, y
 
 
+def _broken(words: str, room: float, bold: bool) -> list[str]:
+    parts = wrap(words, room, bold=bold)
+    if len(parts) <= LINES:
+        return parts
+    return [*parts[: LINES - 1], fit(parts[LINES - 1] + " …", room, bold=bold)]
+
+
 def _line(
-    view_state: ZnodeViewState, change: ZnodeChange, clock: str, y: float, is_here: bool
+    view_state: ZnodeViewState,
+    change: ZnodeChange,
+    clock: str,
+    clocks: float,
+    y: float,
+    parts: list[str],
+    bold: bool,
 ) -> SceneShape:
-    sort, words = SORTS[change.kind], told(change, view_state.history)
+    """`clocks`: the width of the widest time."""
+    sort, left = SORTS[change.kind], view_state.left
+    width = view_state.width - 2 * left + 8
     shapes = [
-        rect("back", -4, -13, WIDTH - 2 * LEFT + 8, LINE, 4, look="clear"),
-        text("clock", 40, 0, clock, UP_TO, look="soft"),
-        text("glyph", 56, 0, sort.glyph, ABOUT, look=sort.look),
-        text("words", 70, 0, fit(words, WIDTH - 2 * LEFT - 80), look="bold" if is_here else ""),
+        rect("back", -4, -13, width, STEP * len(parts) + 2, 4, look="clear"),
+        text("clock", clocks, 0, clock, UP_TO, look="soft"),
+        text("glyph", clocks + 15, 0, sort.glyph, ABOUT, look=sort.look),
     ]
+    for place, part in enumerate(parts):
+        look = "bold" if bold else ""
+        shapes.append(text(f"words {place}", clocks + 28, STEP * place, part, look=look))
     acts = (Act("step_to", change.number, "go there"),) if "step_to" in view_state.acts else ()
-    label = f"{clock} s: {words}"
-    return group(f"line {change.number}", LEFT, y, shapes, label=label, acts=acts)
+    label = f"{clock} s: {told(change, view_state.history)}"
+    return group(f"line {change.number}", left, y, shapes, label=label, acts=acts)
 
 
 def _notes(view_state: ZnodeViewState, y: float) -> tuple[list[SceneShape], float]:
-    told = [part for words in (LEGEND, *view_state.notes) for part in wrap(words, WIDTH - 60, 11)]
+    room = view_state.width - 2 * view_state.left
+    told = [part for words in (LEGEND, *view_state.notes) for part in wrap(words, room, 11)]
     y += 6
     shapes = [
-        text(f"note {number}", LEFT, y + 15 * number, part, look="soft")
+        text(f"note {number}", view_state.left, y + 15 * number, part, look="soft")
         for number, part in enumerate(told)
     ]
     return shapes, y + 15 * len(told) + 4

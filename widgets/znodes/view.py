@@ -16,11 +16,11 @@ from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls, palette
 from widgets.controls import Control
-from widgets.scene import Scene, text
+from widgets.scene import ABOUT, Scene, text, wrap
 from widgets.stage import SceneWidget
 from widgets.timeline import axis
 from widgets.znodes.history import ZnodeHistory, recorded
-from widgets.znodes.layout import WIDTH, ZnodeViewState
+from widgets.znodes.layout import ZnodeViewState
 from widgets.znodes.rows import FEW, TreeSelection
 from widgets.znodes.scene import about, picture
 
@@ -41,7 +41,7 @@ class ZooKeeperTree(SceneWidget):
     _css = palette.for_pages("znodes.css")
 
     ACTS: ClassVar[frozenset[str]] = frozenset(
-        {"expand", "collapse", "more", "choose", "who", "shut", "find"}
+        {"expand", "collapse", "more", "unfold", "scroll", "choose", "who", "shut", "find"}
         | {"begin", "back", "play", "forward", "live", "seek", "goto", "step_to"}
     )
 
@@ -111,6 +111,7 @@ class ZooKeeperTree(SceneWidget):
             tuple(self._notes()),
             self.ACTS,
             moving,
+            self.width,
         )
 
     def _notes(self) -> list[str]:
@@ -127,8 +128,7 @@ class ZooKeeperTree(SceneWidget):
         with self.lock:
             if not self.history.changes and not self._znodes:
                 self.about = ""
-                hint = text("hint", WIDTH / 2, 36, HOW, 0, look="soft")
-                return self.show(Scene(WIDTH, 66, [hint], title=HOW, says=HOW), [])
+                return self.show(self._without_znodes(), [])
             view_state = self.view_state()
             news = [change.number for change in view_state.news]
             what = (
@@ -140,13 +140,21 @@ class ZooKeeperTree(SceneWidget):
                     self.chosen,
                     self.watcher,
                 ),
-                *(view_state.notes, self.playing, repr(self.choice)),
+                *(view_state.notes, self.playing, repr(self.choice), self.width),
             )
             if what == self._drawn:
                 return
             self._drawn = what
             self.about = about(view_state)
             self.show(picture(view_state), self._controls())
+
+    def _without_znodes(self) -> Scene:
+        lines = wrap(HOW, self.width - 40, 11)
+        hint = [
+            text(f"hint {place}", self.width / 2, 36 + 16 * place, part, ABOUT, look="soft")
+            for place, part in enumerate(lines)
+        ]
+        return Scene(self.width, 50 + 16 * len(lines), hint, title=HOW, says=HOW)
 
     def _controls(self) -> list[Control]:
         steps, now = self.history.steps, self.head is None
@@ -178,6 +186,7 @@ class ZooKeeperTree(SceneWidget):
     def collapse(self, path: str) -> None:
         with self.lock:
             self.choice.opened.discard(path)
+            self.choice.unfolded.discard(path)
             self.choice.closed.add(path)
             self.draw()
 
@@ -187,9 +196,22 @@ class ZooKeeperTree(SceneWidget):
             self.choice.limits[path] = self.choice.limits.get(path, FEW) + FEW
             self.draw()
 
+    def unfold(self, path: str) -> None:
+        """Show those of its children in which nothing has changed, too; until it is closed."""
+        with self.lock:
+            self.choice.unfolded.add(path)
+            self.draw()
+
+    def scroll(self, first: float) -> None:
+        """Show other rows, from this one on. After the next selection it follows changes again."""
+        with self.lock:
+            self.choice.first = max(int(first), 0)
+            self.draw()
+
     def find(self, wanted: str) -> None:
         """Show only paths that contain this; with "" the tree again."""
         with self.lock:
+            self.choice.first = None
             self.choice.wanted = str(wanted).strip()
             self.draw()
 
@@ -199,6 +221,7 @@ class ZooKeeperTree(SceneWidget):
             raise KafkaError(ErrorCode.invalid_request, f"there is no znode {path} at this moment")
         with self.lock:
             self.chosen, self.watcher = ("" if path == self.chosen else path), 0
+            self.choice.first = None
             self.draw()
 
     def who(self, session: str) -> None:
@@ -266,6 +289,7 @@ class ZooKeeperTree(SceneWidget):
     def _stop_at(self, number: int | None) -> None:
         with self.lock:
             self.playing = False
+            self.choice.first = None
             self.head = number if self.history.changes else None
             self.draw()
 

@@ -17,6 +17,7 @@ SORTS = {
     ChangeKind.DELETED: DELETED,
     ChangeKind.ENDED: EXPIRY,
 }
+EARLY = ("brokerid", "leader", "isr", "leader_epoch", "host", "port", "partitions")  # fields
 PATHS = {  # patterns of whole paths, the first that fits
     r"/brokers/ids": "One ephemeral znode for each live broker. The controller watches the "
     "children, and so learns who comes and goes.",
@@ -64,8 +65,9 @@ def whose(session: int, history: ZnodeHistory) -> str:
 
 
 def one_line(data: str) -> str:
-    """A JSON object without its quotes and outer braces; anything else as it is."""
-    told = fields(data)
+    """A JSON object without its quotes and outer braces, what matters most first; anything else as
+    it is."""
+    told = sorted(fields(data), key=lambda it: EARLY.index(it[0]) if it[0] in EARLY else len(EARLY))
     return ", ".join(f"{name}: {_plain(value)}" if name else value for name, value in told)
 
 

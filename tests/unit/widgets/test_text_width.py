@@ -34,3 +34,10 @@ def test_what_does_not_fit_ends_with_dots_within_its_room():
 
 def test_bold_is_wider():
     assert width_of("orders", bold=True) > width_of("orders")
+
+
+def test_letters_of_one_width_are_all_as_wide():
+    assert width_of("iii", mono=True) == width_of("mmm", mono=True)
+    lines = wrap('{"partitions": {"0": [1, 2, 3]}}', 100, 11, mono=True)
+    assert len(lines) > 2
+    assert all(width_of(line, 11, mono=True) <= 100 for line in lines)

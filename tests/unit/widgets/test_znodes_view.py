@@ -1,6 +1,7 @@
 """The tree on a stage: laid out so that nothing overlaps, and every act pressed."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -9,11 +10,11 @@ import pytest
 from engine.cluster.recording import Recording
 from engine.cluster.znode_changes import ChangeKind
 from tests.unit.widgets.cluster import START, state
+from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_znodes_history import story, znode
-from widgets.scene import width_of
 from widgets.znodes import view
 from widgets.znodes.history import ZnodeHistory
-from widgets.znodes.layout import CHIPS, NEWS, RIGHT, WIDTH, ZnodeViewState
+from widgets.znodes.layout import CHIP, NEWS, ROW, ROWS, ROWS_OPEN, ZnodeViewState
 from widgets.znodes.rows import TreeSelection
 from widgets.znodes.scene import picture
 from widgets.znodes.view import HOW, PACE, ZooKeeperTree
@@ -109,7 +110,7 @@ def test_what_changes_glows_once_and_a_watch_draws_a_line_to_who_was_told(cluste
     ]
     row, chip = tree.picture["row /brokers/ids/2"], tree.picture["chip 1"]
     assert re.match(rf"M\d+ {row.where[1] + 11:.0f}C", lines[0].content)
-    assert lines[0].content.endswith(f"{CHIPS - 3} {chip.where[1] + 23:.0f}")
+    assert lines[0].content.endswith(f"{chip.where[0] - 3:.0f} {chip.where[1] + 23:.0f}")
     assert "▽ deleted" in shown(tree)
     assert "no session" in [it.content for it in tree.picture["chip 2"].content]
     assert tree.said == "/controller_epoch changed"
@@ -248,10 +249,10 @@ def test_others_who_watch_are_shown_and_brokers_without_room_are_counted(cluster
     cluster.mirror.watched({999: {"/controller"}}, START + 4300)
     die(cluster, tree)
     assert [key for key in tree.picture.by_key if key.startswith("chip ")] == [
-        *(f"chip {number}" for number in range(1, 9)),
+        *(f"chip {number}" for number in range(1, 7)),
         "chip -1 999",
     ]
-    assert "and 2 more brokers" in shown(tree)
+    assert "and 4 more brokers" in shown(tree)
     assert tree.picture["chip -1 999"].label == "somebody else: session 0x3e7, 1 watched"
     press(tree, "chip -1 999")
     assert "Somebody else watches the data of" in shown(tree)
@@ -291,11 +292,62 @@ def test_more_children_are_shown_a_dozen_at_a_time(cluster, tree):
     cluster.now = START + 9000
     tree.poll()
     tree.do("expand", "/config")
+    tree.do("collapse", "/brokers")
     assert "… 18 more" in [it.content for it in tree.picture["row /config/…"].content]
     press(tree, "row /config/…")
+    numbers = [row.name for row in tree.view_state().every if row.path.startswith("/config/")]
+    assert numbers == [*map(str, range(24)), ""]
+    tree.do("scroll", 99)
     assert "… 6 more" in [it.content for it in tree.picture["row /config/…"].content]
-    numbers = [int(name.rpartition("/")[2]) for name in names(tree) if re.search(r"g/\d", name)]
-    assert numbers == list(range(24))
+
+
+def test_of_many_rows_some_are_shown_and_the_others_are_scrolled_to(cluster, tree):
+    for number in range(30):
+        cluster.mirror.found(f"/config/{number:02}", znode(), START + 5000 + number)
+    tree.do("expand", "/config")
+    tree.do("more", "/config")
+    tree.do("more", "/config")
+    cluster.now = START + 6000
+    tree.poll()
+    every = [row.path for row in tree.view_state().every]
+    assert "/config/29" in names(tree)  # it follows the last change
+    seen = set()
+    tree.do("scroll", 0)
+    while "▾" in names(tree):
+        shown = names(tree)
+        assert len(shown) == ROWS
+        seen |= {*shown}
+        press(tree, "row ▾")
+    assert {*every} == (seen | {*names(tree)}) - {"▴", "▾"}
+    assert names(tree)[0] == "▴" and names(tree)[-1] == every[-1]
+    press(tree, "row ▴")
+    assert every[-1] not in names(tree)
+    tree.do("scroll", 0)
+    cluster.mirror.found("/config/29", znode("new", changed=90), START + 9000)
+    cluster.now = START + 9000
+    tree.poll()
+    assert lit(tree) == {"▾"}  # below the rows on the page
+    tree.do("choose", "/config/29")
+    assert "/config/29" in names(tree) and len(names(tree)) == ROWS_OPEN
+
+
+def test_what_has_not_changed_is_one_row(cluster, tree):
+    for path in ("/admin", "/feature", "/consumers"):
+        cluster.mirror.found(path, znode(), START, ChangeKind.THERE)
+    tree.poll()
+    told = tree.picture["row //≡"]
+    assert told.content[1].content == "… 4 unchanged: admin, config, consumers, feature"
+    assert "/admin" not in names(tree)
+    press(tree, "row //≡")
+    assert {"/admin", "/config", "/consumers", "/feature"} <= {*names(tree)}
+    tree.do("collapse", "/")
+    tree.do("expand", "/")
+    assert "/admin" not in names(tree)
+    cluster.mirror.found("/admin/delete_topics", znode(), START + 3000)
+    tree.poll()
+    assert "/admin" in names(tree)
+    tree.do("begin")
+    assert "/admin" not in names(tree)  # nor had it changed then
 
 
 def test_what_cannot_be_seen_is_said(cluster, tree):
@@ -362,32 +414,24 @@ def view_states():
     )
 
 
-@pytest.mark.parametrize(
-    "view_state", list(view_states()), ids=lambda it: f"{it.number}{it.chosen}{it.who or ''}"
-)
-def test_nothing_overlaps_and_all_is_inside(view_state):
-    scene = picture(view_state)
-    tops = sorted(view_state.levels.values())
-    assert all(after - before >= 22 for before, after in pairwise(tops))
-    texts = [it for it in scene.shapes if it.kind == "text"]
-    for each in texts:
-        x, y, anchor = (*each.where, -1)[:3]
-        width = width_of(each.content, 11) * (0.9 if each.look == "mono small" else 1)
-        left = {-1: x, 0: x - width / 2, 1: x - width}[anchor]
-        assert 0 <= left <= left + width * 0.9 <= WIDTH, each
-        assert 0 <= y <= scene.height, each
-    for row in view_state.rows:
-        data = scene.by_key.get(f"data {row.path}")
-        name = scene[f"row {row.path}"]
-        if data:
-            words = next(it.content for it in name.content if it.key == "name")
-            assert name.where[0] + 14 + width_of(words) * 0.95 <= data.where[0]
-            end = data.where[0] + 6.4 * len(data.content[1].content)
-            assert end <= RIGHT - (140 if row.znode.owner or row.gone else 0)
-    keys = [shape.key for shape in scene.shapes]
-    assert len(keys) == len(set(keys))
-    assert all(shape.label for shape in scene.all() if shape.does)
-    ElementTree.fromstring(scene.svg())
+@pytest.mark.parametrize("width", [320, 719, 720])
+def test_rows_brokers_and_texts_are_inside_and_do_not_overlap(width):
+    for view_state in view_states():
+        view_state = replace(view_state, width=width)
+        scene = picture(view_state)
+        tops = sorted(view_state.levels.values())
+        assert all(after - before >= ROW for before, after in pairwise(tops))
+        boxes = [view_state.chip(place) for place in range(len(view_state.sessions))]
+        for x, y in boxes:
+            assert x >= 0 and x + view_state.chip_width <= width
+            assert y + CHIP <= view_state.top if not view_state.wide else x >= view_state.end
+        for each, left, y, right in extents(scene.shapes):
+            assert 0 <= left <= right <= width + 0.01, each
+            assert 0 <= y <= scene.height, each
+        keys = [shape.key for shape in scene.shapes]
+        assert len(keys) == len(set(keys))
+        assert all(shape.label for shape in scene.all() if shape.does)
+        ElementTree.fromstring(scene.svg())
 
 
 def test_a_saved_notebook_stays_small(cluster, tree):
