@@ -20,10 +20,10 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
 from tests.browser.samples import SAMPLES
-from tests.unit.widgets.cluster import START, Cluster, topic
+from tests.unit.widgets.cluster import START, Cluster, partition, topic
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
-from widgets import ClusterView, ZooKeeperTree
+from widgets import ClusterView, ReplicaView, ZooKeeperTree
 from widgets.stage import SceneWidget
 
 WIDTHS = {1366: 928, 1280: 842, 900: 462, 853: 415, 390: 356}
@@ -71,6 +71,23 @@ def pausing(view: ClusterView) -> None:
     view.advance(1.0)
 
 
+def replicas(name: str) -> ReplicaView:
+    return ReplicaView(run(name), "orders", 0)
+
+
+def lagging(view: ReplicaView) -> None:
+    """A minute of a live run with large offsets, in which a follower falls behind, and one dies."""
+    for second in range(0, 60, 3):
+        view.source.pass_time(3000)
+        end, isr = 1_234_567 + second, (1, 2, 3) if second < 30 else (1, 3)
+        ends = (end, min(end, 1_234_590), end)
+        view.source.set_partitions(orders_0=partition(1, ends=ends, committed=end, isr=isr))
+        view.advance(second)
+    view.source.kill(3)
+    view.source.pass_time(900)
+    view.advance(61)
+
+
 def told(view: ZooKeeperTree) -> None:
     """At a change of which brokers were told."""
     view.do("step_to", next(it.number for it in view.history.steps if it.notified))
@@ -99,6 +116,11 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
     **SAMPLES,
+    "ReplicaView-failover": (lambda: replicas("failover"), RUN),
+    "ReplicaView-storm": (lambda: replicas("storm"), [*RUN, do(("span", "10")), *at(0.4, 0.9)]),
+    "ReplicaView-unclean": (lambda: replicas("unclean"), RUN),
+    "ReplicaView-trace": (lambda: ReplicaView(Trace.of(2, 8.0), "orders", 0), RUN),
+    "ReplicaView-live": (lambda: ReplicaView(Cluster(), "orders", 0), [do(), lagging]),
     "ZooKeeperTree-failover": (
         lambda: ZooKeeperTree(run("failover")),
         [

@@ -1,6 +1,6 @@
 """The layout of the picture of a partition: time to the right, offsets upwards.
 
-         LEFT                          RIGHT
+         left                          right
           │ epoch 0      │ epoch 1       │      CAPTION
           │       ▲      ★               │      MARKS: faults and elections
       120 ┤          ┌────────           │ broker 3 · leader · LEO 120
@@ -8,6 +8,7 @@
       100 ┤───┘                          │
     ISR 1 │ ● ● ● ● · · ·                │      a row for each replica
      acks │   ✓      ✓ ✓                 │
+            ── broker 3 · leader · LEO 120         below, where there is no room on the right
           │━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━│      the timeline
 
 Time is cut into columns: all that is in one is shown and described together. With `span` 0, or
@@ -20,15 +21,19 @@ Invariant: nothing after the head is drawn; within a window the scales do not mo
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 from engine.model import TopicPartition
 from widgets.moment import ViewMoment
 from widgets.replica.partition_history import PartitionHistory, Sample, during
+from widgets.scene import width_of
 from widgets.story import Story
 from widgets.timeline import Axis, axis
 
-WIDTH, LEFT, RIGHT = 1000, 66, 762
+BESIDE = 640  # px: on a narrower page the lines are named below, and by a number at their end
+MARGIN, GAP = 8, 12  # beside the picture, and between a scale and its labels
+STEM = 19  # from the end of a line to its label
 CAPTION, MARKS = 18, 38
 TOP, BOTTOM = 54, 300  # of the offsets
 COLUMN = 14
@@ -36,7 +41,7 @@ FINE = 4  # px: changes that lie closer together are drawn as one
 ROW = 15
 APART = 3  # between lines at the same offset
 MOST_REPLICAS = 6  # that are drawn
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600)  # seconds between two ticks
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)  # seconds between ticks
 
 
 class OffsetScale(NamedTuple):
@@ -90,14 +95,39 @@ class ReplicaViewState(ViewMoment):
     def story(self) -> Story:
         return self.past.story
 
+    @property
+    def wide(self) -> bool:
+        return self.width >= BESIDE
+
     @cached_property
-    def scale(self) -> Axis:
-        start, end, width = self.run_source.start, self.run_source.end, RIGHT - LEFT
+    def left(self) -> float:
+        """Of the offsets: right of their labels, and of those of the rows."""
+        words = ["answers", *(f"{offset:,}" for offset in self.offsets.ticks)]
+        return MARGIN + ceil(max(width_of(each, 11) for each in words)) + GAP
+
+    @cached_property
+    def right(self) -> float:
+        """Of the offsets: left of the labels at the ends of the lines."""
+        last = f"{self.offsets.last:,}"
+        words = [f"broker {max(self.brokers, default=1)} · out of sync · LEO {last}"]
+        bold = [f"HW {last} · committed"] if self.wide else ["HW"]
+        wide = [width_of(each, 11.5) for each in words if self.wide]
+        wide += [width_of(each, 11.5, bold=True) for each in bold]
+        return self.width - MARGIN - ceil(max(wide)) - STEM
+
+    @cached_property
+    def window(self) -> Axis:
+        """The time that is shown; its place in the picture is not known here."""
+        start, end = self.run_source.start, self.run_source.end
         span, step = self.span * 1000, self.span * 1000 // 6
         if not span or end - start <= span:
-            return axis(start, end, self.run_source.live, LEFT, width)
+            return axis(start, end, self.run_source.live, 0, 1)
         steps = -(-(self.at - start) // step)
-        return Axis(max(start, start + steps * step - span), span, LEFT, width)
+        return Axis(max(start, start + steps * step - span), span, 0, 1)
+
+    @cached_property
+    def scale(self) -> Axis:
+        return self.window._replace(x=self.left, width=self.right - self.left)
 
     @cached_property
     def x(self) -> float:
@@ -138,10 +168,10 @@ class ReplicaViewState(ViewMoment):
     @cached_property
     def offsets(self) -> OffsetScale:
         """A scale for all offsets in this window, also after the head."""
-        until = self.scale.start + self.scale.span
-        seen = during(self.past.samples, self.scale.start, until)
+        until = self.window.start + self.window.span
+        seen = during(self.past.samples, self.window.start, until)
         known: list[int] = []
-        for sample in [self.past.at(self.scale.start), *seen]:
+        for sample in [self.past.at(self.window.start), *seen]:
             known += [replica.log_end for replica in sample.state.replicas.values()]
             known += [sample.committed] if sample.committed is not None else []
         least, most = min(known, default=0), max(known, default=0)
@@ -163,11 +193,11 @@ class ReplicaViewState(ViewMoment):
     def columns(self) -> list[Column]:
         """Up to the head."""
         each = self.scale.span * COLUMN / self.scale.width
-        count = max(1, -(-round((self.x - LEFT) * 10) // (COLUMN * 10)))
+        count = max(1, -(-round((self.x - self.left) * 10) // (COLUMN * 10)))
         found = []
         for number in range(count):
             start = self.scale.start + each * number
-            x = LEFT + COLUMN * number
+            x = self.left + COLUMN * number
             width = min(COLUMN, max(self.x - x, 1))
             found.append(Column(round(start), min(round(start + each), self.at), x, width))
         return found
@@ -187,7 +217,7 @@ class ReplicaViewState(ViewMoment):
 
     @property
     def floor(self) -> float:
-        """The y of the texts."""
+        """The y of the first text."""
         return self.acks + ROW * (2 if self.past.answers else 1) + 10
 
     def offset_y(self, offset: int, broker: int) -> float:

@@ -4,7 +4,7 @@
     │ epoch 0       ▲ │ epoch 1 ★                  │  bands, marks
     │ ━━━━━━━━━━━━━━━━━━━━━━━━━━━━ broker 3 · ...  │  lines, labels
     │ ● ● ● ● ● ● ● ● ● ● ● ● ● ●                  │  the ISR, acknowledgements
-    │ the meaning of the signs; the failover's cost    │
+    │ the meaning of the signs; the failover's cost│
     │ ━━━━━━━━━━━━━━━▲▒▒▒▒▒★━━━━━━━○────           │  the timeline
     └──────────────────────────────────────────────┘
 
@@ -12,25 +12,25 @@ A moment under the pointer, or reached by keyboard, shows all its values as text
 there. A pure function: the same view_state makes the same picture, with a kernel or without.
 """
 
+from dataclasses import replace
 from itertools import groupby
 
 from widgets import failover_cost, timeline
 from widgets.replica.layout import (
     BOTTOM,
     CAPTION,
-    LEFT,
+    GAP,
+    MARGIN,
     MARKS,
     MOST_REPLICAS,
-    RIGHT,
     STEPS,
     TOP,
-    WIDTH,
     Column,
     ReplicaViewState,
 )
 from widgets.replica.partition_history import Cut, Sample
 from widgets.replica.strips import acknowledged, in_sync, told
-from widgets.replica.trails import labels, trails, word
+from widgets.replica.trails import labels, named, trails, word
 from widgets.scene import (
     ABOUT,
     UP_TO,
@@ -38,7 +38,6 @@ from widgets.scene import (
     Scene,
     SceneShape,
     circle,
-    fit,
     group,
     line,
     path,
@@ -61,8 +60,8 @@ RISE = "it rose: acks=all is answered below it"
 
 
 def picture(view_state: ReplicaViewState) -> Scene:
-    words = _words(view_state)
-    floor = view_state.floor + 24 + LINE * len(words)
+    below, floor = _below(view_state)
+    left, right, width = view_state.left, view_state.right, view_state.width
     says = view_state.lines[-1].words if view_state.live and view_state.lines else ""
     shapes = [
         *_bands(view_state),
@@ -74,26 +73,18 @@ def picture(view_state: ReplicaViewState) -> Scene:
         *_columns(view_state),
         *_marks(view_state),
         *_cuts(view_state),
-        line(
-            "head line",
-            view_state.x,
-            MARKS + 8,
-            view_state.x,
-            view_state.floor - 8,
-            look="tick still",
-        ),
+        *_head(view_state),
         *labels(view_state),
-        *_legend(view_state),
-        *words,
-        line("floor", 0, floor, WIDTH, floor, look="rule"),
+        *below,
+        line("floor", 0, floor, width, floor, look="rule"),
         *_window(view_state, floor),
-        *timeline.drawn(view_state, LEFT, floor, RIGHT - LEFT),
+        *timeline.drawn(view_state, left, floor, right - left),
     ]
     if not any(sample.state.replicas for _, sample in view_state.stairs):
         hint = f"There is no {view_state.past.partition} yet."
-        shapes.append(text("nothing", (LEFT + RIGHT) / 2, 170, hint, ABOUT, look="soft"))
+        shapes.append(text("nothing", (left + right) / 2, 170, hint, ABOUT, look="soft"))
     title = f"The replicas of {view_state.past.partition} over time; now {about(view_state)}"
-    return Scene(WIDTH, floor + timeline.HEIGHT, shapes, title=title, says=says)
+    return Scene(width, floor + timeline.HEIGHT, shapes, title=title, says=says)
 
 
 def about(view_state: ReplicaViewState) -> str:
@@ -120,7 +111,7 @@ def _bands(view_state: ReplicaViewState) -> list[SceneShape]:
         inside = []
         if epoch.number % 2:
             inside.append(rect("paper", 0, 0, right - left, view_state.floor - 12, look="lens"))
-        elif left > LEFT:
+        elif left > view_state.left:
             inside.append(line("edge", 0, 0, 0, view_state.floor - 12, look="rule"))
         whose = f"broker {epoch.leader} leads" if epoch.leader >= 0 else "nobody leads"
         for words in (
@@ -149,14 +140,16 @@ def _outages(view_state: ReplicaViewState) -> list[SceneShape]:
 
 
 def _grid(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes = []
+    shapes, left, right = [], view_state.left, view_state.x  # behind no label
     for offset in view_state.offsets.ticks:
-        y = view_state.offsets.y(offset)
-        shapes.append(line(f"level {offset}", LEFT, y, RIGHT, y, look="rule"))
-        shapes.append(text(f"offset {offset}", LEFT - 12, y + 4, f"{offset:,}", UP_TO, look="soft"))
-    shapes.append(text("offsets", LEFT - 12, TOP - 14, "offset", UP_TO, look="tiny"))
+        y, words = view_state.offsets.y(offset), f"{offset:,}"
+        shapes.append(line(f"level {offset}", left, y, right, y, look="rule"))
+        shapes.append(text(f"offset {offset}", left - GAP, y + 4, words, UP_TO, look="soft"))
+    shapes.append(text("offsets", left - GAP, TOP - 14, "offset", UP_TO, look="tiny"))
     scale, start = view_state.scale, view_state.run_source.start
-    step = next((it for it in STEPS if scale.span / 1000 / it <= 8), STEPS[-1]) * 1000
+    each = width_of(f"{(scale.start + scale.span - start) / 1000:.0f} s", 11) + 24
+    most = min(8, scale.width / each)  # ticks
+    step = next((it for it in STEPS if scale.span / 1000 / it <= most), STEPS[-1]) * 1000
     first = -(-(scale.start - start) // step) * step
     for passed in range(first, scale.start - start + scale.span + 1, step):
         x, words = scale.place(start + passed), f"{passed / 1000:g} s"
@@ -221,6 +214,12 @@ def _marks(view_state: ReplicaViewState) -> list[SceneShape]:
     return shapes
 
 
+def _head(view_state: ReplicaViewState) -> list[SceneShape]:
+    """A line at the moment that is shown, with a gap where the times stand."""
+    x, parts = view_state.x, ((MARKS + 8, BOTTOM + 4), (BOTTOM + 22, view_state.floor - 8))
+    return [line(f"head line {start}", x, start, x, end, look="tick still") for start, end in parts]
+
+
 def _cuts(view_state: ReplicaViewState) -> list[SceneShape]:
     """The truncations of logs to the leader's."""
     seen = [it for it in view_state.past.cuts if view_state.inside(it.at)]
@@ -245,19 +244,48 @@ def _cut(view_state: ReplicaViewState, cut: Cut) -> SceneShape:
 # -- below --------------------------------------------------------------------------------------
 
 
-def _legend(view_state: ReplicaViewState) -> list[SceneShape]:
-    y, x = view_state.floor + 6, float(LEFT)
+def _below(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
+    """The texts, and where they end."""
+    legend, y = _legend(view_state)
+    lines, y = _lines(view_state, y) if not view_state.wide else ([], y)
+    words, y = _words(view_state, y)
+    return [*legend, *lines, *words], y
+
+
+def _legend(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
+    signs = [
+        (stands, path(f"sign {stands}", "M0 0h24", look=f"trail {stands} still"), 31, words)
+        for stands, words in LEGEND
+    ]
+    rise = path("sign rise", "M0 0l3 3l5 -6", look="check rise still")
+    start = view_state.left if view_state.wide else 2 * MARGIN
+    x, y = start, view_state.floor + 6
     shapes: list[SceneShape] = []
-    for stands, words in LEGEND:
-        shapes.append(path(f"sign {stands}", "M0 0h24", x, y, look=f"trail {stands} still"))
-        shapes.append(text(f"sign {stands} words", x + 31, y + 4, words, look="soft"))
-        x += 31 + width_of(words, 11) + 18
-    shapes.append(path("sign rise", "M0 0l3 3l5 -6", x, y, look="check rise still"))
-    shapes.append(text("sign rise words", x + 15, y + 4, RISE, look="soft"))
-    return [group("legend", 0, 0, shapes, label="what the signs mean")]
+    for key, sign, indent, words in [*signs, ("rise", rise, 15, RISE)]:
+        end = x + indent + width_of(words, 11)
+        if end > view_state.width - MARGIN and x > start:
+            x, y = start, y + LINE
+            end = x + indent + width_of(words, 11)
+        shapes.append(replace(sign, where=(x, y)))
+        shapes.append(text(f"sign {key} words", x + indent, y + 4, words, look="soft"))
+        x = end + 18
+    return [group("legend", 0, 0, shapes, label="what the signs mean")], y + 22
 
 
-def _words(view_state: ReplicaViewState) -> list[SceneShape]:
+def _lines(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
+    """What each line is at the head, where there is no room for that at its end."""
+    shapes: list[SceneShape] = []
+    for label in named(view_state):
+        inside = [
+            path("sign", "M0 0h24", look=f"trail {label.stands}"),
+            text("words", 31, 4, label.words, look=f"small name {label.stands}"),
+        ]
+        shapes.append(group(f"line of {label.key}", 2 * MARGIN, y + 4, inside, look="still"))
+        y += LINE
+    return shapes, y + (10 if shapes else 0)
+
+
+def _words(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
     found = []
     outage = failover_cost.latest(view_state.story.outages, view_state.at)
     if outage is not None:
@@ -265,18 +293,18 @@ def _words(view_state: ReplicaViewState) -> list[SceneShape]:
     left_out = len(view_state.past.brokers) - MOST_REPLICAS
     if left_out > 0:
         found.append(f"{MOST_REPLICAS} replicas are drawn, {left_out} more are not.")
-    parts = [part for words in found for part in wrap(words, RIGHT - LEFT + 180, 12)]
-    top = view_state.floor + 28
-    return [
-        text(f"words {number}", LEFT, top + LINE * number, fit(part, WIDTH - LEFT - 20))
-        for number, part in enumerate(parts)
+    x = view_state.left if view_state.wide else 2 * MARGIN
+    parts = [part for words in found for part in wrap(words, view_state.width - x - 2 * MARGIN)]
+    shapes = [
+        text(f"words {number}", x, y + 4 + LINE * number, part) for number, part in enumerate(parts)
     ]
+    return shapes, y + LINE * len(parts)
 
 
 def _window(view_state: ReplicaViewState, y: float) -> list[SceneShape]:
     """A frame around the window on the timeline, if it is not all of it."""
     run_source, scale = view_state.run_source, view_state.scale
-    whole = timeline.axis(run_source.start, run_source.end, run_source.live, LEFT, RIGHT - LEFT)
+    whole = timeline.axis(run_source.start, run_source.end, run_source.live, scale.x, scale.width)
     if (whole.start, whole.span) == (scale.start, scale.span):
         return []
     left, right = whole.place(scale.start), whole.place(scale.start + scale.span)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from engine.errors import ErrorCode
-from widgets.replica.layout import COLUMN, LEFT, ROW, Column, ReplicaViewState
+from widgets.replica.layout import COLUMN, GAP, MARGIN, ROW, Column, ReplicaViewState
 from widgets.replica.partition_history import ProduceResponse, Rise, during
 from widgets.scene import UP_TO, SceneShape, path, text
 
@@ -22,10 +22,12 @@ NAMED = 2  # answers listed one by one
 
 
 def in_sync(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes = [text("ISR", LEFT - 56, view_state.rows + 4, "ISR", look="soft")]
+    shapes = [text("ISR", MARGIN, view_state.rows + 4, "ISR", look="soft")]
     for place, broker in enumerate(view_state.brokers):
         y = view_state.rows + ROW * place
-        shapes.append(text(f"ISR {broker}", LEFT - 12, y + 4, str(broker), UP_TO, look="soft"))
+        shapes.append(
+            text(f"ISR {broker}", view_state.left - GAP, y + 4, str(broker), UP_TO, look="soft")
+        )
         shapes += _dots(view_state, broker, y)
     return shapes
 
@@ -38,7 +40,10 @@ def _dots(view_state: ReplicaViewState, broker: int, y: float) -> list[SceneShap
     for place in range(1, len(kinds) + 1):
         if place == len(kinds) or kinds[place] != kinds[start]:
             if kinds[start]:
-                x, long = LEFT + COLUMN * (start + 0.5), COLUMN * (place - start) - COLUMN / 2
+                x, long = (
+                    view_state.left + COLUMN * (start + 0.5),
+                    COLUMN * (place - start) - COLUMN / 2,
+                )
                 key, look = f"dots {broker} {len(shapes)}", f"dots {kinds[start]} still"
                 shapes.append(path(key, f"M{x:g} {y:g}h{long:g}", look=look))
             start = place
@@ -73,7 +78,7 @@ def acknowledged(view_state: ReplicaViewState) -> list[SceneShape]:
     shapes: list[SceneShape] = []
     for name, y, found, look in rows:
         if name != "refusals":
-            shapes.append(text(name, LEFT - 12, y + 4, name, UP_TO, look="soft"))
+            shapes.append(text(name, view_state.left - GAP, y + 4, name, UP_TO, look="soft"))
         drawn = "".join(_sign(x, y, look) for x in _places(view_state, found))
         if drawn:
             shapes.append(path(f"{name} signs", drawn, look=f"check {look} still"))
@@ -82,8 +87,9 @@ def acknowledged(view_state: ReplicaViewState) -> list[SceneShape]:
 
 def _places(view_state: ReplicaViewState, found: Sequence[Rise | ProduceResponse]) -> list[float]:
     """One sign for each column."""
-    taken = {int((view_state.scale.place(it.at) - LEFT) // COLUMN) for it in found}
-    return [LEFT + COLUMN * (place + 0.5) for place in sorted(taken)]
+    left = view_state.left
+    taken = {int((view_state.scale.place(it.at) - left) // COLUMN) for it in found}
+    return [left + COLUMN * (place + 0.5) for place in sorted(taken)]
 
 
 def _sign(x: float, y: float, look: str) -> str:

@@ -13,7 +13,7 @@ which the replica's state was the same; where it falls, the log was truncated.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from widgets.replica.layout import BOTTOM, ReplicaViewState
+from widgets.replica.layout import BOTTOM, STEM, ReplicaViewState
 from widgets.replica.partition_history import Sample
 from widgets.scene import SceneShape, group, line, path, text
 
@@ -91,11 +91,12 @@ class Label(NamedTuple):
     y: float  # of its line
     key: str
     words: str
+    short: str  # where there is no room for the words
     stands: str
 
 
-def labels(view_state: ReplicaViewState) -> list[SceneShape]:
-    """A label at the end of each line, as near to it as the others allow."""
+def named(view_state: ReplicaViewState) -> list[Label]:
+    """What each line is at the head, from above."""
     sample, found = view_state.now, list[Label]()
     for broker in view_state.brokers:
         replica = sample.state.replicas.get(broker)
@@ -105,11 +106,17 @@ def labels(view_state: ReplicaViewState) -> list[SceneShape]:
                 f"broker {broker} · {word(view_state, sample, broker)} · LEO {replica.log_end:,}"
             )
             y = view_state.offset_y(replica.log_end, broker)
-            found.append(Label(y, f"label {broker}", words, stands))
+            found.append(Label(y, f"label {broker}", words, str(broker), stands))
     if sample.committed is not None:
         words = f"HW {sample.committed:,} · committed"
-        found.append(Label(view_state.offsets.y(sample.committed), "label HW", words, "high"))
-    found.sort()
+        y = view_state.offsets.y(sample.committed)
+        found.append(Label(y, "label HW", words, "HW", "high"))
+    return sorted(found)
+
+
+def labels(view_state: ReplicaViewState) -> list[SceneShape]:
+    """A label at the end of each line, as near to it as the others allow."""
+    found = named(view_state)
     ys = spread([label.y for label in found], LABEL)
     return [_label(view_state, label, y) for label, y in zip(found, ys, strict=True)]
 
@@ -142,8 +149,9 @@ def _top(block: list[float], apart: float) -> float:
 
 
 def _label(view_state: ReplicaViewState, label: Label, y: float) -> SceneShape:
+    words = label.words if view_state.wide else label.short
     shapes = [
         line("stem", 3, label.y - y, 13, 0, look=f"trail {label.stands}"),
-        text("words", 19, 4, label.words, look=f"small name {label.stands}"),
+        text("words", STEM, 4, words, look=f"small name {label.stands}"),
     ]
     return group(label.key, view_state.x, y, shapes, look="still")

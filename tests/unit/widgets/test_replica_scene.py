@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request
 from widgets import ReplicaView
 from widgets.playback import TIME
-from widgets.replica.layout import BOTTOM, LEFT, RIGHT, TOP, OffsetScale, ReplicaViewState
+from widgets.replica.layout import BOTTOM, TOP, OffsetScale, ReplicaViewState
 from widgets.replica.partition_history import PartitionHistory
 from widgets.replica.scene import about, picture
 from widgets.replica.strips import kind
@@ -82,7 +83,7 @@ def test_a_line_is_where_its_offset_is(film):
     view = view_state(film)
     ((look, drawn),) = trail(picture(view), "high watermark")
     assert look == "high"
-    assert drawn[-1] == (RIGHT, round(view.offsets.y(30)))
+    assert drawn[-1] == (view.right, round(view.offsets.y(30)))
     xs = [x for x, _ in drawn]
     assert xs == sorted(xs)
 
@@ -121,8 +122,8 @@ def test_a_stretch_of_a_long_run(film):
     view = view_state(film, 6500, span=3)
     assert (view.scale.start, view.scale.span) == (START + 3500, 3000)
     scene = picture(view)
-    assert trail(scene, "high watermark")[0][1][0][0] == LEFT  # what was there before goes on
-    assert scene["window"].where[2] < (RIGHT - LEFT) / 2
+    assert trail(scene, "high watermark")[0][1][0][0] == view.left  # what was there before goes on
+    assert scene["window"].where[2] < (view.right - view.left) / 2
     assert "window" not in picture(view_state(film)).by_key
 
 
@@ -135,7 +136,7 @@ def test_while_nobody_leads_the_high_watermark_stays_and_is_nobodys():
     view = view_state(tale.film())
     scene = picture(view)
     ((_, drawn),) = trail(scene, "high watermark")
-    assert drawn[-1] == (RIGHT, round(view.offsets.y(5)))
+    assert drawn[-1] == (view.right, round(view.offsets.y(5)))
     assert scene["epoch 1 -1"].label == "epoch 1: nobody leads from 1.00 s on"
     assert "label HW" not in scene.by_key
 
@@ -175,12 +176,31 @@ def test_each_line_says_at_its_end_what_it_is(film):
     assert words(scene, "label 3") == "broker 3 · out of sync · LEO 12"
 
 
+def test_on_a_narrow_page_a_line_has_a_short_name_and_is_explained_below(film):
+    scene = picture(replace(view_state(film), width=400))
+    assert [words(scene, f"label {it}") for it in (1, 2, 3, "HW")] == ["1", "2", "3", "HW"]
+    assert words(scene, "line of label 2") == "broker 2 · leader · LEO 30"
+    assert words(scene, "line of label HW") == "HW 30 · committed"
+    assert "line of label 2" not in picture(view_state(film)).by_key
+
+
+def test_large_offsets_have_room_at_the_left():
+    tale = Tale()
+    tale.is_so(1_234_567, 1_234_567, 1_234_567, committed=1_234_567)
+    tale.wait(1000)
+    few, many = view_state(failover()), view_state(tale.film())
+    assert few.left < many.left
+    offsets = [it for it in extents(picture(many).shapes) if it[0].key.startswith("offset ")]
+    assert len(offsets) == 5
+    assert all(left >= 0 and right < many.left for _, left, _, right in offsets)
+
+
 def test_a_moment_tells_all_its_values(film):
     view = view_state(film)
     moments = [it for it in picture(view).all() if it.look == "column"]
     edges = [(it.where[0], it.where[0] + it.where[2]) for it in moments]
-    assert edges[0][0] == LEFT
-    assert edges[-1][1] == pytest.approx(RIGHT, abs=1)
+    assert edges[0][0] == view.left
+    assert edges[-1][1] == pytest.approx(view.right, abs=1)
     assert all(one[1] == other[0] for one, other in pairwise(edges))
     (told,) = (it for it in moments if it.label.startswith("7.00 s"))
     assert told.label == (
@@ -203,7 +223,7 @@ def test_a_failover_is_shaded_and_its_cost_told(film):
     view = view_state(film)
     shade = picture(view)[f"outage {START + 4000}"]
     assert shade.where[0] == pytest.approx(view.scale.place(START + 4000))
-    assert shade.where[2] == pytest.approx((RIGHT - LEFT) / 5)
+    assert shade.where[2] == pytest.approx((view.right - view.left) / 5)
     assert picture(view)["words 0"].content.startswith("orders-0 unavailable for 2.00 s")
     assert "killed" in picture(view)[f"event broker.killed {START + 4000}"].label
 
@@ -268,8 +288,9 @@ def test_answers_have_a_row_where_they_are_known(film):
 
 @pytest.mark.parametrize("at", [0, 600, 2000, 4500, 6500, 8500, 10_000])
 @pytest.mark.parametrize("span", [0, 3])
-def test_no_two_texts_overlap(film, at, span):
-    scene = picture(view_state(film, at, span))
+@pytest.mark.parametrize("width", [320, 639, 640, 1000])
+def test_no_two_texts_overlap(film, at, span, width):
+    scene = picture(replace(view_state(film, at, span), width=width))
     texts = [it for it in extents(scene.shapes) if it[0].content]
     for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
         if abs(y - below) < 9 and not {one.key, other.key} & {"glyph"}:
