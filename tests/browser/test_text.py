@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.browser.samples import SAMPLES
 
 from engine.cluster.recording import Recording
 from engine.sim.trace import Trace
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
-from tests.browser.samples import SAMPLES
 from tests.unit.widgets.cluster import START, Cluster, partition, topic
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
