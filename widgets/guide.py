@@ -22,6 +22,7 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -53,7 +54,7 @@ class Made(NamedTuple):
     source: str  # the text of the cell
     turn: int  # the number of the run
     value: int  # its identity: a cell that runs again may make the same
-    mixed: bool  # it was made from a value of another section
+    mixed: bool  # it was made from a value of another section, or by a cell that failed
 
 
 class Guide:
@@ -66,6 +67,7 @@ class Guide:
         self._given: dict[tuple[str, str], int] = {}  # by name and cell: the last value
         self._turn = 0
         self._clusters: dict[str, Any] = {}  # by name, before the cell
+        self._before: dict[str, int] = {}  # all names and their values' identities
         self.source = ""  # of the cell that runs
 
     # -- a cell --------------------------------------------------------------------------
@@ -74,6 +76,7 @@ class Guide:
         self.source = source.strip()
         self._turn += 1
         self._clusters = self._bound()
+        self._before = {name: id(value) for name, value in self._names.items()}
 
     def end(self) -> list[Any]:
         """The cell has ended, with or without an error: the clusters whose name has another one
@@ -85,13 +88,24 @@ class Guide:
     def done(self) -> str:
         """The cell has ended without an error; the text to show below it."""
         others = self.others()
-        for name in Code(self.source).makes & self._names.keys():
-            made = Made(self.source, self._turn, id(self._names[name]), bool(others))
+        self._note(Code(self.source).makes, bool(others))
+        return _others(others) if others else ""
+
+    def failed(self) -> None:
+        """The cell has ended with an error, maybe after it had made some of its names."""
+        makes = Code(self.source).makes
+        made = {name for name in makes if id(self._names.get(name)) != self._before.get(name)}
+        self._note(
+            made, self._place() is not None
+        )  # what a cell leaves half done is to be made anew
+
+    def _note(self, makes: Set[str], mixed: bool) -> None:
+        for name in makes & self._names.keys():
+            made = Made(self.source, self._turn, id(self._names[name]), mixed)
             self._given[name, made.source] = made.value
             last = self._made.get(name)
             if last is None or last._replace(turn=made.turn) != made:
                 self._made[name] = made
-        return _others(others) if others else ""
 
     def explain(self, error: BaseException) -> str:
         """The explanation of an error; "" if Python's own is better."""
@@ -251,7 +265,9 @@ def load_ipython_extension(shell: Shell) -> None:
         with suppress(KeyboardInterrupt):  # too late: the cell has ended
             for cluster in guide.end():  # this takes some time, in a thread
                 threading.Thread(target=cluster.stop, daemon=True).start()
-            if said := guide.done() if result.success else "":
+            if not result.success:
+                guide.failed()
+            elif said := guide.done():
                 print(said, file=sys.stderr)
 
     def failed(

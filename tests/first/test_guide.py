@@ -133,6 +133,23 @@ def test_what_was_made_from_anothers_is_mixed_until_it_is_made_anew(reader: Read
     assert said == ""
 
 
+def test_what_a_cell_made_before_it_failed_is_to_be_made_anew(reader: Reader) -> None:
+    for cell in BOOK[2:4]:
+        reader.run(cell)
+    reader.guide.begin(BOOK[7])
+    reader.guide.failed()  # before it made anything
+    assert reader.run(BOOK[4]) == ""
+    for cell in (BOOK[7], BOOK[3]):  # another section's, and the right one
+        reader.guide.begin(cell)
+        reader.names["guess"] = object()
+        reader.guide.failed()
+        assert reader.fail(BOOK[4], KeyError("pot")).startswith(
+            "Mind: `guess` comes from elsewhere"
+        )
+    reader.run(BOOK[3])
+    assert reader.run(BOOK[4]) == ""
+
+
 def test_what_another_section_makes_by_the_same_words_is_the_same(reader: Reader) -> None:
     reader.run(BOOK[2].replace("\n\n", "\n"))  # the learner's own
     reader.run(BOOK[2])

@@ -13,11 +13,18 @@ from tests.labs import (
     test_rebalance_lab,
     test_replication_lab,
     test_storage_lab,
+    test_streams_lab,
 )
 from widgets.ledger.claims import load
 from widgets.ledger.coverage import decided
 
-LABS = (test_storage_lab, test_replication_lab, test_rebalance_lab, test_controller_lab)
+LABS = (
+    test_storage_lab,
+    test_replication_lab,
+    test_rebalance_lab,
+    test_streams_lab,
+    test_controller_lab,
+)
 
 
 @pytest.mark.parametrize("lab", LABS)

@@ -14,6 +14,7 @@ from IPython.lib.pretty import pretty
 
 from engine import Cluster
 from engine.cluster.state import Status
+from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 
@@ -128,152 +129,238 @@ def test_programs_below_a_process_are_its_children_and_theirs() -> None:
 
 # -- the claims: mutants ---------------------------------------------------------------------
 
-
-def broken(reader: Reader, cells: str, name: str, old: str, new: str) -> str:
-    """What the last of some cells finds when one of them was changed."""
-    cell = reader.cell(name)
-    assert old in cell.source, f"{name} has no {old!r}"
-    cell.source = cell.source.replace(old, new)
-    with pytest.raises(Contradiction) as told:
-        reader.through(*cells.split())
-    return str(told.value)
-
-
-DUALITY = "duality-predict duality-run back-run"
 STATELESS = "stateless-predict stateless-steps stateless-run stateless-backwards stateless-verdict"
+DUALITY = "duality-predict duality-run back-run"
 DATABASE = "database-predict database-shop database-run"
-QUICK: dict[str, tuple[str, str, str, str]] = {
-    "C155": (  # nothing follows what was read
+BY_HAND = [  # sections 1 to 7
+    Mutant(
+        "nothing follows what was read",
+        "C155",
         "unbounded-predict unbounded-run unbounded-verdict",
-        *("unbounded-run", "islice(events, 100)", "islice(events, 100 if number == 100 else 0)"),
+        [("islice(events, 100)", "islice(events, 100 if number == 100 else 0)")],
     ),
-    "C163": (  # a fold that forgets
-        *("duality-predict duality-run duality-verdict", "duality-run"),
-        *("table[it.key] += int", "table[it.key] = int"),
+    Mutant(
+        "a greeting says how many came before",
+        "C160 C161",
+        STATELESS,
+        [
+            (
+                'return f"Hello, {guest}"',
+                "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
+            ),
+        ],
+        long=True,
     ),
-    "C162": (  # the changes are not the table's
-        *(f"{DUALITY} back-verdict", "back-run"),
-        *("changes.append((guest, balance[guest]))", "changes.append((guest, amount))"),
+    Mutant(
+        "a filter numbers the cards",
+        "C161",
+        STATELESS,
+        [
+            (
+                "return amount if abs(int(amount)) >= 5 else None",
+                "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
+            ),
+        ],
+        long=True,
     ),
-    "C166": (  # a cleaner that removes the newest
-        *(f"{DUALITY} compacted-run compacted-verdict", "compacted-run"),
-        *("stand.cleaned(cluster, changelog, 400)", "every[:300]"),
+    Mutant(
+        "somebody else writes while the processor stands still",
+        "C158",
+        "stateless-predict stateless-steps stateless-run where-run where-verdict",
+        [("greeter.pause()", "stand.send(cluster, out, [('Mei', 'Hello')])")],
+        long=True,
     ),
-    "C164": (  # a trigger that misses changes of prices
-        *(f"{DATABASE} database-verdict", "database-shop"),
-        *("AFTER UPDATE ON", "AFTER UPDATE OF tea ON"),
-    ),
-    "C171": (  # changes in the wrong order
-        *(f"{DATABASE} broadcast-run broadcast-verdict", "broadcast-run"),
-        *("stand.read(cluster, prices)", "stand.read(cluster, prices)[::-1]"),
-    ),
-    "C167": (  # the far database is here
-        "remote-predict remote-count remote-run remote-outcome remote-verdict",
-        *("remote-run", "counted(0.001, 1)", "counted(None, 1)"),
-    ),
-    "C168": (  # the database goes on
-        *("remote-predict dependence-jobs dependence-run dependence-verdict", "dependence-run"),
-        "far.process.pause()  # change me: kill() instead\n    "
-        'send("the database stands still", events[100:200], ["here"])',
-        'send("the database stands still", events[100:200])',
-    ),
-}
-SLOW: dict[str, tuple[str, str, str, str]] = {
-    "C160": (  # a greeting that knows how many came before
-        *(STATELESS, "stateless-steps", 'return f"Hello, {guest}"'),
-        "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
-    ),
-    "C161": (  # a filter with a memory
-        *(STATELESS, "stateless-steps", "return amount if abs(int(amount)) >= 5 else None"),
-        "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
-    ),
-    "C158": (  # what is stopped is not what does the work
-        *("stateless-predict stateless-steps stateless-run where-run where-verdict", "where-run"),
-        *("greeter.pause()", "stand.send(cluster, out, [('Mei', 'Hello')])"),
-    ),
-    "C159": (  # nothing to share
+    Mutant(
+        "one partition, and so nothing to share",
+        "C159",
         "stateless-predict instances-run instances-shifts instances-verdict",
-        *("instances-shifts", '("two", 4, "ab")', '("two", 1, "ab")'),
+        [('("two", 4, "ab")', '("two", 1, "ab")')],
+        long=True,
     ),
-    "C170": (  # nobody reads the changelog back
+    Mutant(
+        "three instances, and one is killed",
+        "C159",
+        "stateless-predict instances-run instances-shifts instances-verdict",
+        [('("two", 4, "ab")', '("two", 4, "abc")')],
+        long=True,
+    ),
+    Mutant(
+        "a fold forgets what came before",
+        "C163",
+        "duality-predict duality-run duality-verdict",
+        [("table[it.key] += int", "table[it.key] = int")],
+    ),
+    Mutant(
+        "what is sent are not the table's changes",
+        "C162",
+        f"{DUALITY} back-verdict",
+        [("changes.append((guest, balance[guest]))", "changes.append((guest, amount))")],
+    ),
+    Mutant(
+        "a cleaner removes the newest",
+        "C166",
+        f"{DUALITY} compacted-run compacted-verdict",
+        [("stand.cleaned(cluster, changelog, guests + 350)", "every[:300]")],
+    ),
+    Mutant(
+        "tables at two other offsets, and a table of 500 guests",
+        "",
+        "duality-predict duality-run duality-outcome duality-verdict back-run"
+        " compacted-run compacted-verdict",
+        [("(10, 50, 100)", "(30, 70)"), ("guests = 50", "guests = 500")],
+    ),
+    Mutant(
+        "a trigger misses the changes of prices",
+        "C164",
+        f"{DATABASE} database-verdict",
+        [("AFTER UPDATE ON", "AFTER UPDATE OF tea ON")],
+    ),
+    Mutant(
+        "another price is raised, and all is run twice",
+        "",
+        f"{DATABASE} database-run database-verdict"
+        " broadcast-run broadcast-run broadcast-verdict database-verdict",
+        [("tea <> 'oolong'", "tea = 'pu-erh'")],
+    ),
+    Mutant(
+        "changes are read in the wrong order",
+        "C171",
+        f"{DATABASE} broadcast-run broadcast-verdict",
+        [("stand.read(cluster, prices), own", "stand.read(cluster, prices)[::-1], own")],
+    ),
+    Mutant(
+        "the far database is here",
+        "C167",
+        "remote-predict remote-count remote-run remote-outcome remote-verdict",
+        [("counted(0.001, 1)", "counted(None, 1)")],
+    ),
+    Mutant(
+        "the database goes on, and all is run twice",
+        "C168",
+        "remote-predict dependence-jobs dependence-run dependence-run dependence-verdict",
+        [("far.process.pause()", "pass"), (', events[100:200], ["here"])', ", events[100:200])")],
+    ),
+    Mutant(
+        "nobody reads the changelog back",
+        "C170",
         "replay-predict replay-step replay-run replay-verdict",
-        *("replay-run", "restore=back", "restore=False"),
+        [("restore=back", "restore=False")],
+        long=True,
     ),
-}
+    Mutant(
+        "processors are killed sooner, and all is run twice",
+        "",
+        "replay-predict replay-step replay-run replay-run replay-verdict",
+        [("counts[name], 600)", "counts[name], 500)")],
+        long=True,
+    ),
+    Mutant(
+        "services change no field, orders are kept, and all is run twice",
+        "C177",
+        "middle-predict middle-run middle-rest middle-rest middle-verdict",
+        [('orders, "drink")', "orders)"), ("= stand.read(cluster, short)", "= orders")],
+    ),
+]
+ON_SPARK = [  # sections 8 to 12
+    Mutant(
+        "all orders come at once, none is changed, and a program counts to one",
+        "C152 C154 C156 C172",
+        "flow-predict flow-run flow-outcome flow-verdict"
+        " processed-run processed-look processed-verdict languages-run languages-verdict",
+        [
+            ("(orders[:8], orders[8:16], orders[16:])", "(orders,)"),
+            ("upper(STRING(value)) value", "STRING(value) value"),
+            ("memory[tea] = memory.get(tea, 0) + 1", "memory[tea] = 1"),
+        ],
+        long=True,
+    ),
+    Mutant(
+        "the count is in memory, and no card comes after the restart",
+        "C165 C169",
+        "counting-predict counting-kinds counting-verdict"
+        " compared-run compared-far compared-verdict",
+        [('"complete", pipes.ROCKSDB', '"complete", pipes.IN_MEMORY'), ("many[:1]", "[]")],
+        long=True,
+    ),
+    Mutant(
+        "Tom has not moved, and nothing is restarted",
+        "C157 C176",
+        "enriched-predict enriched-run enriched-verdict"
+        " joined-predict joined-steps joined-query joined-run joined-look joined-verdict",
+        [('("Tom", "bar"), ', ""), ("((right[:4], 2), (right[4:], 12))", "((right, 12),)")],
+        long=True,
+    ),
+    Mutant(
+        "an hour is waited for late errors, and no window is over",
+        "",
+        "late-predict late-query late-run late-outcome late-verdict",
+        [('"timestamp", "10 seconds")  # change', '"timestamp", "1 hour")  # change')],
+        long=True,
+    ),
+    Mutant(
+        "SQL counts by guest, and one too many; no column is mistyped",
+        "C173 C174",
+        "sql-predict sql-queries sql-run sql-plan sql-broker sql-verdict sql-verdict-2",
+        [
+            (
+                "SELECT tea, count(*) AS cups FROM orders GROUP BY tea",
+                "SELECT guest, count(*) + 1 AS cups FROM orders GROUP BY guest",
+            ),
+            ("SELECT teh", "SELECT tea"),
+        ],
+        long=True,
+    ),
+    Mutant(
+        "another statement is the same statement",
+        "C174",
+        "sql-predict sql-queries sql-run sql-broker sql-verdict sql-verdict-2",
+        [("spark.sql(OTHER)", "spark.sql(COUNT)")],
+        long=True,
+    ),
+]
+MUTANTS = BY_HAND + ON_SPARK
 
 
-@pytest.mark.parametrize("claim", QUICK)
+@pytest.mark.parametrize("mutant", parameters(BY_HAND))
 @pytest.mark.timeout(300)
-def test_another_experiment_comes_to_another_verdict(reader: Reader, claim: str) -> None:
-    assert f"This run finds {claim} " in broken(reader, *QUICK[claim])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("claim", SLOW)
-@pytest.mark.timeout(300)
-def test_another_processor_comes_to_another_verdict(reader: Reader, claim: str) -> None:
-    assert f"This run finds {claim} " in broken(reader, *SLOW[claim])
-
-
-@pytest.mark.timeout(300)
-def test_services_that_change_nothing_and_keep_all_are_free(reader: Reader) -> None:
-    cell = reader.cell("middle-rest")
-    cell.source = cell.source.replace('"drink"', '"tea"').replace(
-        "audit = stand.read(cluster, short)", "audit = orders"
-    )
-    with pytest.raises(Contradiction, match="finds C177 holds"):
-        reader.through("middle-predict", "middle-run", "middle-rest", "middle-verdict")
+def test_another_experiment_comes_to_another_verdict(
+    reader: Reader, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(reader, mutant, monkeypatch)
 
 
 # -- with Spark ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def with_spark(reader: Reader) -> Iterator[Reader]:
-    yield reader
-    if "spark" in reader.names:
-        import_module("engine.streams.session").stop(reader.names["spark"])
+@pytest.fixture(scope="module")
+def one_session() -> Iterator[None]:
+    """Whoever is first starts it; it takes longer than what is done with it."""
+    yield
+    if import_module("engine.streams.jvm").running():
+        spark = import_module("streams.session").starting().spark()
+        import_module("engine.streams.session").stop(spark)
 
 
-ON_SPARK = {
+SECTIONS = {
     "late": "late-predict late-query late-run late-outcome late-verdict",
     "enriched": "enriched-predict enriched-run enriched-outcome enriched-verdict",
 }
-BROKEN: dict[str, tuple[str, str, str, str]] = {
-    "C176": (  # Tom has not moved
-        *("enriched-predict enriched-run enriched-verdict", "enriched-run"),
-        *('("Tom", "bar"), ', ""),
-    ),
-    "C157": (  # no restart
-        "joined-predict joined-steps joined-query joined-run joined-look joined-verdict",
-        *("joined-run", "((right[:4], 2), (right[4:], 12))", "((right, 12),)"),
-    ),
-    "C174": (  # a comparison that shows nothing
-        "sql-predict sql-queries sql-run sql-broker sql-verdict sql-verdict-2",
-        *("sql-queries", "spark.sql(OTHER)", "spark.sql(COUNT)"),
-    ),
-    "C165": (  # the count is kept elsewhere
-        "counting-predict counting-kinds counting-verdict",
-        *("counting-kinds", '"complete", pipes.ROCKSDB', '"complete", pipes.IN_MEMORY'),
-    ),
-}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", parameters(ON_SPARK))
+@pytest.mark.timeout(600)
+def test_another_query_comes_to_another_verdict(
+    reader: Reader, one_session: None, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(reader, mutant, monkeypatch)
 
 
 @pytest.mark.long  # `make order` goes through them, too
 @pytest.mark.timeout(600)
-def test_sections_with_spark_stand_alone_in_any_order(with_spark: Reader) -> None:
-    reader = with_spark
+def test_sections_with_spark_stand_alone_in_any_order(reader: Reader, one_session: None) -> None:
     for section in ("enriched", "late", "enriched"):
-        same_as_saved(reader, *ON_SPARK[section].split())
+        same_as_saved(reader, *SECTIONS[section].split())
     spark = reader.names["spark"]
     reader.through("flow-predict")
     assert reader.names["spark"] is spark
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_another_query_comes_to_another_verdict(with_spark: Reader) -> None:
-    for claim, how in BROKEN.items():
-        with_spark.notebook = (again := Reader(LAB)).notebook
-        with_spark.cells = again.cells
-        assert f"This run finds {claim} " in broken(with_spark, *how)
