@@ -23,7 +23,7 @@ from tests.browser.picture_page import PicturePage
 from tests.unit.widgets.cluster import START, Cluster, partition, topic
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
-from widgets import ClusterView, ReplicaView, ZooKeeperTree
+from widgets import ClusterView, ReplicaView, WireView, ZooKeeperTree
 from widgets.stage import SceneWidget
 
 WIDTHS = {1366: 928, 1280: 842, 900: 462, 853: 415, 390: 356}
@@ -109,6 +109,20 @@ def crowded_tree() -> ZooKeeperTree:
     return ZooKeeperTree(source)
 
 
+def crowd(view: WireView) -> None:
+    """Open what has most fields, and turn its page."""
+    longest = max(view.messages.arrows, key=lambda it: len(it.exchange.answered))
+    do(("api", ""), ("read", longest.key), ("turn", 14))(view)
+
+
+def opened(way: str, kind: str) -> Look:
+    def look(view: WireView) -> None:
+        arrows = [it for it in view.messages.arrows if (it.way, it.kind) == (way, kind)]
+        do(("shut",), ("api", kind), ("read", arrows[-1].key))(view)
+
+    return look
+
+
 VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-live": (live, [do(), pausing]),
     "ClusterView-crowded": (crowded, [do(), pausing]),
@@ -138,6 +152,19 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
             do(("who", "703"), ("find", "topic-with")),
             do(("find", ""), ("collapse", "/brokers/topics"), ("choose", "/brokers/ids/7")),
         ],
+    ),
+    "WireView-failover": (
+        lambda: WireView(run("failover")),
+        [*at(0.2, 0.7, 1), opened("response", "Metadata"), opened("request", "Produce"), crowd],
+    ),
+    "WireView-pair": (
+        lambda: WireView(run("failover"), between=("shop", 2)),
+        [*at(0.2, 1), opened("request", "Produce"), do(("shut",), ("api", "JoinGroup"))],
+    ),
+    "WireView-crowded": (lambda: WireView(run("storm")), at(0, 0.6, 1)),
+    "WireView-trace": (
+        lambda: WireView(Trace.of(7, 8.0)),
+        [*at(0.3, 1), lambda view: view.do("read", view.messages.arrows[9].key)],
     ),
 }
 

@@ -8,7 +8,8 @@
       4.210      │──────────────────>┃
 
 Rows have the same height, so time is in order and not to scale; each row has its time. The page has
-as many rows as fit, up to the newest, or to the row that was scrolled to.
+as many rows as fit, up to the newest, or to the row that was scrolled to. On a page of less than
+700 px the words stand above their arrow, and the parties' names in two levels.
 
 Invariant: rows never overlap; each arrow has at most one row, and both of its ends are drawn.
 """
@@ -21,19 +22,22 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from widgets.log.fields import count
+from widgets.scene import width_of
 from widgets.timeline import Axis, axis
 from widgets.wire.anatomy import ANSWER, ASK
 from widgets.wire.exchange import MessageArrow, MessageLog, rank
 
-WIDTH, LEFT, RIGHT = 1000, 16, 984
+WIDTH = 1000  # usual
+BESIDE = 700  # px: on a narrower page the words are above the arrows
 CLOCK = 66  # the times end here
-TOP, HEAD = 12, 34  # the parties' names
-ROW, FOLD, SLANT = 26, 18, 10
-LINES = TOP + HEAD + 12  # where the first row begins
+TOP, HEAD = 12, 34  # the parties' names, and the height of a level of them
+ROW, ROW_NARROW, FOLD, SLANT = 26, 38, 18, 10
 ROOM, ROOM_OPEN = 450, 255  # for rows, and while a message is open
-PAIR = 170, 860  # the lifelines of two
-CROWD = 108, 596  # the first and the last of many; their texts are beside them
-ASIDE = 640
+ROOM_NARROW, ROOM_OPEN_NARROW = 532, 228
+PAIR = 104, 140  # from the times to the first lifeline of two, and from the last to the edge
+EDGE = 44  # of the first and the last of many
+WORDS, FEWEST, MOST = 0.37, 280, 350  # the words beside many: a share of the width, in px
+APART = 4  # between two names
 BROKERS, CLIENTS = 5, 4  # parties that are drawn, at most
 EVERYTHING = ""
 
@@ -45,10 +49,16 @@ class WireRow(NamedTuple):
     y: float
     arrow: MessageArrow  # or the last of those that are folded
     folded: str = ""  # the number and name of folded arrows
+    high: float = ROW  # if it is not folded
 
     @property
     def height(self) -> float:
-        return FOLD if self.folded else ROW
+        return FOLD if self.folded else self.high
+
+    @property
+    def level(self) -> float:
+        """The y at which its arrow begins."""
+        return self.y + self.height - SLANT - 4
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,7 @@ class WirePage:
     fold: bool = True
     until: Anchor | None = None  # of the last row; None: the newest
     opened: str = ""  # the key of an arrow
+    width: float = WIDTH  # px
 
     @cached_property
     def chosen(self) -> list[MessageArrow]:
@@ -98,16 +109,57 @@ class WirePage:
     def left_out(self) -> list[str]:
         return [it for it in self.present if it not in self.parties]
 
+    # -- positions -----------------------------------------------------------------------
+
+    @property
+    def wide(self) -> bool:
+        return self.width >= BESIDE
+
+    @property
+    def left(self) -> float:
+        return 16 if self.wide else 10
+
+    @property
+    def right(self) -> float:
+        return self.width - self.left
+
+    @property
+    def aside(self) -> float:
+        """Where the words begin that are beside many lifelines."""
+        return self.right - min(max(WORDS * self.width, FEWEST), MOST)
+
     @cached_property
     def x(self) -> dict[str, float]:
         """The x of each lifeline."""
-        first, last = PAIR if self.is_pair else CROWD
+        if not self.wide:
+            first, last = self.left + EDGE, self.right - EDGE
+        elif self.is_pair:
+            first, last = CLOCK + PAIR[0], self.width - PAIR[1]
+        else:
+            first, last = CLOCK + EDGE, self.aside - EDGE
         step = (last - first) / max(len(self.parties) - 1, 1)
         return {party: first + step * at for at, party in enumerate(self.parties)}
 
     @property
     def is_pair(self) -> bool:
         return len(self.parties) <= 2
+
+    @cached_property
+    def step(self) -> float:
+        """From one lifeline to the next."""
+        xs = list(self.x.values())
+        return xs[1] - xs[0] if len(xs) > 1 else 2 * EDGE
+
+    @cached_property
+    def levels(self) -> int:
+        """Of the names: two, where they have no room side by side."""
+        longest = max((width_of(it, 12, bold=True) for it in self.parties), default=0)
+        return 1 if longest + 12 <= self.step - APART else 2
+
+    @property
+    def lines(self) -> float:
+        """Where the first row begins."""
+        return TOP + HEAD * self.levels + (28 if self.left_out and not self.wide else 12)
 
     # -- rows ----------------------------------------------------------------------------
 
@@ -128,7 +180,7 @@ class WirePage:
             if last:
                 found.append(WireRow(0, last, _counted(counts)))
                 counts, last = Counter(), None
-            found.append(WireRow(0, arrow))
+            found.append(WireRow(0, arrow, high=ROW if self.wide else ROW_NARROW))
         return [*found, WireRow(0, last, _counted(counts))] if last else found
 
     @cached_property
@@ -142,7 +194,7 @@ class WirePage:
     @cached_property
     def rows(self) -> list[WireRow]:
         """The rows on the page."""
-        start, y, placed = self.end - self.fitting(self.end, -1), float(LINES), []
+        start, y, placed = self.end - self.fitting(self.end, -1), self.lines, []
         for row in self.every[start : self.end]:
             placed.append(row._replace(y=y))
             y += row.height
@@ -150,11 +202,13 @@ class WirePage:
 
     @property
     def bottom(self) -> float:
-        return LINES + (ROOM_OPEN if self.opened else ROOM)
+        if self.wide:
+            return self.lines + (ROOM_OPEN if self.opened else ROOM)
+        return self.lines + (ROOM_OPEN_NARROW if self.opened else ROOM_NARROW)
 
     def fitting(self, start: int, step: int) -> int:
         """How many rows from here, forward or back, fit on a page."""
-        room, number = self.bottom - LINES, 0
+        room, number = self.bottom - self.lines, 0
         rows = self.every[start:] if step > 0 else self.every[:start][::-1]
         for row in rows:
             room -= row.height
@@ -186,7 +240,7 @@ class WirePage:
         """The scale of the strip below."""
         start = self.messages.start or 0
         last = self.messages.arrows[-1].at if self.messages.arrows else start
-        return axis(int(start), round(last), self.live, CLOCK + 20, RIGHT - CLOCK - 40)
+        return axis(int(start), round(last), self.live, self.left, self.right - self.left)
 
     def clock(self, at: float) -> str:
         """Seconds since the first message."""
@@ -226,12 +280,12 @@ def spans(page: WirePage) -> Iterator[ServingSpan]:
             continue
         servers[arrow.number] = arrow.target if arrow.way == ASK else arrow.source
         if arrow.way == ASK:
-            begins[arrow.number] = row.y + ROW - 2
+            begins[arrow.number] = row.level + SLANT + 2
         else:
-            ends[arrow.number] = row.y + ROW - SLANT - 2
+            ends[arrow.number] = row.level + 2
     taken: dict[str, list[float]] = {}
-    for number in sorted(servers, key=lambda it: begins.get(it, LINES - 6)):
-        begin, end = begins.get(number, LINES - 6), ends.get(number, page.bottom)
+    for number in sorted(servers, key=lambda it: begins.get(it, page.lines - 6)):
+        begin, end = begins.get(number, page.lines - 6), ends.get(number, page.bottom)
         levels = taken.setdefault(servers[number], [])
         level = next((at for at, until in enumerate(levels) if until <= begin), len(levels))
         levels[level : level + 1] = [end]

@@ -7,28 +7,44 @@
       • name         “orders”          ...
 
 A field and its bytes are highlighted together. A page has as many fields as fit with their bytes; a
-field with more bytes than that is shown in part.
+field with more bytes than that is shown in part. On a page that is not wide a line has eight bytes,
+and on a narrow one the bytes stand below the fields.
 
-Invariant: a row of the tree has its bytes beside it, at least the first of them.
+Invariant: a row of the tree has its bytes on the same page, at least the first of them.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from widgets.log.fields import count
-from widgets.log.hex_page import ACROSS
-from widgets.log.hex_scene import CELL, LETTER
-from widgets.scene import ABOUT, UP_TO, Act, SceneShape, fit, group, path, rect, text, width_of
+from widgets.scene import (
+    ABOUT,
+    UP_TO,
+    Act,
+    SceneShape,
+    fit,
+    group,
+    path,
+    rect,
+    text,
+    width_of,
+    wrap,
+)
+from widgets.text_width import MONO
 from widgets.wire.anatomy import ANSWER, NONE, TAGS, FieldNode
 from widgets.wire.exchange import Exchange, MessageArrow
-from widgets.wire.page import LEFT, RIGHT, WIDTH
+from widgets.wire.page import BESIDE
 from widgets.wire.words import told
 
-ROWS, PITCH, BAND = 20, 18, 15.5  # of the tree, and of the bytes
-NAMES, VALUES, TREE = LEFT + 14, LEFT + 214, LEFT + 500  # x of names, of values, of the end
-INDENT = 12
-PLACE, HEX, MIDDLE = 560, 580, 12  # the end of the offsets, and the start of the bytes
-HEAD, FOOT = 46, 38
-HEIGHT = HEAD + ROWS * PITCH + FOOT
+ROWS, FEW = 20, 12  # of the tree, and of the bytes; and where these stand below
+LEAST = 6
+PITCH, BAND = 18, 15.5
+PAD, INDENT = 14, 12
+LETTER = MONO * 12
+CELL = 3 * LETTER  # a byte in hex: two digits and a blank
+OFFSETS, MIDDLE = 42, 12  # the offsets on the left, and the gap in the middle
+BYTES = 880  # px: on a narrower page a line beside the tree has eight bytes
+HEAD, FOOT, TITLE = 46, 38, 24  # TITLE: above bytes that stand below
 MANY = 60  # fields; with more, only those in the tree have a label, so that a notebook stays small
 NO_BYTES = "Its bytes are not there: "
 WHY = {
@@ -37,24 +53,78 @@ WHY = {
 }
 
 
-def drawn(arrow: MessageArrow, top: float, first: int) -> tuple[list[SceneShape], float]:
+class PanelLayout(NamedTuple):
+    """The columns, by the width of the page."""
+
+    left: float  # of the card
+    right: float
+    beside: bool  # the bytes stand beside the tree
+    across: int  # bytes in a line
+
+    @classmethod
+    def of(cls, width: float) -> "PanelLayout":
+        beside = width >= BESIDE
+        left = 16 if beside else 6
+        room = width - 2 * (left + PAD) - OFFSETS
+        fits = width >= BYTES if beside else room >= 16 * CELL + MIDDLE
+        return cls(left, width - left, beside, 16 if fits else 8)
+
+    @property
+    def names(self) -> float:
+        return self.left + PAD
+
+    @property
+    def hex(self) -> float:
+        """Where the bytes begin."""
+        if not self.beside:
+            return self.names + OFFSETS
+        return self.right - PAD - self.across * CELL - MIDDLE
+
+    @property
+    def tree(self) -> float:
+        """Where it ends."""
+        return self.hex - OFFSETS - 8 if self.beside else self.right - PAD + 6
+
+    @property
+    def values(self) -> float:
+        return self.names + (0.42 if self.beside else 0.48) * (self.tree - self.names)
+
+    @property
+    def most(self) -> int:
+        return ROWS if self.beside else FEW
+
+    def x(self, column: int) -> float:
+        """Of a byte."""
+        gap = MIDDLE if column >= self.across // 2 else 0
+        return self.hex + CELL * column - LETTER / 2 + gap
+
+
+def drawn(
+    arrow: MessageArrow, width: float, top: float, first: int
+) -> tuple[list[SceneShape], float]:
     """The shapes of the panel, and its height."""
-    it = arrow.exchange
+    it, place = arrow.exchange, PanelLayout.of(width)
     leaves = [] if it is None else it.answered if arrow.way == ANSWER else it.asked
-    height = HEIGHT if leaves else HEAD + 44
-    shapes = [rect("panel", LEFT, top, RIGHT - LEFT, height - 10, 8, look="card")]
-    shapes += _head(arrow, top)
+    shapes, y = _head(arrow, place, top)
     if it is None or not leaves:
         words, _ = told(arrow)
-        shapes.append(text("words", NAMES, top + HEAD + 4, fit(words, RIGHT - NAMES - 12)))
         why = NO_BYTES + WHY[it is not None]
-        shapes.append(text("why", NAMES, top + HEAD + 22, why, look="soft"))
-        return shapes, height
-    frame = it.frame(arrow.way) or b""
-    lines = [at for at, leaf in enumerate(leaves) if not _is_idle(leaf)]
-    first = max(0, min(first, len(lines) - ROWS))
-    shapes += _Page(leaves, lines, first, frame, top + HEAD).shapes()
-    return shapes, height
+        room = place.right - place.names - PAD
+        for part in wrap(words, room):
+            shapes.append(text(f"words {y}", place.names, y + 4, part))
+            y += PITCH
+        for number, part in enumerate(wrap(why, room, 11)):
+            shapes.append(text(f"why {number}", place.names, y + 4, part, look="soft"))
+            y += PITCH
+    else:
+        frame = it.frame(arrow.way) or b""
+        lines = [at for at, leaf in enumerate(leaves) if not _is_idle(leaf)]
+        first = max(0, min(first, len(lines) - place.most))
+        page = _Page(leaves, lines, first, frame, place, y)
+        shapes += [*page.shapes(), *_other(arrow, place, page.foot)]
+        y = page.foot + FOOT - 22
+    card = rect("panel", place.left, top, place.right - place.left, y - top + 4, 8, look="card")
+    return [group("message", 0, 0, [card, *shapes])], y - top + 14
 
 
 def _is_idle(leaf: FieldNode) -> bool:
@@ -62,22 +132,39 @@ def _is_idle(leaf: FieldNode) -> bool:
     return leaf.name == TAGS and leaf.value == NONE
 
 
-def _head(arrow: MessageArrow, top: float) -> Iterator[SceneShape]:
+def _head(arrow: MessageArrow, place: PanelLayout, top: float) -> tuple[list[SceneShape], float]:
+    """What it is; and where the next line begins."""
     it, y = arrow.exchange, top + 24
     kind = it.title if it else arrow.kind
     way = "the answer" if arrow.way == ANSWER else "the request" if it else "a message"
-    yield text("kind", NAMES, y, f"{kind}, {way}", look="head")
+    shut = _button("shut", place.right - 76, y, "✕ close", "close the message", Act("shut"))
+    title = f"{kind}, {way}"
+    said = fit(title, place.right - 84 - place.names, 14, bold=True)
+    shapes = [text("kind", place.names, y, said, look="head", label=title), shut]
     words = f"{arrow.source} → {arrow.target}"
     if it:
         words += f" · {_size(it, arrow.way)}"
         if arrow.way == ANSWER:
             words += f" · {it.left - it.came:,.1f} ms after the request"
-    yield text("route", NAMES + 240, y, fit(words, 430, 12), look="soft")
-    yield _button("shut", RIGHT - 76, y, "✕ close", "close the message", Act("shut"))
+    if place.beside:
+        x = place.names + width_of(title, 14, bold=True) + 16
+        words = fit(words, place.right - 196 - x, 11)
+        return [*shapes, text("route", x, y, words, look="soft")], top + HEAD
+    for part in wrap(words, place.right - PAD - place.names, 11):
+        y += 16
+        shapes.append(text(f"route {y}", place.names, y, part, look="soft"))
+    return shapes, y + 14
+
+
+def _other(arrow: MessageArrow, place: PanelLayout, foot: float) -> Iterator[SceneShape]:
+    """The button to the answer, or to the request."""
+    it = arrow.exchange
     if it and it.has_answer:
         other, mark = ("request", ">") if arrow.way == ANSWER else ("answer", "<")
         turn = Act("read", f"{it.number}{mark}", f"the {other}")
-        yield _button("other", RIGHT - 182, y, f"the {other}", f"show the {other}", turn)
+        words = f"the {other}"
+        x = place.right - PAD - width_of(words, 11.5) - 20
+        yield _button("other", x, foot, words, f"show the {other}", turn)
 
 
 def _button(key: str, x: float, y: float, words: str, label: str, act: Act) -> SceneShape:
@@ -100,14 +187,36 @@ class _Page:
     """Lines of the tree, and the bytes of these."""
 
     def __init__(
-        self, leaves: list[FieldNode], lines: list[int], first: int, frame: bytes, top: float
+        self,
+        leaves: list[FieldNode],
+        lines: list[int],
+        first: int,
+        frame: bytes,
+        place: PanelLayout,
+        top: float,
     ) -> None:
-        self.leaves, self.lines, self.first, self.frame, self.top = leaves, lines, first, frame, top
-        self.start = leaves[lines[first]].start // ACROSS * ACROSS
-        self.end = min(self.start + ROWS * ACROSS, len(frame))
+        self.leaves, self.lines, self.first, self.frame = leaves, lines, first, frame
+        self.place, self.top, across = place, top, place.across
+        self.start = leaves[lines[first]].start // across * across
+        self.end = min(self.start + place.most * across, len(frame))
         here = [it for it in leaves if it.start < self.end and it.end > self.start]
         self.is_dense = len(here) > MANY
-        self.shown = [at for at in lines[first : first + ROWS] if leaves[at].start <= self.end]
+        known = lines[first : first + place.most]
+        self.shown = [at for at in known if leaves[at].start <= self.end]
+
+    @property
+    def _bytes_top(self) -> float:
+        beside = self.place.beside
+        return self.top if beside else self.top + PITCH * len(self.shown) + TITLE
+
+    @property
+    def foot(self) -> float:
+        """The y of the buttons."""
+        lines = -(-(self.end - self.start) // self.place.across)
+        bottom = self._bytes_top + PITCH * lines
+        if self.place.beside:
+            bottom = max(bottom, self.top + PITCH * max(len(self.shown), LEAST))
+        return bottom + 19
 
     def shapes(self) -> Iterator[SceneShape]:
         for row, at in enumerate(self.shown):
@@ -119,61 +228,63 @@ class _Page:
         yield from self._turn()
 
     def _line(self, leaf: FieldNode, at: int, y: float) -> Iterator[SceneShape]:
-        x = NAMES + INDENT * leaf.depth
-        box = LEFT + 6, y - 1, TREE - LEFT - 6, PITCH - 1, 4
+        place = self.place
+        x = place.names + INDENT * leaf.depth
+        box = place.left + 6, y - 1, place.tree - place.left - 6, PITCH - 1, 4
         yield rect(f"l{at}", *box, look="clear", label=_label(leaf), kin=f"b{at}")
         if leaf.first:
             yield text(f"e{at}", x - 9, y + 12, "•", look="tiny still")
-        name = fit(leaf.name, VALUES - x - 8, 11.5)
+        name = fit(leaf.name, place.values - x - 8, 11.5)
         yield text(f"n{at}", x, y + 12, name, look="small still")
         bad = " bad" if leaf.kind == "torn" else ""
-        words = fit(leaf.value, TREE - VALUES - 8, 11.5)
+        words = fit(leaf.value, place.tree - place.values - 8, 11.5)
         look = "soft" if leaf.kind in ("size", "unused") else "small"
-        yield text(f"v{at}", VALUES, y + 12, words, look=f"{look} still{bad}")
+        yield text(f"v{at}", place.values, y + 12, words, look=f"{look} still{bad}")
 
     def _band(self, leaf: FieldNode, at: int) -> SceneShape:
-        drawn = ""
-        for start in range(self.start, self.end, ACROSS):
+        drawn, across, x = "", self.place.across, self.place.x
+        for start in range(self.start, self.end, across):
             first = max(leaf.start, start) - start
-            last = min(leaf.end, start + ACROSS, self.end) - start
+            last = min(leaf.end, start + across, self.end) - start
             if first < last:
-                y = self.top + PITCH * (start - self.start) / ACROSS
-                drawn += f"M{_x(first):.0f} {y:.0f}H{_x(last - 1) + CELL - 1.5:.0f}v{BAND}"
-                drawn += f"H{_x(first):.0f}z"
+                y = self._bytes_top + PITCH * (start - self.start) / across
+                drawn += f"M{x(first):.0f} {y:.0f}H{x(last - 1) + CELL - 1.5:.0f}v{BAND}"
+                drawn += f"H{x(first):.0f}z"
         look = f"band {leaf.kind}"
         if self.is_dense and at not in self.shown:
             return path(f"b{at}", drawn, look=look)
         return path(f"b{at}", drawn, look=look, label=_label(leaf), kin=f"b{at}")
 
     def _bytes(self) -> Iterator[SceneShape]:
-        for start in range(self.start, self.end, ACROSS):
-            y = self.top + PITCH * (start - self.start) / ACROSS + 12
-            data = self.frame[start : min(start + ACROSS, self.end)]
-            yield text(f"p{start}", PLACE, y, f"{start:04x}", UP_TO, look="tiny mono still")
-            for column in (0, ACROSS // 2):
-                half = data[column : column + ACROSS // 2]
+        across, x = self.place.across, self.place.x
+        for start in range(self.start, self.end, across):
+            y = self._bytes_top + PITCH * (start - self.start) / across + 12
+            data = self.frame[start : min(start + across, self.end)]
+            at = self.place.hex - 12
+            yield text(f"p{start}", at, y, f"{start:04x}", UP_TO, look="tiny mono still")
+            for column in (0, across // 2):
+                half = data[column : column + across // 2]
                 if half:
-                    middle = (_x(column) + _x(column + len(half) - 1) + CELL) / 2
+                    middle = (x(column) + x(column + len(half) - 1) + CELL) / 2
                     yield text(f"x{start + column}", middle, y, half.hex(" "), ABOUT, look="byte")
 
     def _turn(self) -> Iterator[SceneShape]:
-        """The buttons to the previous and next fields."""
-        y, total, x = self.top + PITCH * ROWS + 17, len(self.lines), NAMES
+        """The buttons to the previous and next fields, and which bytes are shown."""
+        y, total, x = self.foot, len(self.lines), self.place.names
         behind = self.first + len(self.shown)
         if self.first:
-            act = Act("turn", max(self.first - ROWS + 2, 0))
+            act = Act("turn", max(self.first - self.place.most + 2, 0))
             words = f"▴ {self.first} before"
             yield _button("before", x, y, words, "the fields before", act)
-            x += 100
+            x += width_of(words, 11.5) + 28
         if behind < total:
             act, words = Act("turn", behind), f"▾ {total - behind} more"
             yield _button("behind", x, y, words, "the fields behind", act)
         shown = f"bytes {self.start:,} to {max(self.end - 1, 0):,} of {len(self.frame):,}"
-        yield text("place", WIDTH - LEFT - 14, y + 2, shown, UP_TO, look="soft")
-
-
-def _x(column: int) -> float:
-    return HEX + CELL * column - LETTER / 2 + (MIDDLE if column >= ACROSS // 2 else 0)
+        if self.place.beside:
+            yield text("place", self.place.right - PAD - 110, y, shown, UP_TO, look="soft")
+        else:
+            yield text("place", self.place.names, self._bytes_top - 8, shown, look="soft")
 
 
 def _label(leaf: FieldNode) -> str:

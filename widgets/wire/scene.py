@@ -11,27 +11,38 @@
     │ fields                        bytes                 │   of the message that is open
     └─────────────────────────────────────────────────────┘
 
-A pure function of the page: the same page makes the same picture, with a kernel or without.
+On a narrow page the words of an arrow stand above it. A pure function of the page: the same page
+makes the same picture, with a kernel or without.
 """
 
 from collections.abc import Iterator
 from math import hypot
 
-from widgets.scene import ABOUT, UP_TO, Act, Scene, SceneShape, fit, group, line, path, rect, text
+from widgets.scene import (
+    ABOUT,
+    UP_TO,
+    Act,
+    Scene,
+    SceneShape,
+    fit,
+    group,
+    line,
+    path,
+    rect,
+    text,
+    width_of,
+    wrap,
+)
 from widgets.wire import panel
 from widgets.wire.anatomy import ANSWER
 from widgets.wire.exchange import MessageArrow
 from widgets.wire.page import (
-    ASIDE,
+    APART,
     CLOCK,
     FOLD,
     HEAD,
-    LINES,
-    RIGHT,
-    ROW,
     SLANT,
     TOP,
-    WIDTH,
     WirePage,
     WireRow,
     is_machine,
@@ -39,11 +50,11 @@ from widgets.wire.page import (
 )
 from widgets.wire.words import told
 
-STRIP, BARS, BIN = 44, 24, 6.0  # the strip below, the height of its bars, their width
+STRIP, BARS, BIN = 54, 24, 6.0  # the strip below, the height of its bars, their width
 TIP = 7.0  # of an arrow
 CROSS = 0.85  # how far along an arrow the cross of an error is
 LOOP = 26  # the width of an arrow to itself
-NARROW, WIDEST = 90, 130  # a party's name
+WIDEST = 150  # a party's name
 NOTHING_YET = "Nobody has said anything yet. What is asked from now on appears here."
 
 NOTHING_SUCH = "Nothing of this kind was said."
@@ -56,7 +67,7 @@ def picture(page: WirePage, first: int = 0) -> Scene:
     """`first`: the field with which the panel begins."""
     arrow = page.find(page.opened) if page.opened else None
     top = page.bottom + STRIP + 10
-    below, height = panel.drawn(arrow, top, first) if arrow else ([], 0.0)
+    below, height = panel.drawn(arrow, page.width, top, first) if arrow else ([], 0.0)
     shapes = [
         *_lifelines(page),
         *_bars(page),
@@ -66,10 +77,12 @@ def picture(page: WirePage, first: int = 0) -> Scene:
     ]
     if not page.rows:
         words = NOTHING_YET if page.live else NOTHING_SUCH if page.messages.arrows else NOT_TRACED
-        shapes.append(text("nothing", WIDTH / 2, LINES + 60, words, ABOUT, look="soft"))
+        for at, part in enumerate(wrap(words, page.right - page.left, 11)):
+            y = page.lines + 60 + 16 * at
+            shapes.append(text(f"nothing {at}", page.width / 2, y, part, ABOUT, look="soft"))
     count = len(page.parties)
     title = f"What {count} parties say to each other, {len(page.rows)} lines of {len(page.every)}"
-    return Scene(WIDTH, top + height, shapes, title=title, says=_says(page))
+    return Scene(page.width, top + height, shapes, title=title, says=_says(page))
 
 
 def _says(page: WirePage) -> str:
@@ -85,21 +98,45 @@ def _says(page: WirePage) -> str:
 
 
 def _lifelines(page: WirePage) -> Iterator[SceneShape]:
-    step = (page.x[page.parties[-1]] - page.x[page.parties[0]]) if page.parties else 0
-    wide = min(step / max(len(page.parties) - 1, 1) - 6, WIDEST) if len(page.parties) > 1 else 110
-    for party, x in page.x.items():
-        look = "card" if is_machine(party) else "paper"
-        size = 12 if wide > NARROW else 11
-        name = fit(party, wide - 5, size)
-        yield line(f"life {party}", x, TOP + HEAD, x, page.bottom, look="quiet")
+    look, size, bold = _letters(page)
+    for at, (party, x) in enumerate(page.x.items()):
+        low = page.levels > 1 and at % 2
+        top = TOP + HEAD * low
+        room = _room(page, x)
+        wide = min(max(width_of(party, size, bold) + 24, 60), room)
+        name = fit(party, wide - 4, size, bold)
+        yield line(f"life {party}", x, top + HEAD - 6, x, page.bottom, look="quiet")
         inside = [
-            rect("box", -wide / 2, 0, wide, HEAD - 6, 8, look=look),
-            text("name", 0, 18, name, ABOUT, look="bold" if wide > NARROW else "letter"),
-        ]
-        yield group(f"party {party}", x, TOP, inside, label=party)
+            rect("box", -wide / 2, 0, wide, HEAD - 6, 8,
+                 look="card" if is_machine(party) else "paper"),
+            text("name", 0, 18, name, ABOUT, look=look),
+        ]  # fmt: skip
+        yield group(f"party {party}", x, top, inside, label=party)
     if page.left_out:
         words = f"not drawn: {', '.join(page.left_out)}"
-        yield text("left out", RIGHT, TOP + 18, fit(words, RIGHT - ASIDE, 11), UP_TO, look="soft")
+        room = page.right - (page.aside if page.wide else page.left)
+        y = TOP + 18 if page.wide else TOP + HEAD * page.levels + 8
+        said = fit(words, room, 11)
+        yield text("left out", page.right, y, said, UP_TO, look="soft", label=words)
+
+
+def _room(page: WirePage, x: float) -> float:
+    """For a name: up to its neighbours on this level, and to the edge."""
+    edge = 2 * min(x - 4, page.width - 4 - x)
+    return min(page.levels * page.step - APART, edge, WIDEST)
+
+
+def _letters(page: WirePage) -> tuple[str, float, bool]:
+    """The look of the names, their size, and whether they are bold: the largest that fit."""
+    looks = [("bold", 12.0, True), ("letter", 11.0, True), ("tiny", 11.0, False)]
+    return next(
+        (
+            each
+            for each in looks
+            if all(width_of(it, *each[1:]) + 4 <= _room(page, x) for it, x in page.x.items())
+        ),
+        looks[-1],
+    )
 
 
 def _bars(page: WirePage) -> Iterator[SceneShape]:
@@ -117,13 +154,12 @@ def _row(page: WirePage, row: WireRow) -> Iterator[SceneShape]:
     if row.folded:
         yield _folded(page, row)
         return
-    arrow, y = row.arrow, row.y + ROW - SLANT - 4
-    number = arrow.number
+    arrow, number = row.arrow, row.arrow.number
     is_open = bool(page.opened) and page.opened.rstrip("<>") == str(number)
     if is_open:
         look = "span" if page.opened == arrow.key else "lens"
-        yield rect(f"open {arrow.key}", 8, row.y - 2, WIDTH - 16, ROW, 4, look=look)
-    yield text(f"t {arrow.key}", CLOCK, y + 3, page.clock(arrow.at), UP_TO, look="tiny still")
+        box = page.left - 8, row.y - 2, page.width - 2 * page.left + 16, row.height, 4
+        yield rect(f"open {arrow.key}", *box, look=look)
     words, failed = told(arrow)
     x1, x2 = page.x[arrow.source], page.x[arrow.target]
     drawn, head = _loop(x1) if x1 == x2 else _slanted(x1, x2, arrow.lost)
@@ -138,9 +174,37 @@ def _row(page: WirePage, row: WireRow) -> Iterator[SceneShape]:
         at = x1 + (x2 - x1) * CROSS if x1 != x2 else x1 + LOOP
         down = SLANT * CROSS - 4 if x1 != x2 else 0
         inside.append(path("cross", f"M{at - 4:.0f} {down:.1f}l8 8m0 -8l-8 8", look="down"))
-    inside += _words(page, arrow, words, failed, (x1 + x2) / 2)
+    said = " · ".join(part for part in (_name(arrow), words) if part)
+    said = f"✗ {said}" if failed else said
+    look = "soft" if arrow.way == ANSWER else "small"
+    inside += _words(page, row, said, f"{look} bad" if failed else look, is_open)
     acts = (Act("read", arrow.key, "open it"),)
-    yield group(f"arrow {arrow.key}", 0, y, inside, label=label(page, arrow), acts=acts)
+    key = f"arrow {arrow.key}"
+    yield group(key, 0, row.level, inside, label=label(page, arrow), acts=acts)
+
+
+def _words(
+    page: WirePage, row: WireRow, said: str, look: str, is_open: bool
+) -> Iterator[SceneShape]:
+    """The time of an arrow, and what it carries: beside it, or above it on a narrow page."""
+    clock = page.clock(row.arrow.at)
+    if page.wide:
+        yield text("time", CLOCK, 3, clock, UP_TO, look="tiny still")
+        if page.is_pair:
+            left, right = min(page.x.values()), max(page.x.values())
+            words = fit(said, right - left - 70, 11.5)
+            yield text("words", (left + right) / 2, -2, words, ABOUT, look=look)
+        else:
+            words = fit(said, page.right - page.aside, 11.5)
+            yield text("words", page.aside, 8, words, look=look)
+        return
+    x, y = page.left + width_of(page.clock(page.rows[-1].arrow.at), 11) + 8, -10
+    words = fit(said, page.right - x, 11.5)
+    if not is_open:  # the lifelines end here, and go on below
+        wide = x - page.left + width_of(words, 11.5) + 4
+        yield rect("blank", page.left - 2, y - 11, wide, 15, look="blank")
+    yield text("time", page.left, y, clock, look="tiny still")
+    yield text("words", x, y, words, look=look)
 
 
 def _slanted(x1: float, x2: float, lost: bool) -> tuple[str, str]:
@@ -160,23 +224,6 @@ def _loop(x: float) -> tuple[str, str]:
     return drawn, f"M{x + 12} {SLANT - 3}l-6 4l6 4"
 
 
-def _words(
-    page: WirePage, arrow: MessageArrow, words: str, failed: bool, middle: float
-) -> Iterator[SceneShape]:
-    name, room = _name(arrow), 0.0
-    cross = "✗ " if failed else ""
-    look = "soft" if arrow.way == ANSWER else "small"
-    look += " bad" if failed else ""
-    said = cross + " · ".join(part for part in (name, words) if part)
-    if page.is_pair:
-        left, right = min(page.x.values()), max(page.x.values())
-        yield text("words", (left + right) / 2, -2, fit(said, right - left - 70, 11.5), ABOUT,
-                   look=look)  # fmt: skip
-        return
-    room = RIGHT - ASIDE
-    yield text("words", ASIDE, 8, fit(said, room, 11.5), look=look)
-
-
 def _name(arrow: MessageArrow) -> str:
     if arrow.way == ANSWER:
         return ""
@@ -186,17 +233,18 @@ def _name(arrow: MessageArrow) -> str:
 def _folded(page: WirePage, row: WireRow) -> SceneShape:
     """A line that counts periodic messages."""
     xs = list(page.x.values())
-    y = row.y + FOLD / 2
-    middle = (xs[0] + xs[-1]) / 2
-    left, right = xs[0] + 6, xs[-1] - 6
-    words = f"┆ {row.folded} ┆"
+    left, right = (xs[0] + 6, xs[-1] - 6) if page.wide else (page.left, page.right)
+    middle, room = (left + right) / 2, max(right - left, 10)
+    words = fit(f"┆ {row.folded} ┆", room, 11)
+    wide = width_of(words, 11) + 4
     inside = [
-        rect("back", left, -FOLD / 2, max(right - left, 10), FOLD - 2, look="clear"),
+        rect("back", left, -FOLD / 2, room, FOLD - 2, look="clear"),
+        rect("blank", middle - wide / 2, -FOLD / 2 + 1, wide, FOLD - 3, look="blank"),
         text("words", middle, 3.5, words, ABOUT, look="tiny"),
     ]
     acts = (Act("fold", None, "draw them one by one"),)
     told_by = f"{row.folded}, counted in one line: press to draw them one by one"
-    return group(f"fold {row.arrow.key}", 0, y, inside, label=told_by, acts=acts)
+    return group(f"fold {row.arrow.key}", 0, row.y + FOLD / 2, inside, label=told_by, acts=acts)
 
 
 def label(page: WirePage, arrow: MessageArrow) -> str:
@@ -236,9 +284,9 @@ def _strip(page: WirePage) -> Iterator[SceneShape]:
     first, last = page.rows[0].arrow.at, page.rows[-1].arrow.at
     left, right = scale.place(first) - 3, scale.place(last) + BIN + 2
     yield rect("frame", left, y - 4, right - left, BARS + 8, 4, look="follower still")
-    yield text("from", scale.x - 6, base, "0 s", UP_TO, look="tiny still")
+    yield text("from", scale.x, base + 16, "0 s", look="tiny still")
     words = f"{scale.span / 1000:g} s"
-    yield text("to", RIGHT, base + 14, words, UP_TO, look="tiny still")
+    yield text("to", page.right, base + 16, words, UP_TO, look="tiny still")
     acts = (Act("back", None, "back"), Act("forward", None, "on"))
     said = f"{page.clock(first)} to {page.clock(last)} s is seen; arrows go back and on"
     box = scale.x, y - 4, scale.width, BARS + 8

@@ -80,6 +80,7 @@ class WireView(SceneWidget):
             self._fold,
             self.until,
             self.opened,
+            self.width,
         )
 
     def draw(self) -> None:
@@ -87,7 +88,7 @@ class WireView(SceneWidget):
         with self.lock:
             what = (
                 *(len(self.messages.arrows), self.messages.forgotten, self._kind, self._fold),
-                *(self.until, self.opened, self._first, self.is_traced),
+                *(self.until, self.opened, self._first, self.is_traced, self.width),
             )
             if what != self._drawn:
                 self._drawn = what

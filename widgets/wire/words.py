@@ -117,7 +117,9 @@ def _anything(it: Exchange, fields: Fields) -> str:
 
 
 def _topics(it: Exchange, fields: Fields) -> str:
-    return " · ".join(_listed([name for name in fields.each("name", 1) if name]))
+    """A topic's settings have names as well, further in."""
+    names = [it.raw for it in fields.leaves if it.name == "name" and it.depth == 1]
+    return " · ".join(_listed([name for name in names if name]))
 
 
 def _produce(it: Exchange, fields: Fields) -> str:

@@ -1,18 +1,19 @@
 """Where arrows are, and what a picture of them shows: nothing overlaps, and time runs downwards."""
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from engine.sim.trace import Trace
 from engine.wire.apis import Api
 from tests.unit.widgets.cluster import START
+from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
 from widgets.wire.anatomy import ANSWER
 from widgets.wire.exchange import MessageLog
-from widgets.wire.page import ASIDE, BROKERS, CLIENTS, RIGHT, WIDTH, WirePage, anchor, spans
-from widgets.wire.panel import ROWS
+from widgets.wire.page import BESIDE, BROKERS, CLIENTS, WirePage, anchor, spans
+from widgets.wire.panel import FEW, ROWS
 from widgets.wire.scene import picture
 
 PAIR = frozenset({"producer-1", "broker 1"})
@@ -116,7 +117,7 @@ def test_many_parties_are_thinned_out_and_it_is_said():
     scene = picture(crowd)
     assert "not drawn: c1, c2" in scene["left out"].content
     xs = list(crowd.x.values())
-    assert xs == sorted(xs) and xs[-1] < ASIDE
+    assert xs == sorted(xs) and xs[-1] < crowd.aside
 
 
 # -- the picture -------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def test_shapes_have_keys_of_their_own_and_labels(events, opened):
     assert all(shape.label for shape in scene.all() if shape.does)
     for shape in scene.shapes:
         if shape.kind in ("text", "rect"):
-            assert 0 <= shape.where[0] <= WIDTH and 0 <= shape.where[1] <= scene.height
+            assert 0 <= shape.where[0] <= scene.width and 0 <= shape.where[1] <= scene.height
     assert len(json.dumps(scene.rows())) < 30_000
 
 
@@ -185,24 +186,66 @@ def test_the_strip_frames_what_is_seen():
 
 def test_a_field_and_its_bytes_are_kin():
     scene = picture(page(produced(1), opened="1>"))
-    lines = {it.kin: it for it in scene.shapes if it.kind == "rect" and it.kin}
-    bands = {it.kin: it for it in scene.shapes if it.kind == "path" and it.kin}
+    lines = {it.kin: it for it in scene.all() if it.kind == "rect" and it.kin}
+    bands = {it.kin: it for it in scene.all() if it.kind == "path" and it.kin}
     assert 10 < len(lines) <= ROWS
     assert lines.keys() <= bands.keys()
     assert all(lines[kin].label == bands[kin].label for kin in lines)
-    assert all(it.where[0] + it.where[2] < 560 for it in lines.values())
+    assert all(it.where[0] + it.where[2] < 590 for it in lines.values())
     (acks,) = (it for it in lines.values() if it.label.startswith("acks: "))
     assert acks.label == "acks: -1 (int16, bytes 26 to 27)"
 
 
+@pytest.mark.parametrize("width", [320, 415, BESIDE - 1, BESIDE, 879, 1000])
+@pytest.mark.parametrize("opened", ["", "20>", "20<"])
+def test_at_every_width_texts_are_inside_and_do_not_overlap(width, opened):
+    clients = [produced(it, it, client=f"client-{it % 5}") for it in range(1, 30)]
+    brokers = [fetched(30 + it, 30, asker=it, broker=1) for it in range(2, 10)]
+    events = [*clients, *brokers, *beats(60, 3, 40), produced(70, 90, error=6)]
+    for between in (frozenset(), frozenset({"client-0", "broker 1"})):
+        scene = picture(page(*events, opened=opened, between=between, width=width))
+        texts = [it for it in extents(scene.shapes) if it[0].content and it[0].look != "byte"]
+        assert all(left >= 0 and right <= width for _, left, _, right in texts)
+        for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
+            if abs(y - below) < 9:
+                assert right <= from_ + 0.5 or to <= left + 0.5, (one.content, other.content)
+
+
+def test_on_a_narrow_page_words_are_above_their_arrow_and_bytes_below_their_fields():
+    def of(opened, width):
+        scene = picture(page(produced(1), produced(2, 9), opened=opened, width=width))
+        inside = {it.key: it for it in scene["arrow 1>"].content}
+        return scene, inside["words"].where[1], scene.by_key.get("place")
+
+    _, words, _ = of("", 400)
+    assert words < 0
+    _, words, _ = of("", 1000)
+    assert words > -3
+    scene, _, place = of("1>", 400)
+    lines = [it for it in scene.all() if it.key.startswith("n") and it.look == "small still"]
+    assert 6 < len(lines) <= FEW
+    assert all(it.where[1] < place.where[1] for it in lines)
+    assert all(it.where[1] > place.where[1] for it in scene.all() if it.look == "byte")
+
+
+def test_names_without_room_side_by_side_stand_in_two_levels():
+    clients = [produced(it, it, client=f"client-{it}") for it in range(1, 5)]
+    tops = {
+        width: {scene[f"party {it}"].where[1] for it in ("client-1", "client-2", "broker 1")}
+        for width in (400, 1000)
+        for scene in [picture(page(*clients, width=width))]
+    }
+    assert [len(found) for found in tops.values()] == [2, 1]
+
+
 def test_without_bytes_it_says_why():
     bare = picture(page(produced(1, bytes_too=False), opened="1<"))
-    assert "or there were so many" in bare["why"].content
+    assert "or there were so many" in bare["why 0"].content
     talk = MessageLog()
     talk.add_moments(Trace.of(7, 5))
     arrow = next(it for it in talk.arrows if not it.routine)
     made_up = picture(WirePage(talk, False, opened=arrow.key))
-    assert "never was bytes" in made_up["why"].content
+    assert "never was bytes" in made_up["why 0"].content
 
 
 def test_a_simulated_run_is_drawn_from_end_to_end():
@@ -221,4 +264,3 @@ def test_a_simulated_run_is_drawn_from_end_to_end():
     }
     assert seen == drawn
     assert any(it.way == ANSWER for it in talk.arrows)
-    assert RIGHT < WIDTH

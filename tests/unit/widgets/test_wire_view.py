@@ -240,7 +240,7 @@ def test_a_simulated_run_is_reported_in_words(tmp_path):
     assert labels and all("producer tells broker" in label for label in labels)
     assert not view.poll()
     press(view, "read", shown(view)[0].removeprefix("arrow "))
-    assert "never was bytes" in view.picture["why"].content
+    assert "never was bytes" in view.picture["why 0"].content
 
 
 def test_a_saved_notebook_stays_small(view, cluster):

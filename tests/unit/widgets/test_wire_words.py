@@ -172,7 +172,7 @@ def test_the_rest_is_reported_by_what_matters_in_it():
     event = asked(Api.LEADER_AND_ISR, 1, bytes_too=False, partitions=rows, more=4)
     assert words(event)[0][0] == "orders-0 leader 2 · and 4 more"
     assert words(asked(Api.LEAVE_GROUP, 1, request={"group_id": "kitchen"}))[0][0] == "kitchen"
-    topics = of(Api.CREATE_TOPICS, ASK, "topics", name="orders")
+    topics = of(Api.CREATE_TOPICS, ASK, "topics", "configs", name="segment.bytes")
     assert words(asked(Api.CREATE_TOPICS, 1, request=topics))[0][0] == "orders"
 
 
