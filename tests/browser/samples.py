@@ -1,0 +1,217 @@
+"""Views with real content, for tests that look at them: what labs show, and what is hard to draw.
+
+SAMPLES   name -> how the view is made, and what is done to it before each look
+"""
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from engine.cluster.recording import Recording
+from engine.storage.batch import Codec
+from labs.storage import questions
+from tests.browser.jupyter import ROOT
+from tests.unit.storage.disk import NOW, batch, temporary_disk
+from tests.unit.widgets import test_group_view as groups
+from tests.unit.widgets.cluster import START, topic
+from tests.unit.widgets.test_group_history import joins, member, preparing, stable
+from tests.unit.widgets.test_group_scene import group, story
+from tests.unit.widgets.test_stream_history import reports
+from tests.unit.widgets.test_stream_scene import furnished, wide_batches
+from widgets import Check, GroupView, HexView, Predict, SegmentView, StreamView, Trial
+from widgets.exercise import agrees_with
+from widgets.group.layout import DeedMark
+from widgets.log import directory
+from widgets.stage import SceneWidget
+
+Look = Callable[[Any], object]
+Sample = tuple[Callable[[], Any], list[Look]]
+
+
+def at(*shares: float) -> list[Look]:
+    """Looks at these times of a run."""
+    return [lambda view, share=share: view.do("seek", share) for share in shares]
+
+
+def do(*acts: tuple[Any, ...]) -> Look:
+    def look(view: SceneWidget) -> None:
+        for act, *on in acts:
+            view.do(act, *on)
+        assert not view.trouble, view.trouble
+
+    return look
+
+
+def recorded(name: str) -> Recording:
+    return Recording.load(ROOT / "labs" / "recorded" / f"{name}.jsonl.gz")
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def new_group() -> GroupView:
+    cluster = groups.Cluster(partitions={**topic("orders", 4), **topic("refunds", 1)})
+    return GroupView(cluster, group="billing", topic="orders")
+
+
+def two_consumers(view: GroupView) -> None:
+    """One of them is killed, and the group has noticed it."""
+    cluster: Any = view.source
+    cluster.tell([*story(), member(9000, "c2", "expired"), preparing(9000, "c2 expired")])
+    cluster.tell(stable(9100, 3, c1="0123"))
+    told = {"g": group({"orders-0": 10, "orders-1": 4}, c1="0123")}
+    cluster.now = replace(cluster.now, at=START + 12_000, groups=told)
+    view.marks += [DeedMark(START + 3000, "c2", "kill"), DeedMark(START + 5000, "c1", "freeze")]
+    view.marks += [DeedMark(START + 5400, "c1", "thaw")]
+    view.poll()
+
+
+def group_g() -> GroupView:
+    cluster = groups.Cluster(partitions=topic("orders", 4))
+    return GroupView(cluster, group="g", topic="orders")
+
+
+def all_left(view: GroupView) -> None:
+    cluster: Any = view.source
+    cluster.tell([*joins(0, "c1"), *stable(10, 1, c1="0123"), member(4000, "c1", "left")])
+    cluster.tell([preparing(4000, "c1 left"), *stable(4000, 2)])
+    cluster.now = replace(cluster.now, at=START + 300_000, groups={})
+    view.poll()
+
+
+# -- logs --------------------------------------------------------------------------------------
+
+
+class OnDisk:
+    """A view of files in a directory that ends with it."""
+
+    def __init__(self, make: Callable[[Any], SceneWidget], **config: Any) -> None:
+        self.make, self.config = make, config
+
+    def __call__(self) -> SceneWidget:
+        stack = ExitStack()
+        disk = stack.enter_context(temporary_disk(**self.config))
+        log, chance = disk.open(), random.Random(5)
+        for number in range(300):
+            codec = chance.choice([Codec.NONE, Codec.NONE, Codec.LZ4])
+            size = chance.randint(5, 60)
+            log.append(batch(chance.randint(1, 4), size, at=NOW + number, codec=codec), 0, NOW)
+        view = self.make(disk)
+        close = view.close
+
+        def closed() -> None:
+            close()
+            stack.close()
+
+        view.close = closed  # type: ignore[method-assign]
+        return view
+
+
+def segments(disk: Any) -> SegmentView:
+    return SegmentView(disk.directory)
+
+
+def hex_of(kind: str) -> Callable[[Any], HexView]:
+    def make(disk: Any) -> HexView:
+        return HexView(directory.look(disk.directory).segments[1].path.with_suffix(kind))
+
+    return make
+
+
+FILES = {"segment_bytes": 4000, "index_interval_bytes": 200, "segment_index_bytes": 960}
+
+
+def searched(*acts: tuple[Any, ...]) -> Look:
+    """A search, with all its steps."""
+
+    def look(view: SegmentView) -> None:
+        do(*acts)(view)
+        assert view.lookup is not None
+        while view.shown < len(view.lookup.steps):
+            view.do("step")
+
+    return look
+
+
+def chosen(view: HexView) -> None:
+    """The field whose text is the longest."""
+    assert view.page is not None
+    longest = max(view.page.fields, key=lambda it: len(it.value + it.about))
+    view.do("choose", longest.start)
+
+
+# -- streams and cards -------------------------------------------------------------------------
+
+
+def stream() -> StreamView:
+    return StreamView.replay(furnished(reports("windowed")), into="cups")
+
+
+def join() -> StreamView:
+    return StreamView.replay(reports("join"))
+
+
+def much() -> StreamView:
+    ended = {"ended": "KafkaError: there is no topic ordres. See the list. " * 3, "failed": True}
+    return StreamView.replay([*wide_batches(2), ended])
+
+
+def answered(view: Predict) -> None:
+    (question,) = view.questions
+    answers = list(question.answers)
+    view.do("hint")
+    view.do("choose", f"1 {answers[0]}")
+    view.outcome(answers[-1])
+
+
+def asked() -> Predict:
+    return max(
+        (questions.folders(), questions.batches(), questions.compaction(), questions.pause()),
+        key=lambda it: len(it.questions[0].answers),
+    )
+
+
+def check() -> Check:
+    return Check(
+        "Somebody else than broker 1 leads orders, and all three replicas are in sync",
+        groups.Cluster(partitions=topic("orders", 1)),
+        lambda state, events: "orders is led by broker 1",
+        hint="A leader that goes is replaced. One that comes back follows, and is let in again.",
+    )
+
+
+def trial() -> Trial:
+    trial = Trial(
+        "A function of a list and an offset: the slot of the last entry that is not above it",
+        agrees_with(lambda entries, offset: 7, [([0, 9, 20, 31], 30)]),
+        hint="Look at the entry in the middle: the answer is there, or in one half of the rest.",
+    )
+    trial.run(lambda entries, offset: 0 / 0)
+    return trial
+
+
+SAMPLES: dict[str, Sample] = {
+    "GroupView-empty": (new_group, [do()]),
+    "GroupView-live": (group_g, [two_consumers, do(("span", "0"))]),
+    "GroupView-left": (group_g, [all_left]),
+    "GroupView-storm": (lambda: GroupView(recorded("storm"), group="billing"), at(0, 0.4, 0.7, 1)),
+    "SegmentView-log": (
+        OnDisk(segments, **FILES),
+        [do(), searched(("ask_offset", 417)), do(("back",)), searched(("ask_time", str(NOW + 99)))],
+    ),
+    "SegmentView-recorded": (
+        lambda: SegmentView(recorded("unclean"), "orders", 0, broker=1),
+        [do(), searched(("ask_offset", 3)), do(("moment", 1))],
+    ),
+    "HexView-log": (OnDisk(hex_of(".log"), **FILES), [do(), chosen, do(("offset", 100))]),
+    "HexView-index": (OnDisk(hex_of(".index"), **FILES), [do(), chosen]),
+    "HexView-timeindex": (OnDisk(hex_of(".timeindex"), **FILES), [do(), chosen]),
+    "StreamView-windowed": (stream, at(0, 0.3, 0.6, 1)),
+    "StreamView-join": (join, at(0, 1)),
+    "StreamView-much": (much, [do(), do(("begin",))]),
+    "Predict": (asked, [do(), answered]),
+    "Trial": (trial, [do(), do(("hint",))]),
+    "Check": (check, [do(), do(("hint",))]),
+}
