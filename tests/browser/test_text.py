@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.samples import SAMPLES
 
 from engine.cluster.recording import Recording
 from engine.sim.trace import Trace
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
-from tests.browser.picture_page import PicturePage
+from tests.browser.picture_page import FINDER, LEAST, PicturePage
+from tests.browser.samples import SAMPLES
 from tests.unit.widgets.cluster import START, Cluster, partition, topic
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
-from widgets import ClusterView, ReplicaView, WireView, ZooKeeperTree
+from widgets import ClusterView, Ledger, ReplicaView, WireView, ZooKeeperTree
+from widgets.ledger.ledger import STRICT
 from widgets.stage import SceneWidget
 
 WIDTHS = {1366: 928, 1280: 842, 900: 462, 853: 415, 390: 356}
@@ -174,6 +175,37 @@ def window(browser: Browser) -> Iterator[Callable[[], Page]]:
     context = browser.new_context(viewport={"width": 1000, "height": 1200}, reduced_motion="reduce")
     yield context.new_page
     context.close()
+
+
+NOTEBOOK = """<style>
+body { margin: 0; font: 14px/1.4 system-ui, sans-serif; color: INK; background: PAPER; }
+table { font-size: 12px; border-collapse: collapse; border-spacing: 0; table-layout: fixed; }
+th, td { text-align: right; vertical-align: middle; padding: .5em; }
+</style><main class="lab-frame" style="width: WIDTHpx; overflow: auto">"""  # as JupyterLab has it
+COLOURS = {"light": ("#fff", "#222"), "dark": ("#111", "#ddd")}
+
+
+def test_every_verdict_can_be_read(
+    window: Callable[[], Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(STRICT, raising=False)  # these cases decide nothing
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    ledger, page, found = Ledger("02_replication"), window(), list[str]()
+    by_length = sorted(ledger.claims.values(), key=lambda it: -len(it.claim + it.why + it.later))
+    cases = {"the HW moved after the last copy was stored": True, "__consumer_offsets-17": False}
+    decided = ledger.decide(**{it.id: cases for it in by_length[:5]})
+    cards = decided._repr_mimebundle_()["text/html"].replace("<details", "<details open")
+    table = ledger.table()._repr_mimebundle_()["text/html"]
+    for wide, width in WIDTHS.items():
+        for theme, (paper, ink) in COLOURS.items():
+            style = NOTEBOOK.replace("WIDTH", str(width)).replace("PAPER", paper)
+            page.set_content(f"{style.replace('INK', ink)}{cards}{table}</main>")
+            unreadable = page.evaluate(f"({FINDER})({LEAST})")
+            found += [f"{wide} {theme}: {it}" for it in unreadable]
+            path = SCREENSHOTS / f"text_Verdicts_0_{wide}_{theme}.png"
+            page.locator("main").screenshot(path=path)
+    page.close()
+    assert found == [], "\n".join(found)
 
 
 @pytest.mark.parametrize("name", VIEWS)
