@@ -3,6 +3,7 @@
 // A shape's element is found again by its key, so what moved is moved, and CSS makes it glide.
 // Everything a mouse can do a keyboard can: Tab to the picture, arrows from shape to shape,
 // Enter or Space to act, Escape to leave. On a slider left and right are its first two acts.
+// On the full screen a picture is as large as fits, and the notebook hears no key.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", group: "g", chip: "g" };
@@ -11,6 +12,7 @@ const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
 const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
+const PROJECTED = 1.5; // on the full screen a pixel of the picture is so many of the page
 
 function html(tag, look, parent) {
   const made = document.createElement(tag);
@@ -136,6 +138,7 @@ function render({ model, el }) {
   const draw = () => {
     const { size, title, shapes } = JSON.parse(model.get("scene"));
     attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
+    ["--wide", "--high"].forEach((name, i) => svg.style.setProperty(name, size[i]));
     svg.style.minWidth = `${size[0]}px`; // drawn larger where there is room, and never smaller
     attribute(svg, "aria-label", title);
     const active = svg.ownerDocument.activeElement;
@@ -149,6 +152,7 @@ function render({ model, el }) {
     if (tip.about) tip.textContent = tip.about.label;
     if (!tip.about?.isConnected) tip.classList.remove("shown");
   };
+  top.full = fullScreen(root, top);
   const head = () => header(top, model, act);
   const say = () => {
     live.textContent = model.get("said");
@@ -216,7 +220,7 @@ function measuring(frame, send) {
   let told = 0;
   let due;
   const tell = () => {
-    const width = frame.clientWidth;
+    const width = Math.round(frame.clientWidth / (frame.closest(":fullscreen") ? PROJECTED : 1));
     if (width && width !== told) send({ width });
     told = width || told;
   };
@@ -271,9 +275,10 @@ function menus(frame, act) {
     box.hidden = false;
     const [at, within] = [element.getBoundingClientRect(), frame.getBoundingClientRect()];
     const left = at.left - within.left + Math.min(at.width / 2, 40);
-    box.style.left = `${Math.max(0, Math.min(left, within.width - box.offsetWidth - 4))}px`;
+    const [aside, down] = [frame.scrollLeft, frame.scrollTop];
+    box.style.left = `${aside + Math.max(0, Math.min(left, within.width - box.offsetWidth - 4))}px`;
     const under = at.top - within.top + Math.min(at.height / 2, 30);
-    box.style.top = `${Math.max(0, Math.min(under, within.height - box.offsetHeight - 4))}px`;
+    box.style.top = `${down + Math.max(0, Math.min(under, within.height - box.offsetHeight - 4))}px`;
     box.firstChild.focus({ preventScroll: true });
   };
   box.onkeydown = (event) => {
@@ -318,8 +323,8 @@ function pointing(svg, frame, tip, menu, act) {
     const within = frame.getBoundingClientRect();
     const left = Math.min(x - within.left + 12, within.width - tip.offsetWidth - 4);
     const above = y - within.top - tip.offsetHeight - 10;
-    tip.style.left = `${Math.max(4, left)}px`;
-    tip.style.top = `${above < 0 ? y - within.top + 18 : above}px`;
+    tip.style.left = `${frame.scrollLeft + Math.max(4, left)}px`;
+    tip.style.top = `${frame.scrollTop + (above < 0 ? y - within.top + 18 : above)}px`;
   };
   svg.addEventListener("pointermove", (event) => {
     hint(event.target.closest?.("[aria-label]:not(svg)"), event.clientX, event.clientY);
@@ -428,13 +433,26 @@ function neighbour(svg, from, [right, down]) {
   return best;
 }
 
+// -- the full screen --------------------------------------------------------------------------
+
+function fullScreen(root, top) {
+  const made = html("button", "lab-button lab-full", top);
+  made.title = "full screen (Esc leaves it)";
+  made.setAttribute("aria-label", made.title);
+  made.hidden = !document.fullscreenEnabled; // some editors and phones have none
+  const full = () => document.fullscreenElement === root;
+  made.onclick = () => (full() ? document.exitFullscreen() : root.requestFullscreen());
+  root.addEventListener("fullscreenchange", () => made.setAttribute("aria-pressed", full()));
+  root.addEventListener("keydown", (event) => full() && event.stopPropagation());
+  return made;
+}
+
 // -- the controls above -----------------------------------------------------------------------
 
 function header(top, model, act) {
   const told = model.get("controls");
   if (!top.fields) {
-    html("b", "", top);
-    html("span", "lab-about", top);
+    top.full.before(html("b", ""), html("span", "lab-about"));
     top.fields = [];
   }
   const [name, about] = top.children; // they change while a hand is on the controls: those stay
@@ -456,7 +474,7 @@ function header(top, model, act) {
       const made = field(control, act);
       made.key = key;
       if (top.fields[i]) top.fields[i].replaceWith(made);
-      else top.append(made);
+      else top.full.before(made);
       top.fields[i] = made;
     }
     top.fields[i].tell(control);
