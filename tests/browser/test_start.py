@@ -28,6 +28,22 @@ def test_the_lab_opens_on_it(page: Page, lab: Lab) -> None:
     expect(page.locator(".jp-NotebookPanel h1").first).to_contain_text("Ten minutes")
 
 
+def test_first_a_recorded_failover_plays_by_itself(lesson: Lesson) -> None:
+    lesson.page.set_viewport_size({"width": 1366, "height": 768})
+    film = lesson.run("recorded.view").locator(".lab-stage")
+    expect(film.get_by_role("button", name="pause")).to_be_visible()
+    killed = re.compile("killed")  # it is up before, and at the end
+    expect(part(film, "broker 1")).to_have_attribute("aria-label", killed)
+    lesson.photograph("film")
+    darken(lesson.page)
+    lesson.page.set_viewport_size({"width": 900, "height": 768})
+    lesson.photograph("film_900_dark")
+    expect(part(film, "broker 2").locator('[data-key="orders-0"]')).to_have_attribute(
+        "aria-label", re.compile(": leader")
+    )
+    expect(film.get_by_role("button", name="play")).to_be_visible()
+
+
 def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
     lesson.photograph("before")
     lesson.run("Cluster(brokers=3")

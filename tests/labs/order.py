@@ -150,9 +150,15 @@ def twice(cells: Iterable[Any]) -> Iterator[Any]:
         yield cell
 
 
+def setting_up(cells: Iterable[Any]) -> Any:
+    """The first cell, unless that one plays a recording."""
+    return next(cell for cell in cells if cell.id != "film")
+
+
 def shuffled(cells: list[Any], seed: int) -> list[Any]:
-    """The first cell, which sets up, and then the others in an order that the seed decides."""
-    first, *others = cells
+    """The cell that sets up, and then the others in an order that the seed decides."""
+    first = setting_up(cells)
+    others = [cell for cell in cells if cell is not first]
     random.Random(seed).shuffle(others)
     return [first, *others]
 

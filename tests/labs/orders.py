@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.labs.order import LABS, Learner, Said, shuffled, twice
+from tests.labs.order import LABS, Learner, Said, setting_up, shuffled, twice
 
 pytestmark = pytest.mark.timeout(1800)
 SEEDS = [1]
@@ -43,7 +43,7 @@ def test_shuffled(lab: Path, seed: int) -> None:
 def test_sections_from_the_last_to_the_first(lab: Path) -> None:
     """So that none has those before it to rest upon, but for the cell that sets up."""
     with Learner(lab) as learner:
-        learner.run(learner.cells[0])
+        learner.run(setting_up(learner.cells))
         for section in reversed(learner.sections()):
             for cell in section:
                 said = learner.run(cell)
@@ -64,6 +64,6 @@ def test_interrupted_begun_anew_and_gone_on(lab: Path) -> None:
         assert not bare(said)
         # A cell that is soon done may be stopped in IPython itself, which tells that in its way.
         assert not [each for each in stopped if str(LABS.parent) in each.told]
-        for cell in (learner.cells[0], *second):
+        for cell in (setting_up(learner.cells), *second):
             again = learner.run(cell)
             assert not again.error, again
