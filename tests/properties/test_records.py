@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import KafkaError
 from engine.storage import batch as batches
 from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
 from engine.storage.compression import compress
@@ -157,8 +157,8 @@ def test_a_malformed_payload_is_a_kafka_error(codec: Codec, drawn: Hostile) -> N
     try:
         decoded = decode(batch, limit=1 << 20)
     except KafkaError as error:
-        known = (ErrorCode.invalid_record, ErrorCode.unknown_server_error)
-        assert error.code in known  # noqa: PT017
+        known = "invalid_record", "unknown_server_error", "message_too_large"
+        assert error.code.name in known  # noqa: PT017
     else:
         assert decode(retain(Header.parse(batch), decoded)) == decoded
 
