@@ -31,6 +31,7 @@ CONFIG = QUICK | {
     "group.min.session.timeout.ms": "1000",
     "transaction.state.log.num.partitions": "1",
     "controlled.shutdown.retry.backoff.ms": "500",
+    "auto.leader.rebalance.enable": "false",  # leaders move when a test moves them
 }
 PARTITIONS = 3
 PATIENCE = 120.0  # seconds; a Java process is slow on a busy machine
