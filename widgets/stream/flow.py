@@ -22,7 +22,7 @@ EVEN = 96  # the horizontal part of an arrow from a lower source, with its text
 Facts = tuple[str, str]  # how many rows, and their rate
 
 
-class Box(NamedTuple):
+class PipelineBox(NamedTuple):
     """A source, an operator or the sink."""
 
     x: float
@@ -50,7 +50,7 @@ def _went_out(moment: BatchMoment) -> Facts:
 
 
 def across(
-    moment: BatchMoment, sources: list[Box], operators: list[Box], sink: Box
+    moment: BatchMoment, sources: list[PipelineBox], operators: list[PipelineBox], sink: PipelineBox
 ) -> list[SceneShape]:
     """Arrows to the right."""
     shapes = []
@@ -87,7 +87,11 @@ def _across(
 
 
 def down(
-    moment: BatchMoment, x: float, source: Box, operators: list[Box], sink: Box
+    moment: BatchMoment,
+    x: float,
+    source: PipelineBox,
+    operators: list[PipelineBox],
+    sink: PipelineBox,
 ) -> list[SceneShape]:
     """Arrows down, at this x; `source`: the last one."""
     rows = moment.rows

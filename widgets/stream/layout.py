@@ -23,7 +23,7 @@ MARGIN, SLIM = 20, 14  # of the picture, and on a narrow page
 GAP = 20  # half of the gap between two columns
 
 
-class Column(NamedTuple):
+class StreamColumn(NamedTuple):
     left: float
     right: float
 
@@ -64,12 +64,12 @@ class StreamViewState:
         return self.right - self.left
 
     @property
-    def columns(self) -> tuple[Column, Column]:
+    def columns(self) -> tuple[StreamColumn, StreamColumn]:
         """The two columns; on a narrow page it is one."""
         if self.narrow:
-            return Column(self.left, self.right), Column(self.left, self.right)
+            return StreamColumn(self.left, self.right), StreamColumn(self.left, self.right)
         middle = self.width / 2
-        return Column(self.left, middle - GAP), Column(middle + GAP, self.right)
+        return StreamColumn(self.left, middle - GAP), StreamColumn(middle + GAP, self.right)
 
     @property
     def at(self) -> int:

@@ -11,7 +11,7 @@ from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text
 from widgets.stream import grid, words
 from widgets.stream.grid import HEAD, ROW, kin
 from widgets.stream.history import BatchMoment, SampleRecord
-from widgets.stream.layout import Column, StreamViewState
+from widgets.stream.layout import StreamColumn, StreamViewState
 from widgets.text_width import LEAST, MONO
 
 PLACE, KEY = 100, 110  # widths: orders-0 @ 17, a key
@@ -33,7 +33,7 @@ def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[Sc
     shapes: list[SceneShape] = []
     one, other = view_state.columns
     if view_state.has_records != view_state.has_table:  # one list has all the room
-        one = other = Column(view_state.left, view_state.right)
+        one = other = StreamColumn(view_state.left, view_state.right)
     if view_state.has_records:
         shapes += _records(moment, one, y)
         y += _high(view_state.rows) if view_state.narrow else 0
@@ -42,7 +42,7 @@ def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[Sc
     return shapes
 
 
-def _records(moment: BatchMoment, column: Column, y: float) -> list[SceneShape]:
+def _records(moment: BatchMoment, column: StreamColumn, y: float) -> list[SceneShape]:
     left, right = column.left, column.right
     shapes = [
         text("came in", left, y + 14, "What came in", look="bold"),
@@ -63,7 +63,7 @@ def _counted(moment: BatchMoment) -> str:
     return f"the last {shown} of {whole}" if shown < moment.rows else whole
 
 
-def _record(number: int, it: SampleRecord, column: Column, y: float) -> SceneShape:
+def _record(number: int, it: SampleRecord, column: StreamColumn, y: float) -> SceneShape:
     place = f"{it.partition} @ {it.offset:,}"
     told, room = f"{place}: {it.key} {it.value}", column.width - PLACE - KEY
     letters = max(int(room / (LEAST * MONO)), 1)

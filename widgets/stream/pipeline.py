@@ -25,7 +25,7 @@ from widgets.scene import (
     wrap,
 )
 from widgets.stream import flow, words
-from widgets.stream.flow import AXIS, Box
+from widgets.stream.flow import AXIS, PipelineBox
 from widgets.stream.history import BatchMoment, OperatorState, PartitionShare, SourceProgress
 from widgets.stream.layout import StreamViewState
 
@@ -48,7 +48,7 @@ def drawn(view_state: StreamViewState) -> tuple[list[SceneShape], float]:
     return _across(view_state, moment, boxes) if boxes else _down(view_state, moment)
 
 
-def _boxes(view_state: StreamViewState, moment: BatchMoment) -> list[Box]:
+def _boxes(view_state: StreamViewState, moment: BatchMoment) -> list[PipelineBox]:
     """The operators, side by side; none if there is no room for that."""
     count = len(_operators(moment))
     first = view_state.left + SOURCE + (WAY if len(moment.sources) < 2 else BENT)
@@ -58,7 +58,7 @@ def _boxes(view_state: StreamViewState, moment: BatchMoment) -> list[Box]:
         return []
     x = (first + last - width * count - BETWEEN * (count - 1)) / 2
     places = (x + place * (width + BETWEEN) for place in range(count))
-    return [Box(place, AXIS - DEEP / 2, width, DEEP) for place in places]
+    return [PipelineBox(place, AXIS - DEEP / 2, width, DEEP) for place in places]
 
 
 def _operators(moment: BatchMoment) -> list[OperatorState | None]:
@@ -67,10 +67,10 @@ def _operators(moment: BatchMoment) -> list[OperatorState | None]:
 
 
 def _across(
-    view_state: StreamViewState, moment: BatchMoment, boxes: list[Box]
+    view_state: StreamViewState, moment: BatchMoment, boxes: list[PipelineBox]
 ) -> tuple[list[SceneShape], float]:
     shapes, sources, y = _sources(view_state, moment, SOURCE)
-    sink = Box(view_state.right - SINK, AXIS - 38, SINK, HIGH)
+    sink = PipelineBox(view_state.right - SINK, AXIS - 38, SINK, HIGH)
     for at, (state, box) in enumerate(zip(_operators(moment), boxes, strict=True)):
         shapes.append(_operator(at, state, box))
         if state is not None:
@@ -87,11 +87,11 @@ def _across(
 def _down(view_state: StreamViewState, moment: BatchMoment) -> tuple[list[SceneShape], float]:
     room, half = view_state.room, (view_state.room - DOWN) / 2
     shapes, _, y = _sources(view_state, moment, room)
-    boxes = list[Box]()
-    source = Box(view_state.left, TOP, room, max(y - 10, TOP) - TOP)  # all of them
+    boxes = list[PipelineBox]()
+    source = PipelineBox(view_state.left, TOP, room, max(y - 10, TOP) - TOP)  # all of them
     y = source.bottom
     for at, state in enumerate(_operators(moment)):
-        box = Box(view_state.left, y + FALL, room if state is None else half, STORE)
+        box = PipelineBox(view_state.left, y + FALL, room if state is None else half, STORE)
         boxes.append(box)
         shapes.append(_operator(at, state, box))
         if state is not None:
@@ -99,7 +99,7 @@ def _down(view_state: StreamViewState, moment: BatchMoment) -> tuple[list[SceneS
             inside = _store(moment, state, (half + DOWN, 0, half), pipe)
             shapes.append(group(f"state {at}", box.x, box.y, inside))
         y = box.bottom + (16 if state is not None and state.late else 0)
-    sink = Box(view_state.left, y + FALL, room, HIGH)
+    sink = PipelineBox(view_state.left, y + FALL, room, HIGH)
     shapes += flow.down(moment, view_state.left + half / 2, source, boxes, sink)
     shapes.append(_sink(view_state, moment, sink))
     shapes += _more_operators(moment, view_state.left + half + DOWN, sink.y - FALL / 2 + 4)
@@ -114,12 +114,12 @@ def _more_operators(moment: BatchMoment, x: float, y: float) -> list[SceneShape]
 
 def _sources(
     view_state: StreamViewState, moment: BatchMoment, width: float
-) -> tuple[list[SceneShape], list[Box], float]:
+) -> tuple[list[SceneShape], list[PipelineBox], float]:
     """The cards of the sources, and where the next one would be."""
-    shapes, boxes, y = list[SceneShape](), list[Box](), float(TOP)
+    shapes, boxes, y = list[SceneShape](), list[PipelineBox](), float(TOP)
     told = width > SOURCE and len(moment.sources) > 1  # else it is beside the arrow
     for number, source in enumerate(moment.sources[:MOST_SOURCES]):
-        box = Box(view_state.left, y, width, _height(source))
+        box = PipelineBox(view_state.left, y, width, _height(source))
         shapes.append(_source(moment, number, source, box, told))
         boxes.append(box)
         y = box.bottom + 10
@@ -152,7 +152,7 @@ def _height(source: SourceProgress) -> float:
 
 
 def _source(
-    moment: BatchMoment, number: int, source: SourceProgress, box: Box, told: bool
+    moment: BatchMoment, number: int, source: SourceProgress, box: PipelineBox, told: bool
 ) -> SceneShape:
     """`told`: its rows are counted in its card."""
     several = len({share.topic for share in source.shares}) > 1
@@ -213,7 +213,7 @@ def _share(share: PartitionShare, y: float, several: bool, width: float) -> Scen
 # -- operators and their state -------------------------------------------------------------------
 
 
-def _operator(at: int, state: OperatorState | None, box: Box) -> SceneShape:
+def _operator(at: int, state: OperatorState | None, box: PipelineBox) -> SceneShape:
     name, does = words.STATELESS if state is None else words.operator(state.operator)
     room, middle = box.width - 16, box.width / 2
     lines = wrap(does, room, 11)[:2]
@@ -261,7 +261,7 @@ def _store(
 # -- the sink ----------------------------------------------------------------------------------
 
 
-def _sink(view_state: StreamViewState, moment: BatchMoment, box: Box) -> SceneShape:
+def _sink(view_state: StreamViewState, moment: BatchMoment, box: PipelineBox) -> SceneShape:
     name = view_state.into or view_state.name or moment.name or moment.sink
     kind = moment.sink if name != moment.sink else "the sink"
     told = moment.rate_out

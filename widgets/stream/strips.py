@@ -11,7 +11,7 @@ from math import ceil
 from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of, wrap
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
-from widgets.stream.layout import Column, StreamViewState
+from widgets.stream.layout import StreamColumn, StreamViewState
 
 HEIGHT = 78  # of one strip
 BAR = 16  # how high
@@ -37,7 +37,7 @@ def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[Sc
     ]
 
 
-def _times(moment: BatchMoment, column: Column, y: float) -> list[SceneShape]:
+def _times(moment: BatchMoment, column: StreamColumn, y: float) -> list[SceneShape]:
     whole, width = max(sum(it for _, it in moment.parts), 1), column.width
     title = f"Where {words.seconds(moment.took)} went"
     shapes = [text("times", column.left, y + 12, title, look="bold")]
@@ -76,7 +76,7 @@ def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
 
 
 def _watermark(
-    view_state: StreamViewState, moment: BatchMoment, column: Column, y: float
+    view_state: StreamViewState, moment: BatchMoment, column: StreamColumn, y: float
 ) -> list[SceneShape]:
     left, right, level = column.left, column.right, y + 22 + BAR / 2
     shapes = [text("event time", left, y + 12, "Event time", look="bold")]
