@@ -21,7 +21,7 @@ from widgets import (
 )
 from widgets.stage import SceneWidget
 
-SCREEN = {"width": 1366, "height": 768}
+SCREEN = [1366, 768]
 SIZE = "(it) => { const box = it.getBoundingClientRect(); return [box.width, box.height]; }"
 LETTERS = "(it) => it.getScreenCTM().a"
 
@@ -44,8 +44,10 @@ VIEWS = {
 
 @pytest.fixture
 def screen(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport=SCREEN, reduced_motion="reduce")  # type: ignore[arg-type]
-    yield context.new_page()
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.set_viewport_size({"width": SCREEN[0], "height": SCREEN[1]})
+    yield page
     context.close()
 
 
@@ -67,7 +69,7 @@ def test_a_view_fills_the_screen(screen: Page, name: str) -> None:
     expect(button).to_have_attribute("aria-pressed", "true")
     wanted = round(screen.locator(".lab-frame").evaluate(SIZE)[0] / 1.5)
     screen.wait_for_function("(width) => laidOut === width", arg=wanted)
-    assert screen.locator(".lab-stage").evaluate(SIZE) == [SCREEN["width"], SCREEN["height"]]
+    assert screen.locator(".lab-stage").evaluate(SIZE) == SCREEN
     wide, high = scene.evaluate(SIZE)
     frame = screen.locator(".lab-frame").evaluate(SIZE)
     grown = scene.evaluate(LETTERS)
