@@ -17,6 +17,7 @@ The checks have Kafka's order, because a batch may be wrong in more than one way
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
@@ -61,7 +62,8 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     keyless = _validate_payload(batch, header, config)
     if reason := unknown(batch):
         raise _invalid(reason)
-    _validate_records(batch, header, config, now, keyless)
+    if keyless or _is_ill_timed(header, config, now):
+        raise _rejected(batch, header, config, now, keyless)
     if size > config.segment_bytes:
         raise KafkaError(
             ErrorCode.record_list_too_large,
@@ -113,23 +115,31 @@ def _is_keyless(payload: bytes, at: int) -> bool:
     return bool(payload[at + 1] & 1)
 
 
-def _validate_records(
+def _is_ill_timed(header: Header, config: TopicConfig, now: int) -> bool:
+    """By its header alone: the first timestamp, and the largest."""
+    if header.is_log_append_time:
+        return True
+    largest = header.max_timestamp
+    if config.message_timestamp_type == "LogAppendTime" or largest == NO_TIMESTAMP:
+        return False
+    allowed = config.message_timestamp_difference_max_ms
+    return abs(header.base_timestamp - now) > allowed or abs(largest - now) > allowed
+
+
+def _rejected(
     batch: Buffer, header: Header, config: TopicConfig, now: int, keyless: list[int]
-) -> None:
-    """Refuse records without a key, or with a bad timestamp. All timestamps are read only if one of
-    those in the header is bad."""
+) -> KafkaError:
+    """The error that names the records without a key, or with a bad timestamp."""
     bad = dict.fromkeys(keyless, "Compacted topic cannot accept message without key.")
-    in_header = header.base_timestamp, header.max_timestamp
-    fault = next(filter(None, (_time_fault(each, header, config, now) for each in in_header)), "")
-    for number, timestamp in enumerate(_timestamps(batch, header) if fault else ()):
-        if len(bad) < NAMED and (reason := _time_fault(timestamp, header, config, now)):
-            bad.setdefault(number, reason)
-    if fault or bad:
-        code = ErrorCode.invalid_timestamp if fault else ErrorCode.invalid_record
-        what = f" due to invalid timestamp: {fault}" if fault else f": {bad[keyless[0]]}"
-        error = KafkaError(code, f"One or more records have been rejected{what}")
-        error.records = bad
-        raise error
+    code, what = ErrorCode.invalid_record, "One or more records have been rejected"
+    if _is_ill_timed(header, config, now):
+        code, what = ErrorCode.invalid_timestamp, f"{what} due to invalid timestamp"
+        for number, timestamp in enumerate(_timestamps(batch, header)):
+            if len(bad) < NAMED and (fault := _time_fault(timestamp, header, config, now)):
+                bad.setdefault(number, fault)
+    error = KafkaError(code, ": ".join([what, *islice(bad.values(), 1)]))
+    error.records = bad
+    return error
 
 
 def _time_fault(timestamp: int, header: Header, config: TopicConfig, now: int) -> str:
@@ -137,8 +147,7 @@ def _time_fault(timestamp: int, header: Header, config: TopicConfig, now: int) -
     if header.is_log_append_time:
         return "Producer should not set timestamp type to LogAppendTime."
     allowed = config.message_timestamp_difference_max_ms
-    stamped = config.message_timestamp_type == "LogAppendTime" or timestamp == NO_TIMESTAMP
-    if stamped or abs(timestamp - now) <= allowed:
+    if timestamp == NO_TIMESTAMP or abs(timestamp - now) <= allowed:
         return ""
     limits = f"[{now - allowed}, {now + allowed}]"
     return f"Timestamp {timestamp} is out of range. The timestamp should be within {limits}"
