@@ -209,7 +209,10 @@ def test_every_verdict_can_be_read(
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_every_text_can_be_read(window: Callable[[], Page], name: str) -> None:
+def test_every_text_can_be_read(
+    window: Callable[[], Page], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SceneWidget, "told_last", SceneWidget.told_last)  # other tests have theirs
     make, looks = VIEWS[name]
     view, page = make(), window()
     found: list[str] = []

@@ -13,7 +13,7 @@ from widgets.znodes.layout import ZnodeViewState
 from widgets.znodes.words import fields, purpose, stat, whose
 
 LINE = 17
-MOST = 9  # lines of data, or watches
+MOST = 12  # lines of data, or watches
 LONGEST = 3  # lines of one value
 PAD = 14
 SIZE = 11.5  # of a value
