@@ -13,12 +13,17 @@ nothing new is sent until the batches behind it have a result, since these show 
 stored. If the log lacks a number that will never be sent again (`gap`), the producer raises its
 epoch and numbers the remaining records from 0.
 
+A log knows the last five batches of a producer. An older one that is sent again looks like a
+reordered one, and is refused. So until the result of a batch is known, at most four are sent behind
+it, also while it waits to be sent again.
+
 A log that does not know a producer accepts any first number. If the second batch arrived before
-the first, the first would look like a duplicate and be lost. So the first batch is sent alone.
+the first, the first would be refused. So the first batch is sent alone.
 
 With a transactional.id the producer id comes from the coordinator: transaction_manager.py.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
@@ -33,6 +38,7 @@ from engine.wire.apis import Api
 
 MAX_SEQUENCE = 2**31 - 1  # 0 follows
 MAX_EPOCH = 2**15 - 1
+LOG_KNOWS = 5  # batches of a producer in one partition
 NO_TIMEOUT = timedelta(milliseconds=2**31 - 1)  # there is no transaction that could time out
 
 
@@ -48,6 +54,7 @@ class SequenceNumbers:
         self.unresolved: list[ProducerBatch] = []
         self.gap = False
         self.unsure = False
+        self._newest = deque[ProducerBatch](maxlen=LOG_KNOWS)  # that have numbers
         self._producer = NO_PRODUCER
         self._next = 0
         self._stored = -1  # the last number that is known to be stored
@@ -60,7 +67,8 @@ class SequenceNumbers:
         if batch.has_sequence:
             return self.unresolved[0] is batch
         log_knows_us = self._stored >= 0 or not self.unresolved
-        return log_knows_us and not self.unsure
+        full = len(self._newest) == LOG_KNOWS and self._newest[0] in self.unresolved
+        return log_knows_us and not self.unsure and not full
 
     def assign(self, batch: ProducerBatch, producer: ProducerIdAndEpoch) -> None:
         """Before a batch is sent for the first time."""
@@ -69,6 +77,7 @@ class SequenceNumbers:
         batch.producer, batch.sequence = self._producer, self._next
         self._next = (self._next + batch.count) & MAX_SEQUENCE
         self.unresolved.append(batch)
+        self._newest.append(batch)
 
     def restart(self, producer: ProducerIdAndEpoch) -> None:
         """Number the remaining batches from 0, in a new epoch."""
@@ -115,6 +124,7 @@ class SequenceNumbers:
             piece.producer, piece.sequence = batch.producer, sequence
             sequence = (sequence + piece.count) & MAX_SEQUENCE
         self.unresolved[place : place + 1] = pieces
+        self._newest.extend(pieces)
 
     def _resolve(self, batch: ProducerBatch) -> None:
         if batch in self.unresolved:
