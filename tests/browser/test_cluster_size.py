@@ -71,7 +71,7 @@ def test_many_partitions_are_drawn_and_very_many_are_summed_up(
         "made"
     )
     view.stage.scroll_into_view_if_needed()
-    expect(view.stage).to_contain_text("2 topics · 1060 partitions")
+    expect(view.stage).to_contain_text("2 topics · 1,060 partitions")
     shapes = view.stage.locator("svg *").count()
     assert shapes < 2000, "a thousand partitions are summed up"
     measured(f"1,060 partitions: {frames(view, 'time.sleep(2)')}, {shapes} elements")
