@@ -52,11 +52,9 @@ class SequenceNumbers:
 
     def __init__(self) -> None:
         self.unresolved: list[ProducerBatch] = []
-        self.gap = False
-        self.unsure = False
+        self.gap = self.unsure = False
         self._newest = deque[ProducerBatch](maxlen=LOG_KNOWS)  # that have numbers
-        self._producer = NO_PRODUCER
-        self._next = 0
+        self._producer, self._next = NO_PRODUCER, 0
         self._stored = -1  # the last number that is known to be stored
 
     def may_send(self, batch: ProducerBatch) -> bool:
