@@ -46,10 +46,18 @@ def _holders(port: int) -> Iterator[str]:
     links = {f"socket:[{each}]" for each in _sockets(port)}
     for process in PROC.glob("[0-9]*") if links else ():
         try:
-            if any(str(each.readlink()) in links for each in (process / "fd").iterdir()):
+            if any(_target(each) in links for each in (process / "fd").iterdir()):
                 yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
         except OSError:
             continue  # another user's process, or it has ended meanwhile
+
+
+def _target(link: Path) -> str:
+    """Where a descriptor points to; empty if it was closed meanwhile."""
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
 
 
 def _sockets(port: int) -> Iterator[str]:

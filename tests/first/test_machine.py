@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine import Cluster
+from engine.cluster import ports
 from engine.cluster.ports import taken
 from engine.cluster.scratch import Scratch
 from engine.cluster.zookeeper import ZookeeperServer
@@ -41,6 +42,24 @@ def test_who_has_a_port_is_reported(busy_port: int) -> None:
     assert taken(busy_port) == (
         f"port {busy_port} of 127.0.0.1 is taken by {who}: choose another, or 0 for any"
     )
+
+
+def test_a_process_that_closes_files_meanwhile_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As a kernel does, with its many threads."""
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net/tcp").write_text(
+        "head\n" + " ".join(["0:", "0100007F:2384", "0", "0A"] + ["0"] * 5 + ["99"])
+    )
+    (tmp_path / "net/tcp6").write_text("head\n")
+    (tmp_path / "4711/fd").mkdir(parents=True)
+    (tmp_path / "4711/comm").write_text("python\n")
+    for number in (3, 4, 6, 7):
+        (tmp_path / f"4711/fd/{number}").touch()  # no link any more
+    (tmp_path / "4711/fd/5").symlink_to("socket:[99]")
+    monkeypatch.setattr(ports, "PROC", tmp_path)
+    assert "python (process 4711)" in taken(0x2384)
 
 
 def test_a_cluster_on_a_busy_port_is_refused_in_one_line(busy_port: int, tmp_path: Path) -> None:
