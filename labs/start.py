@@ -52,7 +52,7 @@ def exercise(cluster: Cluster) -> Check:
         "All three replicas of orders were in sync, and then the broker that leads was killed",
         cluster,
         lambda state, events: missing(state, events, shown),
-        hint="Click the broker that is down, in the picture above. Then click the one with the L.",
+        hint="Click the broker that is down, in the picture. Then click the one with the L.",
     )
 
 

@@ -7,7 +7,8 @@
          producers      legend      consumers
 
 On a narrow page the cards are narrow, and a row has fewer of them. Then all links are arcs below
-their row, since there is no room between the cards.
+their row, since there is no room between the cards. Where the height is limited, the legend is left
+out, and then the clients.
 
 Invariant: cards never overlap each other, and stay within the width.
 """
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 WIDTH = 748  # usual, the margins included
 NARROW = 560  # below it, cards are close to each other
-TOP = 150  # of the first row of brokers
+TOP, HIGH = 150, 126  # of the first row of brokers; where the height is limited
 MOST = 5  # brokers in a row
 LEAST, WIDEST = 104, 300  # of a broker's card
 HEADING, FOOT = 44, 26  # of a broker's card, above and below its replicas
@@ -50,6 +51,8 @@ class ClusterLayout:
     brokers: tuple[int, ...]
     inside: float  # height of a card's content
     width: float = WIDTH
+    signs: bool = True  # whether there is a legend
+    ends: bool = True  # and clients
 
     @property
     def narrow(self) -> bool:
@@ -58,6 +61,10 @@ class ClusterLayout:
     @property
     def margin(self) -> float:
         return 8 if self.narrow else 14
+
+    @property
+    def top(self) -> float:
+        return TOP if self.ends else HIGH
 
     @property
     def gap(self) -> float:
@@ -102,12 +109,12 @@ class ClusterLayout:
         row, place = divmod(self.brokers.index(broker), self.across)
         left = (self.width - self.across * self.card_width - (self.across - 1) * self.gap) / 2
         x = left + place * (self.card_width + self.gap)
-        return Box(x, TOP + row * (self.card + self.between), self.card_width, self.card)
+        return Box(x, self.top + row * (self.card + self.between), self.card_width, self.card)
 
     @property
     def floor(self) -> float:
         """The y below all brokers."""
-        return TOP + self.rows * (self.card + self.between) - self.between
+        return self.top + self.rows * (self.card + self.between) - self.between
 
     @property
     def arcs(self) -> float:
@@ -120,7 +127,7 @@ class ClusterLayout:
 
     @property
     def clients(self) -> float:
-        return self.floor + self.arcs + 24
+        return self.floor + self.arcs + (24 if self.ends else 0)
 
     @property
     def client_height(self) -> float:
@@ -142,8 +149,11 @@ class ClusterLayout:
 
     @property
     def height(self) -> float:
-        below = self.clients + self.client_height
-        return (below if self.signs_between else self.legend.bottom) + self.margin
+        if not self.ends:
+            return self.floor + self.arcs + self.margin
+        if self.signs and not self.signs_between:
+            return self.legend.bottom + self.margin
+        return self.clients + self.client_height + self.margin
 
     @property
     def producers(self) -> Box:
@@ -179,16 +189,16 @@ class ClusterLayout:
 
     def session(self, broker: int) -> str:
         """From ZooKeeper to a broker; to the second row it passes behind the first."""
-        box, keeper, turn = self.box(broker), self.keeper, TOP - 38
+        box, keeper, turn = self.box(broker), self.keeper, self.top - 38
         if box.middle == keeper.middle:
             return f"M{keeper.middle:g} {keeper.bottom:g}V{box.y:g}"
-        bend = f"C{keeper.middle:g} {turn:g} {box.middle:g} {turn:g} {box.middle:g} {TOP:g}"
+        bend = f"C{keeper.middle:g} {turn:g} {box.middle:g} {turn:g} {box.middle:g} {self.top:g}"
         return f"M{keeper.middle:g} {keeper.bottom:g}{bend}V{box.y:g}"
 
     def pill(self, broker: int) -> tuple[float, float]:
         """Where words about its session are centred."""
         box, middle = self.box(broker), self.keeper.middle
-        return box.middle + (middle - box.middle) * 0.14, max(box.y - 28, TOP - 28)
+        return box.middle + (middle - box.middle) * 0.14, max(box.y - 28, self.top - 28)
 
     def way(self, one: int, other: int) -> str:
         """From one broker to another."""

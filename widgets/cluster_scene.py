@@ -8,7 +8,8 @@
     │ ━━━━━▲▒▒▒▒★━━━━○                             │
     └──────────────────────────────────────────────┘
 
-On a page of less than 800 px the texts stand below the cluster.
+On a page of less than 800 px the texts stand below the cluster. Where the height is limited too, in
+the dock, it is all used: the list of events gets what the cluster leaves, and at least two lines.
 
 A pure function: the same moment makes the same picture, with a kernel or without.
 """
@@ -41,6 +42,7 @@ BESIDE = 800  # px: on a narrower page the texts are below
 PANEL, SLIM = 226, 190  # width of the texts beside; on a page that is not wide
 WIDE = 960
 INTERNAL = 18  # height of the line for Kafka's own topics
+TEXTS = 170  # px: what happened in three lines, and what it cost
 LEAST = 380  # so that there is room for what happened beside
 ROOMY = 190  # a broker's card with room for more than its name
 
@@ -54,20 +56,31 @@ def picture(moment: ViewMoment) -> Scene:
         edge = line("edge", plan.width + 6, 0, plan.width + 6, height, look="rule")
         words = [edge, *event_list.drawn(moment, x, whole - x - 8, height)]
     else:
-        words, height = event_list.below(moment, plan.height, whole)
+        foot = moment.height - timeline.HEIGHT if moment.height else 0
+        if foot:
+            plan = _within(plan, foot - TEXTS)
+            foot = max(foot, plan.height + TEXTS)
+        words, height = event_list.below(moment, plan.height, whole, foot)
     shapes = [
         *links.drawn(moment, plan),
         _zookeeper(moment, plan.keeper),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
-        *_clients(moment, plan),
-        *_legend(plan),
+        *(_clients(moment, plan) if plan.ends else ()),
+        *(_legend(plan) if plan.ends and plan.signs else ()),
         *words,
         line("floor", 0, height, whole, height, look="rule"),
         *timeline.drawn(moment, 24, height, whole - 48),
     ]
     title = f"A cluster of {_count(len(plan.brokers), 'broker')}, {about(moment)}"
     return Scene(whole, height + timeline.HEIGHT, shapes, title=title, says=says)
+
+
+def _within(plan: ClusterLayout, height: float) -> ClusterLayout:
+    """Without the legend, and without clients, if it would be too high with them."""
+    if plan.height > height:
+        plan = replace(plan, signs=False)
+    return plan if plan.height <= height else replace(plan, ends=False)
 
 
 def _count(number: int, noun: str) -> str:

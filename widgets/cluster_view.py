@@ -138,7 +138,7 @@ class ClusterView(Playback):
             topic, slow = self.topic, self._slow
             self._open(film)
             self.topic, self._slow = topic, slow
-            self._stop_at(at)
+            self.follow(at)
 
     def poll(self) -> bool:
         return super().poll() or self._forking is not None

@@ -18,9 +18,12 @@ def button(
     on: str | float | None = None,
     pressed: bool | None = None,
     off: bool = False,
+    more: str = "",
 ) -> Control:
-    """`pressed` makes it a switch; `off`: it is shown, but disabled."""
-    return _control("button", act, label, words=words, on=on, pressed=pressed, off=off)
+    """`pressed` makes it a switch; `off`: it is shown, but disabled; `more`: a word after its sign,
+    where there is room."""
+    told = more or None
+    return _control("button", act, label, words=words, on=on, pressed=pressed, off=off, more=told)
 
 
 def choice(

@@ -8,11 +8,13 @@
      orders-1 unavailable for 2.10 s, of which 2.01 s is the session time-out. Lost: nothing
      committed.
 
+While a link is cut, there stands what follows from it (link_faults.py).
+
 The newest event is last; if there is no room, the oldest are left out. A click on a line goes back
 to its moment. Lines are broken between words, and a line has as many letters as fit.
 """
 
-from widgets import failover_cost
+from widgets import failover_cost, link_faults
 from widgets.moment import ViewMoment
 from widgets.scene import Act, SceneShape, group, line, rect, text, width_of, wrap
 from widgets.story import StoryLine
@@ -21,6 +23,7 @@ LINE, PAD = 15.5, 4
 GLYPH = 17  # width
 SIZE = 11.5  # of the words
 LONGEST = 4  # lines of text for one event
+TOLD = 3  # sentences about cut links
 HEADING = 30  # its baseline
 BELOW = 112  # height of the list below a picture
 APART = 620  # px: on a wider page the list and the cost stand side by side
@@ -33,19 +36,25 @@ def drawn(moment: ViewMoment, x: float, width: float, height: float) -> list[Sce
     return [*_list(moment, x, 0, width, foot), *price]
 
 
-def below(moment: ViewMoment, top: float, width: float) -> tuple[list[SceneShape], float]:
-    """Below a picture that ends at `top`; and where this ends."""
+def below(
+    moment: ViewMoment, top: float, width: float, foot: float = 0
+) -> tuple[list[SceneShape], float]:
+    """Below a picture that ends at `top`; and where this ends. `foot`: where it has to end."""
+    if foot:
+        edge = line("edge", 0, top, width, top, look="rule")
+        price, until = _cost_at_the_foot(moment, MARGIN, width - 2 * MARGIN, foot)
+        return [edge, *_list(moment, MARGIN, top, width - 2 * MARGIN, until), *price], foot
     shapes = [line("edge", 0, top, width, top, look="rule")]
     words = _cost(moment)
     if width >= APART:
         half = width * 0.56
         shapes += _list(moment, MARGIN, top, half - MARGIN, top + HEADING + BELOW)
-        shapes += _price(words, half + MARGIN, top + 20, width - half - 2 * MARGIN)
+        shapes += _price(moment, words, half + MARGIN, top + 20, width - half - 2 * MARGIN)
         return shapes, top + HEADING + BELOW
     shapes += _list(moment, MARGIN, top, width - 2 * MARGIN, top + HEADING + BELOW)
     bottom = top + HEADING + BELOW
     if words:
-        price = _price(words, MARGIN, bottom + 12, width - 2 * MARGIN)
+        price = _price(moment, words, MARGIN, bottom + 12, width - 2 * MARGIN)
         shapes += [line("cost rule", MARGIN, bottom, width - MARGIN, bottom, look="rule"), *price]
         bottom += 46 + LINE * len(wrap(words, width - 2 * MARGIN, SIZE))
     return shapes, bottom
@@ -115,6 +124,12 @@ def _line(
 
 
 def _cost(moment: ViewMoment) -> str:
+    follows = link_faults.sentences(moment)
+    more = [f"And {len(follows) - TOLD} more."] if len(follows) > TOLD else []
+    return " ".join([*follows[:TOLD], *more, _failover(moment)]).strip()
+
+
+def _failover(moment: ViewMoment) -> str:
     outage = failover_cost.latest(moment.story.outages, moment.at)
     if outage is None:
         return ""
@@ -130,14 +145,16 @@ def _cost_at_the_foot(
         return [], height - 12
     y = height - 14 - LINE * len(wrap(words, width, SIZE))
     rule = line("cost rule", x, y - 24, x + width, y - 24, look="rule")
-    return [rule, *_price(words, x, y - 16, width)], y - 30
+    return [rule, *_price(moment, words, x, y - 16, width)], y - 30
 
 
-def _price(words: str, x: float, y: float, width: float) -> list[SceneShape]:
+def _price(moment: ViewMoment, words: str, x: float, y: float, width: float) -> list[SceneShape]:
     if not words:
         return []
     lines = wrap(words, width, SIZE)
-    shapes = [text("heading", 0, 10, "What it cost", look="bold")]
+    follows = any(it.cut for it in moment.state.links)
+    shapes = [text("heading", 0, 10, "What follows" if follows else "What it cost", look="bold")]
     for place, part in enumerate(lines):
         shapes.append(text(f"cost {place}", 0, 27 + LINE * place, part, look="small"))
-    return [group("cost", x, y, shapes, label=f"{words} {failover_cost.WHY}")]
+    why = f" {failover_cost.WHY}" if _failover(moment) else ""
+    return [group("cost", x, y, shapes, label=f"{words}{why}")]

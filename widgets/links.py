@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from engine.cluster.state import ClusterState
 from engine.links import ZOOKEEPER
 from widgets.cluster_layout import ClusterLayout
+from widgets.link_faults import follows
 from widgets.moment import ViewMoment
 from widgets.scene import ABOUT, Act, SceneShape, group, path, rect, text, travel, width_of
 from widgets.story import internal
@@ -39,7 +40,7 @@ def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> Scen
     down = {moment.status(one), moment.status(other)} - {"up"}
     look, words = "link", ""
     if wrong and wrong.cut:
-        look, words = "cut", "cut"
+        look, words = "cut broken", "cut"
     elif wrong:
         look, words = "slow", f"{wrong.delay_ms} ms"
     elif down:
@@ -47,8 +48,11 @@ def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> Scen
     way, (x, y) = plan.way(one, other), plan.middle(one, other)
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     label = f"link between broker {one} and broker {other}: {words or 'whole'}"
+    if wrong and wrong.cut:
+        label = " ".join([f"{label}.", *follows(moment, str(one), str(other))])
     if words:
-        shapes += _pill(x, y, words.split() if plan.straight(one, other) else [words])
+        lines = words.split() if plan.straight(one, other) else [words]
+        shapes += _pill(x, y, lines, "tiny bad" if wrong and wrong.cut else "tiny")
     acts = _acts(moment, f"{one}-{other}", bool(wrong))
     return group(f"link {one}-{other}", 0, 0, shapes, label=label, acts=acts)
 
@@ -58,11 +62,11 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
     state, wrong = moment.broker(broker), moment.link(str(broker), ZOOKEEPER)
     status, words, look = moment.status(broker), "", "link"
     if wrong:
-        look, words = ("cut", "cut") if wrong.cut else ("slow", f"{wrong.delay_ms} ms")
+        look, words = ("cut broken", "cut") if wrong.cut else ("slow", f"{wrong.delay_ms} ms")
     if status == "up" and state.session is None:
-        look, words = "cut", words or "no session"
+        look, words = look if wrong else "cut", words or "no session"
     elif status not in ("up", "starting"):
-        look = "cut"
+        look = look if wrong else "cut"
         words = words or ("waiting" if moment.believed(broker) else "expired")
         fate = moment.story.last_word(broker, moment.at)
         if words == "waiting" and fate:
@@ -72,20 +76,22 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
     way = plan.session(broker)
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     if words:
-        shapes += _pill(*plan.pill(broker), [words])
+        shapes += _pill(*plan.pill(broker), [words], "tiny bad" if wrong and wrong.cut else "tiny")
     label = f"session of broker {broker} with ZooKeeper: {words or 'alive'}"
+    if wrong and wrong.cut:
+        label = " ".join([f"{label}.", *follows(moment, str(broker), ZOOKEEPER)])
     acts = _acts(moment, f"{broker}-{ZOOKEEPER}", bool(wrong))
     return group(f"session {broker}", 0, 0, shapes, label=label, acts=acts)
 
 
-def _pill(x: float, y: float, lines: list[str]) -> list[SceneShape]:
+def _pill(x: float, y: float, lines: list[str], look: str = "tiny") -> list[SceneShape]:
     """A text on a link; between neighbours there is room only for one below the other."""
     width, height = max(width_of(each, 11) for each in lines) + 10, 13 * len(lines) + 6
     top = y - height / 2
     return [
         rect("pill", x - width / 2, top, width, height, 7, look="paper"),
         *(
-            text(f"words {place}", x, top + 13 + 13 * place, each, ABOUT, look="tiny")
+            text(f"words {place}", x, top + 13 + 13 * place, each, ABOUT, look=look)
             for place, each in enumerate(lines)
         ),
     ]

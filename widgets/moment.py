@@ -1,6 +1,6 @@
 """One moment of a run, with all data for its picture: the argument of every layout."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ class ViewMoment:
     topic: str = ""  # only this one; "": all of them
     playing: bool = False
     width: float = 1000  # px, of the picture
+    height: float = field(default=0, kw_only=True)  # px, if it has to fit into so many
 
     @cached_property
     def state(self) -> ClusterState:

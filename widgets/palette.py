@@ -67,6 +67,11 @@ def read(name: str) -> str:
     return re.sub(r"\s*([{};])\s*|([:,])\s+", r"\1\2", text) if name.endswith(".css") else text
 
 
+def script() -> str:
+    """What draws a picture on a page, keeps it in sight, and links the terms in a text with it."""
+    return "\n".join(read(name) for name in ("terms.js", "dock.js", "stage.js"))
+
+
 def looks(own: Sequence[str] = OWN) -> str:
     return "\n".join(map(read, ("looks.css", *own)))
 

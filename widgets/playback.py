@@ -23,7 +23,9 @@ from widgets.moment import ViewMoment
 from widgets.replay.simulated_run import film_of
 from widgets.run_source import LiveRun, RunSource
 from widgets.scene import Scene
+from widgets.shared_time import SharedTime
 from widgets.stage import INTERVAL, SceneWidget
+from widgets.time_axis import Axis
 
 TIME = frozenset({"seek", "goto", "begin", "back", "play", "forward", "slow_motion", "live"})
 SLOW_MOTION = 1 / 8
@@ -37,6 +39,7 @@ class Playback(SceneWidget):
     def _open(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         self.source = source
+        self.shared = self._joined(source)
         self.run_source: RunSource = (
             LiveRun.of(source) if hasattr(source, "state") else RunSource(film_of(source))
         )
@@ -52,6 +55,17 @@ class Playback(SceneWidget):
         self._drawn: tuple[object, ...] = ()  # the `gist` of the picture
         self.add_events(self.run_source.film.events())
         self.draw()
+
+    def _joined(self, source: Any) -> SharedTime:
+        found, before = SharedTime.of(source), getattr(self, "shared", None)
+        if before is not None:  # this was another run
+            before.leave(self)
+        found.join(self)
+        return found
+
+    def close(self) -> None:
+        self.shared.leave(self)
+        super().close()
 
     # -- for subclasses ----------------------------------------------------------
 
@@ -70,6 +84,10 @@ class Playback(SceneWidget):
     def offers(self, moment: ViewMoment) -> list[Control]:
         """The buttons above, left of the timeline's own."""
         return []
+
+    def axis(self) -> Axis:
+        """The time that can be dragged through, from 0 to 1."""
+        return self.run_source.axis()
 
     def add_events(self, events: Sequence[ClusterEvent]) -> None:
         """Called with new events; at first with all, and some of those may come again."""
@@ -91,19 +109,22 @@ class Playback(SceneWidget):
         """Poll the source, and move a head that plays. False: nothing more will come."""
         run_source = self.run_source
         # Without the lock, so that a broker that hangs delays neither the head nor a click.
-        more = run_source.poll()
+        more, played = run_source.poll(), False
         with self.lock:
             self._catch_up()
             passed = INTERVAL if self._looked is None else now - self._looked
             self._looked = now
             if self.speed and self.head is not None:
-                self.head += round(passed * 1000 * self.speed)
+                self.head = self.axis().later(self.head, passed * 1000 * self.speed)
+                played = True
                 if self.head >= self.run_source.end:
-                    self._stop_at(None)
+                    self.speed, self.head = 0.0, None
             self.draw()
             if not more and not self.speed:
                 self._looked = None
-            return more or bool(self.speed)
+        if played:
+            self.shared.tell(self, self.head)
+        return more or bool(self.speed)
 
     def _catch_up(self) -> None:
         """Take in what was recorded since the last time, by this view or by others."""
@@ -120,7 +141,8 @@ class Playback(SceneWidget):
         now = self.head is None and self.run_source.live
         at = self.run_source.end if self.head is None else self.head
         able, playing = self.able(now), self.speed > 0
-        return ViewMoment(self.run_source, at, now, able, self.topic, playing, self.width)
+        where = self.run_source, at, now, able, self.topic, playing, self.width
+        return ViewMoment(*where, height=self.height)
 
     def draw(self) -> None:
         """Draw the moment, if its picture differs from the one shown."""
@@ -131,6 +153,7 @@ class Playback(SceneWidget):
             what = (
                 *self.gist(moment, waits),
                 self.width,
+                self.height,
                 self._slow,
                 self.head is None,
                 self.source,
@@ -153,10 +176,10 @@ class Playback(SceneWidget):
         playing = self.speed > 0
         found = [
             controls.button("begin", "◂◂", "back to the beginning"),
-            controls.button("back", "◂", "a step back"),
+            controls.button("back", "◂", "a step back", more="back"),
             controls.button("play", "❙❙" if playing else "▸", "pause" if playing else "play"),
             controls.button("forward", "▸❘", "a step forward"),
-            controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow),
+            controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow, more="slow"),
         ]
         if self.run_source.live:
             pressed = self.head is None
@@ -169,43 +192,38 @@ class Playback(SceneWidget):
 
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
-        with self.lock:
-            scale = timeline.axis(
-                self.run_source.start, self.run_source.end, self.run_source.live, 0, 1
-            )
-            self._stop_at(scale.time(float(share)))
+        self.stop_at(self.axis().time(float(share)))
 
     def goto(self, at: float) -> None:
         """To the time of an event, in ms since 1970, or to the first state that shows it."""
-        self._stop_at(self.run_source.seen(int(at)))
+        self.stop_at(self.run_source.seen(int(at)))
 
     def begin(self) -> None:
-        self._stop_at(self.run_source.start)
+        self.stop_at(self.run_source.start)
 
     def back(self) -> None:
         """To the previous event."""
         here = self.run_source.end if self.head is None else self.head
         earlier = [at for at in self.run_source.moments() if at < here]
-        self._stop_at(earlier[-1] if earlier else self.run_source.start)
+        self.stop_at(earlier[-1] if earlier else self.run_source.start)
 
     def forward(self) -> None:
         """To the next event; after the last, to now."""
         if self.head is not None:
             here = self.head
-            self._stop_at(next((at for at in self.run_source.moments() if at > here), None))
+            self.stop_at(next((at for at in self.run_source.moments() if at > here), None))
 
     def play(self) -> None:
-        """Play from here in real time, or pause."""
+        """Play from here in real time, through compressed time faster; or pause."""
         with self.lock:
             if self.speed:
-                self._stop_at(self.head)
-                return
-            if (
-                self.head is None
-            ):  # at its end, a finished run starts again; a live one goes back a little
-                self.head = self.run_source.start
-            self.speed = SLOW_MOTION if self._slow else 1.0
+                self.speed = 0.0
+            else:
+                if self.head is None:  # at the end: from the beginning
+                    self.head = self.run_source.start
+                self.speed = SLOW_MOTION if self._slow else 1.0
             self.draw()
+        self.shared.tell(self, self.head)
         self.refresh()
 
     def slow_motion(self) -> None:
@@ -216,9 +234,15 @@ class Playback(SceneWidget):
             self.draw()
 
     def live(self) -> None:
-        self._stop_at(None)
+        self.stop_at(None)
 
-    def _stop_at(self, at: int | None) -> None:
+    def stop_at(self, at: int | None) -> None:
+        """Show this time, in all views of the run; None: now, or the end."""
+        self.follow(at)
+        self.shared.tell(self, self.head)
+
+    def follow(self, at: int | None) -> None:
+        """Show this time here, because another view does."""
         with self.lock:
             self.speed = 0.0
             self.head = (

@@ -5,8 +5,8 @@
     time     ──┴──────┴──┴─────────────┴───┴────>      ms since 1970
 
 The first state after event e1 is s2; `seen` returns its time. A live run stores each state that
-differs from the one before, up to a limit (then it drops every other one). Snapshots share the
-objects that did not change between them, so storing them is cheap.
+differs from the one before, up to a limit (then it drops every other one, but none beside an
+event). Snapshots share the objects that did not change between them, so storing them is cheap.
 
 All views of a cluster share one live run. Once a view is displayed, the run is recorded until the
 cluster has ended, whether a view is on the screen or not. A time without a poll, as while the
@@ -15,7 +15,7 @@ computer sleeps, is a gap.
 
 import threading
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -24,12 +24,16 @@ from weakref import WeakValueDictionary
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
 from widgets.story import DEATHS, Story, StoryLine
+from widgets.time_axis import Axis, axis
 
-MOST = 240_000  # partitions kept, in all states together
+MOST = 20_000_000  # bytes kept, in all states together, about
+STATE, ENTRY = 3_500, 100  # bytes of a state: with what a write changes; for each partition
 FEWEST = 100  # states, for any number of partitions
+BESIDE = 2  # states on each side of an event that are kept
 EVENTS = 100_000  # kept
 RECORD = 0.5  # seconds between two polls while no view is on the screen
 GAP = 5_000  # ms without a poll: what happened meanwhile was not watched
+ROUTINE = frozenset({"request", "offset.committed", "segment.rolled"})  # events at idle times, too
 
 
 class Film(Protocol):
@@ -67,6 +71,8 @@ class RunSource:
             self.story.lines = sorted(told, key=lambda line: line.at)
         states: Iterable[ClusterState] = film if isinstance(film, Iterable) else ()
         self._times = [state.at for state in states] or [line.at for line in self.story.lines]
+        own = film.steps if isinstance(film, Stepwise) else []
+        self._busy = sorted([*busy(film.events()), *own])
 
     @property
     def start(self) -> int:
@@ -78,6 +84,10 @@ class RunSource:
 
     def at(self, time: int) -> ClusterState:
         return self.film.at(time)
+
+    def axis(self, x: float = 0, width: float = 1) -> Axis:
+        """All of its time, on a line."""
+        return axis(self.start, self.end, self.live, x, width, self._busy)
 
     def poll(self) -> bool:
         """Record what is new; returns whether more may come later."""
@@ -129,6 +139,7 @@ class LiveRun(RunSource):
         self._events: list[ClusterEvent] = []
         self._states: list[ClusterState] = []
         self._times: list[int] = []
+        self._busy: list[int] = []
         self._now = 0
         self._over = False
         self._recorder: threading.Thread | None = None
@@ -178,16 +189,40 @@ class LiveRun(RunSource):
         self.story.add(new)
         self._events += new
         del self._events[:-EVENTS]
+        for at in busy(new):
+            insort(self._busy, at)
         if self._now and state.at - self._now > GAP:
             self.gaps.append((self._now, state.at))
+            for at in self.gaps[-1]:
+                insort(self._busy, at)
         self._now = max(state.at, self._now)
         if not self._states or not same(self._states[-1], state):
             self._states.append(state)
             self._times.append(state.at)
-            if len(self._states) > max(MOST // (len(state.partitions) + 1), FEWEST):
-                del self._states[1:-1:2], self._times[1:-1:2]
+            if len(self._states) > max(MOST // (STATE + ENTRY * len(state.partitions)), FEWEST):
+                self._thin()
         was, self._over = self._over, over(state, self.story)
         return not (was and self._over)  # two polls, since the event of a kill follows the kill
+
+    def _thin(self) -> None:
+        """Drop every other state, but first of those in which only offsets have moved."""
+        last = len(self._states) - 1
+        kept = {0, last}
+        for at in self._busy:
+            place = bisect_left(self._times, at)
+            kept.update(range(place - BESIDE, place + BESIDE))
+        others = [place for place in range(last) if place not in kept]
+        if len(others) < last // 2:  # there is an event almost everywhere
+            others = list(range(1, last))
+        dropped = set(others[::2])
+        left = [place for place in range(last + 1) if place not in dropped]
+        self._states = [self._states[place] for place in left]
+        self._times = [self._times[place] for place in left]
+
+
+def busy(events: Iterable[ClusterEvent]) -> list[int]:
+    """The times at which something happened."""
+    return [event.at for event in events if event.kind not in ROUTINE]
 
 
 def same(one: ClusterState, other: ClusterState) -> bool:

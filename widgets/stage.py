@@ -10,7 +10,8 @@ and back draws itself from them.
 
 The page tells the width that it has for the picture: {"width": 842}. The view lays its scene out
 for that width (`width`), so that no text is drawn smaller than it is meant. A view that was not
-told yet takes the width that another view was told last.
+told yet takes the width that another view was told last. In the dock (static/dock.js) the page
+tells the height, too: ClusterView then leaves out what has no room (`height`).
 
 `poll` runs in a thread of its own, not in the kernel's event loop: the loop is blocked while a cell
 runs, which is when there is most to see, and a broker that hangs must not block the kernel. The
@@ -39,7 +40,7 @@ from widgets.scene import Scene
 INTERVAL = 0.1  # seconds between two polls
 NONE: tuple[()] = ()
 USUAL = 960  # px, while no page has told its width
-NARROWEST, WIDEST = 320, 1100  # px: a narrower page scrolls, a wider one draws larger
+NARROWEST, WIDEST = 280, 1100  # px: a narrower page scrolls, a wider one draws larger
 NOTHING = '{"size":[100,20],"title":"","shapes":[]}'
 
 
@@ -48,7 +49,7 @@ def _as_sent(data: object, subshell: str | None) -> str | None:
 
 
 class SceneWidget(anywidget.AnyWidget):
-    _esm = palette.read("stage.js")
+    _esm = palette.script()
     _css = palette.for_pages()
 
     ACTS: ClassVar[frozenset[str]] = frozenset()
@@ -62,11 +63,13 @@ class SceneWidget(anywidget.AnyWidget):
     about = traitlets.Unicode().tag(sync=True)  # and a few words more
     said = traitlets.Unicode().tag(sync=True)  # read aloud when it changes
     trouble = traitlets.Unicode().tag(sync=True)  # an error; empty: none
+    docked = traitlets.Unicode().tag(sync=True)  # its id, if it is to stay in sight; else empty
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
         self.picture: Scene | None = None  # what the trait `scene` was made from
         self.width = SceneWidget.told_last  # px that the page has for the picture
+        self.height = 0  # px, if it has to fit into so many; 0: it may be as high as it needs
         self.interval = INTERVAL  # a view may poll more often while it waits for something
         self.lock = threading.RLock()  # polls and acts come from several threads
         self._watchers: set[str] = set()  # views on pages
@@ -99,14 +102,28 @@ class SceneWidget(anywidget.AnyWidget):
     def draw(self) -> None:
         """Show the present state again: the page has another width now."""
 
-    def fit(self, width: float) -> None:
+    def fit(self, width: float, height: float = 0) -> None:
         """Lay the picture out for a page that has so many px for it."""
-        wanted = min(max(int(width), NARROWEST), WIDEST)
-        SceneWidget.told_last = wanted
+        wanted = min(max(int(width), NARROWEST), WIDEST), int(height)
+        if not height:
+            SceneWidget.told_last = wanted[0]
         with self.lock:
-            if wanted != self.width:
-                self.width = wanted
+            if wanted != (self.width, self.height):
+                self.width, self.height = wanted
                 self.draw()
+
+    def dock(self) -> None:
+        """Keep the picture in sight, beside the cells of the notebook, where the page has room."""
+        self.docked = self.model_id or ""
+
+    def undock(self) -> None:
+        """Show the picture below its cell again."""
+        self.docked = ""
+
+    @property
+    def visible(self) -> bool:
+        """Whether a page shows it at the moment."""
+        return bool(self._watchers)
 
     def svg(self) -> str:
         """The current picture, as SVG without a kernel."""
@@ -158,7 +175,9 @@ class SceneWidget(anywidget.AnyWidget):
         if "watch" in content:
             self._watched(str(content["watch"]), bool(content["on"]))
         elif "width" in content:
-            self.fit(float(content["width"]))
+            self.fit(float(content["width"]), float(content.get("height", 0)))
+        elif "dock" in content:
+            self.dock() if content["dock"] else self.undock()
         elif "act" in content:
             self.do(str(content["act"]), *([content["on"]] if "on" in content else NONE))
 

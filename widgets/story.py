@@ -76,6 +76,7 @@ class Story:
         self._leaders: dict[TopicPartition, tuple[int, int]] = {}  # epoch, broker
         self._before: dict[TopicPartition, tuple[int, int]] = {}  # the same, of the epoch before
         self._controller = -1
+        self._left: dict[tuple[TopicPartition, int], list[int]] = {}  # when a replica left the ISR
 
     def add(self, events: Iterable[ClusterEvent]) -> None:
         for event in events:
@@ -111,6 +112,11 @@ class Story:
         word = self.last_word(broker, at)
         return word is not None and word.kind in DEATHS
 
+    def left_isr(self, partition: TopicPartition, broker: int, since: int, at: int) -> int | None:
+        """When a replica last left the ISR, between two times."""
+        times = [each for each in self._left.get((partition, broker), ()) if since <= each <= at]
+        return max(times, default=None)
+
     # -- lines ---------------------------------------------------------------------------
 
     def _tell(self, event: ClusterEvent, sort: Sort, words: str, short: str, part: str) -> None:
@@ -143,6 +149,9 @@ class Story:
                     for outage in self._open():
                         if outage.broker != data["leader"] or outage.cause != "paused":
                             self._back(outage, {partition}, at)
+            case "isr.changed":
+                for gone in set(data["was"]) - set(data["isr"]):
+                    self._left.setdefault((partition_of(data), gone), []).append(at)
             case "broker.down":
                 self._expire(data["broker"], at)
             case "controller.elected":
@@ -221,7 +230,8 @@ def _link(sort: Sort, words: str) -> Teller:
     def tell(story: Story, data: Facts) -> Told:
         ends = f"{data['one']} – {data['other']}"
         ends = ends.replace("zookeeper", "ZooKeeper")
-        return sort, words.format(ends, data.get("ms")), "slow" if "ms" in data else "cut", ends
+        short = f"{'slow' if 'ms' in data else 'cut'} {_short(data)}"
+        return sort, words.format(ends, data.get("ms")), short, ends
 
     return tell
 
@@ -230,7 +240,11 @@ def _healed(story: Story, data: Facts) -> Told:
     if data.get("one") is None:
         return CURE, "every link is whole again", "healed", ""
     ends = f"{data['one']} – {data['other']}".replace("zookeeper", "ZooKeeper")
-    return CURE, f"link {ends} is whole again", "healed", ends
+    return CURE, f"link {ends} is whole again", f"healed {_short(data)}", ends
+
+
+def _short(data: Facts) -> str:
+    return f"{data['one']}–{data['other']}".replace("zookeeper", "ZK")
 
 
 def _topic(sort: Sort, verb: str) -> Teller:

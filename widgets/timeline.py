@@ -3,43 +3,23 @@
     ━━━━●━━━━━━━━▲▒▒▒▒▒▒▒♛★━━━━━━○──────────
       topic    kill 2   election   16.0 s      the head: drag it, or step from mark to mark
 
-The axis of a live run grows in jumps, so an idle run does not move. If marks would overlap, the
-heaviest is drawn, with a label that counts the others.
+Where nothing happened for long, time is compressed (time_axis.py): there the line is dotted, and
+says how long that was. If marks would overlap, the heaviest is drawn, with a label that counts the
+others.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from widgets.moment import ViewMoment
 from widgets.scene import ABOUT, Act, SceneShape, circle, group, line, rect, text, width_of
 from widgets.story import StoryLine, internal
+from widgets.time_axis import Axis, lasted
 
 HEIGHT = 64
 LEVEL = 22  # of the line
 CLOSE = 11  # marks nearer than this are one
 GRIP = 15  # around the head
 EDGE = 14  # px: words may stand out so far on both sides
-SPANS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
-
-
-class Axis(NamedTuple):
-    start: int  # ms since 1970
-    span: int  # ms
-    x: float
-    width: float
-
-    def place(self, at: float) -> float:
-        return self.x + self.width * min(max((at - self.start) / self.span, 0), 1)
-
-    def time(self, share: float) -> int:
-        return round(self.start + self.span * min(max(share, 0), 1))
-
-
-def axis(start: int, end: int, live: bool, x: float, width: float) -> Axis:
-    lasted = max(end - start, 1)
-    if live:
-        fitting = (span * 1000 for span in SPANS if span * 1000 >= lasted)
-        lasted = next(fitting, -(-lasted // 3_600_000) * 3_600_000)
-    return Axis(start, lasted, x, width)
 
 
 class TimelineMark(NamedTuple):
@@ -65,16 +45,20 @@ def marks(lines: list[StoryLine], scale: Axis) -> list[TimelineMark]:
 
 def drawn(moment: ViewMoment, x: float, y: float, width: float) -> list[SceneShape]:
     run_source = moment.run_source
-    scale = axis(run_source.start, run_source.end, run_source.live, x, width)
+    scale = run_source.axis(x, width)
     head, level = scale.place(moment.at), y + LEVEL
     shapes = [
         *_outages(moment, scale, level),
         *_gaps(moment, scale, level),
         line("future", x, level, x + width, level, look="future"),
         line("past", x, level, head, level, look="past"),
+        *_folds(scale, level, head),
     ]
     clock = f"{(moment.at - run_source.start) / 1000:.1f} s"
-    found = _marks(moment, scale, level, clock, head)
+    middle, half = _clock_x(clock, head, scale), width_of(clock, 12, bold=True) / 2 + 4
+    taken = [(middle - half, middle + half)]
+    found = _marks(moment, scale, level, taken)
+    shapes += _durations(moment, scale, level, taken)
     shapes += [mark for mark in found if abs(mark.where[0] - head) < GRIP]
     if "seek" in moment.acts:
         shapes.append(_strip(moment, clock, x, level - 14, width))
@@ -126,29 +110,62 @@ def _gaps(moment: ViewMoment, scale: Axis, level: float) -> list[SceneShape]:
     for number, (began, ended) in enumerate(moment.run_source.gaps):
         left, right = scale.place(began), scale.place(ended)
         box = line(f"gap {number}", left, level, right, level, look="gap still")
-        label = f"not watched for {(ended - began) / 1000:.0f} s"
+        label = f"not watched for {lasted(ended - began)}"
         shapes.append(group(f"gap group {number}", 0, 0, [box], label=label))
     return shapes
 
 
-def _marks(
-    moment: ViewMoment, scale: Axis, level: float, clock: str, head: float
-) -> list[SceneShape]:
+def _folds(scale: Axis, level: float, head: float) -> list[SceneShape]:
+    """Over the line: dots, so that compressed time looks like no other."""
+    shapes = []
+    for fold in scale.folds:
+        left, right = scale.place(fold.began), scale.place(fold.ended)
+        turn = min(max(head, left), right)
+        inside = [
+            line("cover", left, level, right, level, look="fold still"),
+            line("past", left, level, turn, level, look="past dotted still"),
+            line("future", turn, level, right, level, look="future dotted still"),
+        ]
+        words = f"{lasted(fold.ended - fold.began)} without an event, compressed"
+        shapes.append(group(f"fold {fold.began}", 0, 0, inside, label=words))
+    return shapes
+
+
+Spans: TypeAlias = list[tuple[float, float]]  # where words stand below the line
+
+
+def _durations(moment: ViewMoment, scale: Axis, level: float, taken: Spans) -> list[SceneShape]:
+    """How long compressed time was, where there is room."""
+    shapes = []
+    for fold in scale.folds:
+        words = lasted(fold.ended - fold.began)
+        if moment.run_source.is_gap((fold.began + fold.ended) // 2):
+            words += ", not watched"
+        middle = (scale.place(fold.began) + scale.place(fold.ended)) / 2
+        if _fits(middle, words, scale, taken):
+            key = f"lasted {fold.began}"
+            shapes.append(text(key, middle, level + 24, words, ABOUT, look="tiny still"))
+    return shapes
+
+
+def _marks(moment: ViewMoment, scale: Axis, level: float, taken: Spans) -> list[SceneShape]:
     """The clock has precedence over labels, then heavier and earlier labels."""
     found = marks(moment.story.lines, scale)
-    middle, half = _clock_x(clock, head, scale), width_of(clock, 12, bold=True) / 2 + 4
-    taken = [(middle - half, middle + half)]
-    labelled = set()
-    for mark in sorted(found, key=lambda it: -it.line.sort.weight):
-        half = width_of(_short(mark), 11) / 2 + 3
-        if (
-            scale.x - EDGE <= mark.x - half
-            and mark.x + half <= scale.x + scale.width + EDGE
-            and all(mark.x + half < left or mark.x - half > right for left, right in taken)
-        ):
-            taken.append((mark.x - half, mark.x + half))
-            labelled.add(mark.x)
+    by_weight = sorted(found, key=lambda it: -it.line.sort.weight)
+    labelled = {mark.x for mark in by_weight if _fits(mark.x, _short(mark), scale, taken)}
     return [_mark(moment, mark, level, mark.x in labelled) for mark in found]
+
+
+def _fits(middle: float, words: str, scale: Axis, taken: Spans) -> bool:
+    """Whether there is room for words; then it is taken."""
+    half = width_of(words, 11) / 2 + 3
+    left, right = middle - half, middle + half
+    if left < scale.x - EDGE or right > scale.x + scale.width + EDGE:
+        return False
+    if any(left <= end and start <= right for start, end in taken):
+        return False
+    taken.append((left, right))
+    return True
 
 
 def _short(mark: TimelineMark) -> str:

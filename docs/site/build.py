@@ -84,22 +84,30 @@ def _moved_up(text: str) -> str:
 
 
 def shoot(folder: Path) -> str:
-    """A film of each view on each run; how large they are, in words."""
+    """Films of each view on each run, one for each width; how large they are, in words."""
     folder.mkdir(parents=True)
-    wanted = [(folder, name, kind) for name, run in RUNS.items() for kind in run.views]
+    wanted = [
+        (folder, name, kind, width)
+        for name, run in RUNS.items()
+        for kind in run.views
+        for width in film.WIDTHS
+    ]
     with ProcessPoolExecutor(2) as helpers:
         sizes = list(helpers.map(_shoot, wanted))
     return f"{len(sizes)} films of {max(sizes) / 1000:,.0f} kB at most"
 
 
-def _shoot(wanted: tuple[Path, str, str]) -> int:
-    folder, name, kind = wanted
+def _shoot(wanted: tuple[Path, str, str, int]) -> int:
+    folder, name, kind, width = wanted
     stage = view(name, kind)
+    stage.fit(width)
     told = film.shoot(stage, MOMENT)
     data = json.dumps(told.film, separators=(",", ":"), ensure_ascii=False)
-    call = f'brokerlab.film("{name}-{kind}", {data});\n'
-    (folder / f"{name}-{kind}.js").write_text(call, encoding="utf-8")
-    (folder / f"{name}-{kind}.svg").write_text(told.still, encoding="utf-8")
+    title = f"{name}-{kind}-{width}"
+    call = f'brokerlab.film("{title}", {data});\n'
+    (folder / f"{title}.js").write_text(call, encoding="utf-8")
+    if width == max(film.WIDTHS):
+        (folder / f"{name}-{kind}.svg").write_text(told.still, encoding="utf-8")
     stage.close()
     return len(data.encode())
 
@@ -108,7 +116,7 @@ def script(folder: Path) -> None:
     """The widgets' own script and looks. A module can't be read from a folder without a server,
     so what it exports is hung up where player.js finds it."""
     folder.mkdir(parents=True)
-    module = palette.read("stage.js")
+    module = palette.script()
     assert module.count(EXPORT) == 1, "stage.js exports something else now: tell player.js"
     plain = module.replace(EXPORT, "window.brokerlab = { render };")
     (folder / "stage.js").write_text(f"(() => {{\n{plain}\n}})();\n", encoding="utf-8")

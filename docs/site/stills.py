@@ -1,20 +1,56 @@
-"""What a lab's page says about its pictures: that they stand still, and where they move."""
+"""What a lab's page shows in the place of its live pictures: recordings to play, and stills.
+
+A picture whose story a recording tells too is replaced by the player of that recording. The others
+stay as they were saved, since the text beside them is about their own bytes and names.
+"""
 
 import json
 from pathlib import Path
+from typing import Any
 
 NOTE = (
-    "*This page shows what an earlier run of the notebook gave; its pictures are stills. "
-    "[In the recordings](../recordings/index.md) they move, and after `make lab` they are yours "
-    "to click.*"
+    "*This page shows what an earlier run of the notebook gave. Its pictures are stills, or play "
+    "[a recording](../recordings/index.md) of the same story; after `make lab` they are yours to "
+    "click.*"
 )
+PLAYED = {  # in place of the picture of a cell, by the cell's id
+    "00_start": {"film": "failover-ClusterView", "cost": "failover-ClusterView"},
+    "01_storage": {},
+    "02_replication": {"cluster": "failover-ClusterView", "isr-view": "failover-ReplicaView"},
+    "03_rebalance": {"sharing-view": "storm-GroupView"},
+    "04_streams": {},
+    "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
+}
+PLAYER = """```{{player}} {film}
+:at: 0.5
+```
+*From [a recording](../recordings/{run}.md): another run than this page's, with the same story.*
+"""
 
 
 def explain(path: Path) -> None:
-    """Put the note below a notebook's title."""
+    """Put the note below a notebook's title, and players in place of stills."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     title = notebook["cells"][0]
     assert title["cell_type"] == "markdown", f"{path.name} begins with its title"
     first, _, rest = "".join(title["source"]).partition("\n")
     title["source"] = f"{first}\n\n{NOTE}\n{rest}"
+    films = PLAYED[path.stem]
+    missing = films.keys() - {cell["id"] for cell in notebook["cells"]}
+    assert not missing, f"{path.name} has no cells {missing}: tell {__file__}"
+    notebook["cells"] = [
+        shown for cell in notebook["cells"] for shown in played(cell, films.get(cell["id"], ""))
+    ]
     path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def played(cell: dict[str, Any], film: str) -> list[dict[str, Any]]:
+    """The cell; if there is a film, without its pictures and with a player below it."""
+    if not film:
+        return [cell]
+    stills = [it for it in cell["outputs"] if "image/png" in it.get("data", {})]
+    assert stills, f"the cell {cell['id']} shows no picture"
+    kept = [it for it in cell["outputs"] if it not in stills]
+    source = PLAYER.format(film=film, run=film.partition("-")[0])
+    below = {"cell_type": "markdown", "id": f"{cell['id']}-film", "metadata": {}, "source": source}
+    return [cell | {"outputs": kept}, below]

@@ -10,6 +10,9 @@
     isr_writer                                  ISR changes, written to ZooKeeper
     coordinator_service, coordinator_topic, txn_marker_sender   groups and transactions
     admin, config_watcher                       writes to ZooKeeper, and configs that changed there
+    change_notifications                        the notes by which brokers hear of such changes
+    authorization, refusal, acl_store           who may do what, and the answers to what is refused
+    secure_connection, secure_listeners         TLS and SASL, before the first request
     cleaner_task                                compaction in small steps
     registration, controlled_shutdown           /brokers/ids/N, and what happens before a stop
     debug_server, events                        requests and events for labs

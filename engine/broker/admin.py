@@ -4,6 +4,7 @@
     delete    /admin/delete_topics/T                        the controller deletes it
     grow      /brokers/topics/T                             with more partitions
     configure /config/topics/T, then /config/changes/...    every broker reads the entity again
+    commit    /consumers/G/offsets/T/P                      for clients before Kafka 0.9
 
 No log is changed here: the controller decides what follows from a change.
 
@@ -24,10 +25,12 @@ from engine.config import BrokerConfig, Layer, Source, TopicConfig
 from engine.config.key import printed
 from engine.controller.topics import check_new_name
 from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import C, Decoder, Unreadable, decoded
 from engine.zookeeper.requests import (
+    Children,
     Create,
     Exists,
     Get,
@@ -77,11 +80,11 @@ class Admin:
 
     def layers(self) -> list[Layer]:
         """The sources of this broker's values. A value equal to the default counts as default."""
-        keys, texts = BrokerConfig.keys(), self.static.texts()
+        keys, texts = BrokerConfig.known(), self.static.texts()
         static = {
             name: text
             for name, text in texts.items()
-            if text is not None and text != printed(keys[name].default)
+            if text is not None and (name not in keys or text != printed(keys[name].default))
         }
         here, everywhere = str(self.static.broker_id), DYNAMIC_DEFAULT
         return [
@@ -124,6 +127,17 @@ class Admin:
             self._store("topics", topic, node)
         self._forget_configs()
 
+    async def reload_users(self) -> None:
+        """Read what was set for users, also for those that other programs have created."""
+        (names,) = await self._zookeeper.ask([Children(f"{znodes.CONFIG}/users")])
+        asks = [Get(znodes.config_path("users", name)) for name in names or ()]
+        nodes = await self._zookeeper.ask(asks)
+        for kind, entity in [key for key in self.overrides if key[0] == "users"]:
+            if entity not in (names or ()):
+                del self.overrides[kind, entity]
+        for name, node in zip(names or (), nodes, strict=True):
+            self._store("users", name, node)
+
     async def know(self, topics: Collection[str]) -> None:
         """Read the configurations of these topics that are missing, and wait for ZooKeeper."""
         while unknown := [topic for topic in topics if ("topics", topic) not in self.overrides]:
@@ -143,15 +157,18 @@ class Admin:
         """Replace what is set for an entity, and notify every broker. It was validated before."""
         path, data = znodes.config_path(kind, entity), znodes.encode_config(overrides)
         _check_size(data)
-        for write in (Set(path, data), Create(path, data)):
-            (written,) = await self._zookeeper.ask([write])
-            if not isinstance(written, Refused):
-                break
-        else:
-            raise KafkaError(ErrorCode.request_timed_out, f"{path} was created at the same time")
+        await self._write(path, data)
         change = znodes.encode_config_change(kind, entity)
         await self._zookeeper.ask([Create(znodes.CONFIG_CHANGE, change, sequence=True)])
         await self.reload(kind, entity)
+
+    async def _write(self, path: str, data: bytes, *, parents: bool = False) -> None:
+        """Set a node, or create it."""
+        for write in (Set(path, data), Create(path, data, parents=parents)):
+            (written,) = await self._zookeeper.ask([write])
+            if not isinstance(written, Refused):
+                return
+        raise KafkaError(ErrorCode.request_timed_out, f"{path} was created at the same time")
 
     # -- topics --------------------------------------------------------------------------
 
@@ -208,6 +225,24 @@ class Admin:
     async def delete_topic(self, name: str) -> None:
         """ZooKeeper refuses it if the deletion was requested before."""
         await self._zookeeper.ask([Create(znodes.deleted_topic_path(name), b"")])
+
+    # -- offsets, in the versions 0 of OffsetCommit and OffsetFetch ---------------------------
+
+    async def commit_offset(self, group: str, partition: TopicPartition, offset: int) -> None:
+        await self._write(_offset_path(group, partition), str(offset).encode(), parents=True)
+
+    async def committed_offset(self, group: str, partition: TopicPartition) -> int | None:
+        (node,) = await self._zookeeper.ask([Get(_offset_path(group, partition))])
+        try:
+            return int(node.data) if node is not None and node.data else None
+        except ValueError as error:
+            raise KafkaError(ErrorCode.unknown_server_error, f"{group}: {error}") from error
+
+
+def _offset_path(group: str, partition: TopicPartition) -> str:
+    if not group or "/" in group or group in (".", ".."):
+        raise KafkaError(ErrorCode.invalid_group_id, f"{group!r} cannot be a name in ZooKeeper")
+    return f"/consumers/{group}/offsets/{partition.topic}/{partition.partition}"
 
 
 def _check_size(*nodes: bytes) -> None:

@@ -8,7 +8,9 @@
                                                  admin         changes, written to ZooKeeper
                                                  sessions      incremental fetches
                                                  producer_ids
+                                                 acls          who may do what, if anybody checks
                                                  links         faults of the network, for labs
+                                                 listeners     TLS and SASL of each listener
 
 `broker_server.py` builds one, connects it to ZooKeeper and to the network, and runs it.
 """
@@ -19,6 +21,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engine.broker.acl_store import AclStore
 from engine.broker.admin import Admin
 from engine.broker.controller_service import ControllerService
 from engine.broker.coordinator_service import GroupService, TransactionService
@@ -27,10 +30,12 @@ from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
+from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.links import Links
 from engine.replication.replica_manager import ReplicaManager
+from engine.security.principals import ANONYMOUS, Principal
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
 
@@ -43,10 +48,13 @@ def clock() -> int:
 
 
 class Call(NamedTuple):
-    """The header of a request, and the client's address."""
+    """The header of a request, the client's address, the listener where it came in, and who
+    sent it."""
 
     header: RequestHeader
     peer: str
+    listener: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
 
     @property
     def version(self) -> int:
@@ -85,6 +93,8 @@ class Broker:
     groups: GroupService
     transactions: TransactionService
     links: Links
+    listeners: SecureListeners
+    acls: AclStore | None = None  # None: everything is allowed
     events: Ring = field(default_factory=Ring)
     clock: Callable[[], int] = clock
 

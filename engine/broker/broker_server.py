@@ -22,6 +22,7 @@ from typing import Any
 
 from kazoo.exceptions import KazooException
 
+from engine.broker.acl_store import AclStore
 from engine.broker.admin import Admin
 from engine.broker.alter_isr_manager import AlterIsrManager
 from engine.broker.broker import Broker
@@ -40,13 +41,16 @@ from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
 from engine.broker.registration import Registration
 from engine.broker.replica_fetchers import ReplicaFetchers
+from engine.broker.secure_listeners import SecureListeners
 from engine.broker.server import Server
 from engine.config import BrokerConfig
+from engine.config.authorizer import principals
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
 from engine.controller.events import Rebalance, UncleanAllowed
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
+from engine.security.authorizer import AclAuthorizer
 from engine.zookeeper import znodes
 from engine.zookeeper.client import Session, SessionState, ZookeeperClient
 from engine.zookeeper.decoder import WRITTEN_BY_OTHERS, Decoder, Unreadable, decoded
@@ -63,7 +67,7 @@ class BrokerServer:
     def __init__(self, config: BrokerConfig, environment: Environment | None = None) -> None:
         self._config = config
         self._environment = environment or Environment(config)
-        self._port = config.listener.port
+        self._ports: dict[str, int] = {}  # where it listens, by the name of the listener
         self.broker: Broker | None = None  # once it is built
         self._directories: list[Any] = []
         self._stop = asyncio.Event()
@@ -79,7 +83,7 @@ class BrokerServer:
             try:
                 broker = await self._start(stack)
                 if await self._wait_until_known(broker):
-                    ready(self._port)
+                    ready(next(iter(self._ports.values())))
                 await self._stop.wait()
                 if self._failure is None:
                     await hand_over(broker, self._environment.connect)
@@ -108,13 +112,15 @@ class BrokerServer:
         if len(reasons) == len(self._directories):
             raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
         broker = self.broker = self._build(zookeeper, cluster_id)
+        if broker.acls is not None:
+            await broker.acls.load()
         await self._load(broker)
         stack.callback(broker.replicas.close)
         stack.callback(broker.transactions.close)
         server = self._environment.server(broker)
         stack.push_async_callback(self._cancel_tasks)
         stack.push_async_callback(server.close)
-        self._port = await self._bind(server)
+        await self._bind(server, broker)
         await server.serve()
         self._config_watcher = ConfigWatcher(
             broker.admin, zookeeper, self._decoder, self._environment.now, self._configured
@@ -160,10 +166,13 @@ class BrokerServer:
 
     def _build(self, zookeeper: ZookeeperClient, cluster_id: str) -> Broker:
         config, purgatory, metadata = self._config, Purgatory(), Metadata(cluster_id)
+        metadata.listener = config.inter_broker_listener
         environment, clock = self._environment, self._environment.now
         connect = environment.connect
         slots = config.max_incremental_fetch_session_cache_slots
         admin = Admin(config, zookeeper, metadata, self._decoder, environment.new_uuid)
+        listeners = SecureListeners(config, admin)
+        environment.peer_security = listeners.peers
         replicas = environment.replicas(config, self._directories, clock, self._emit, _duration)
         replicas.changed.append(purgatory.wake)
         replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
@@ -192,25 +201,37 @@ class BrokerServer:
             groups=groups,
             transactions=TransactionService(services, groups, producer_ids, connect),
             links=environment.links,
+            listeners=listeners,
+            acls=self._acls(zookeeper),
             events=environment.events,
             clock=clock,
         )
+
+    def _acls(self, zookeeper: ZookeeperClient) -> AclStore | None:
+        config = self._config
+        if not config.authorizer_class_name:
+            return None
+        everyone = config.allow_everyone_if_no_acl_found
+        authorizer = AclAuthorizer(principals(config.super_users), open_by_default=everyone)
+        return AclStore(authorizer, zookeeper, self._decoder, self._environment.now)
 
     async def _load(self, broker: Broker) -> None:
         """Open the logs, each with the configuration of its topic from ZooKeeper."""
         await broker.admin.reload_topics(self._environment.topics())
         broker.replicas.logs.load(broker.admin.topic_config)
 
-    async def _bind(self, server: Server) -> int:
-        host, port = self._config.listener
-        try:
-            return await server.bind(host, port)
-        except OSError as error:
-            raise KafkaError(
-                ErrorCode.invalid_config,
-                f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
-                "Is another broker running there? Choose another --port.",
-            ) from error
+    async def _bind(self, server: Server, broker: Broker) -> None:
+        for each in broker.listeners.all:
+            host, port = each.listener.host, each.listener.port
+            try:
+                secure = self._environment.secure(each)
+                self._ports[each.name] = await server.bind(host, port, secure)
+            except OSError as error:
+                raise KafkaError(
+                    ErrorCode.invalid_config,
+                    f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
+                    "Is another broker running there? Choose another --port.",
+                ) from error
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
         controller = broker.controller_service.controller
@@ -257,7 +278,7 @@ class BrokerServer:
 
     async def _register(self, broker: Broker) -> None:
         now = self._environment.now()
-        broker.replicas.broker_epoch = await self._registration.register(self._port, now)
+        broker.replicas.broker_epoch = await self._registration.register(self._ports, now)
         broker.controller_service.began()
 
     def _configured(self, kind: str, entity: str) -> None:
@@ -268,6 +289,8 @@ class BrokerServer:
         broker.replicas.reconfigure(broker.admin.topic_config, config)
         broker.groups.configure(config)
         broker.transactions.configure(config)
+        if kind == "brokers":
+            broker.listeners.configure(config)
         controller_service = broker.controller_service
         controller_service.controller.configure(config)
         if controller_service.controller.active:
@@ -277,6 +300,8 @@ class BrokerServer:
         """No watch has reported what happened without a connection."""
         try:
             await self._config_watcher.reread()
+            if broker.acls is not None:
+                await broker.acls.load()
             if not self._registration.valid:
                 await self._register(broker)
         except KazooException as error:
@@ -290,6 +315,8 @@ class BrokerServer:
         self._spawn(broker.controller_service.run())
         self._spawn(self._isr_changes(broker, zookeeper).run())
         self._spawn(self._config_watcher.run())
+        for notes in broker.acls.notes if broker.acls else ():
+            self._spawn(notes.run())
         if self._config.auto_leader_rebalance_enable:
             self._every(
                 self._config.leader_imbalance_check_interval_seconds * 1000,

@@ -88,7 +88,8 @@ class ControllerChannels:
 
     async def _send_all(self, session: tuple[int, int], queue: "asyncio.Queue[Request]") -> None:
         broker, epoch = session
-        endpoint = endpoint_of(self._controller.brokers[broker].registration.endpoints)
+        endpoints = self._controller.brokers[broker].registration.endpoints
+        endpoint = endpoint_of(endpoints, self._controller.listener)
         me = str(self._controller.broker_id)
         peer = self._connect(endpoint.host, endpoint.port, broker, me, TIMEOUT)
         try:

@@ -181,6 +181,9 @@ class DebugServer:
             **self._status()._asdict(),
             "brokers": sorted(metadata.brokers),
             "connections": len(self._broker_server.connections),
+            "tls_copied": sum(it.tls_copied for it in broker.listeners.all),
+            "max_lag_ms": broker.config.replica_lag_time_max_ms,
+            "session_ms": broker.config.zookeeper_session_timeout_ms,
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
             "headless": [

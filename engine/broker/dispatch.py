@@ -6,12 +6,15 @@ gets an error in version 0, and sends an older one.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import time_ns
 from typing import Any
 
+from engine.broker.authorization import authorized
 from engine.broker.broker import Broker, Call
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
+    acls,
     alter_isr,
     configs,
     elections,
@@ -20,16 +23,21 @@ from engine.broker.handlers import (
     log_dirs,
     metadata,
     offsets,
+    old_versions,
     produce,
     producers,
     records,
     roles,
+    scram_credentials,
     security,
     topics,
     transactions,
     versions,
 )
+from engine.broker.secure_connection import authenticate
+from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
+from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import UnservedVersion
@@ -55,6 +63,7 @@ HANDLERS: dict[Api, Handler] = {
     Api.SYNC_GROUP: groups.handle,
     Api.DESCRIBE_GROUPS: groups.handle,
     Api.LIST_GROUPS: groups.handle,
+    Api.SASL_HANDSHAKE: security.handshake,
     Api.API_VERSIONS: versions.handle,
     Api.CREATE_TOPICS: topics.create,
     Api.DELETE_TOPICS: topics.delete,
@@ -66,18 +75,22 @@ HANDLERS: dict[Api, Handler] = {
     Api.END_TXN: transactions.handle,
     Api.WRITE_TXN_MARKERS: transactions.write_markers,
     Api.TXN_OFFSET_COMMIT: groups.handle,
-    Api.DESCRIBE_ACLS: security.describe_acls,
-    Api.CREATE_ACLS: security.create_acls,
-    Api.DELETE_ACLS: security.delete_acls,
+    Api.DESCRIBE_ACLS: acls.describe,
+    Api.CREATE_ACLS: acls.create,
+    Api.DELETE_ACLS: acls.delete,
     Api.DESCRIBE_CONFIGS: configs.describe,
     Api.ALTER_CONFIGS: configs.alter,
+    Api.ALTER_REPLICA_LOG_DIRS: log_dirs.alter,
     Api.DESCRIBE_LOG_DIRS: log_dirs.handle,
+    Api.SASL_AUTHENTICATE: security.authenticate,
     Api.CREATE_PARTITIONS: topics.create_partitions,
     Api.CREATE_DELEGATION_TOKEN: security.create_token,
     Api.RENEW_DELEGATION_TOKEN: security.renew_token,
     Api.EXPIRE_DELEGATION_TOKEN: security.expire_token,
     Api.DESCRIBE_DELEGATION_TOKEN: security.describe_tokens,
     Api.DELETE_GROUPS: groups.handle,
+    Api.DESCRIBE_USER_SCRAM_CREDENTIALS: scram_credentials.describe,
+    Api.ALTER_USER_SCRAM_CREDENTIALS: scram_credentials.alter,
     Api.ALTER_ISR: alter_isr.handle,
     Api.ELECT_LEADERS: elections.elect,
     Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
@@ -90,11 +103,23 @@ HANDLERS: dict[Api, Handler] = {
 }
 
 
+CURRENT = (-1, versions.handle)  # APIs whose old versions differ in nothing but their fields
+
+
 class Dispatcher:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
+    def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
+        """For a new connection to a listener with SASL."""
+        respond = partial(versions.respond, HANDLERS)
+        return SaslServerAuthenticator(listener.mechanisms, respond, versions.unsupported)
+
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
+        if (it := connection.authenticator) is not None:
+            most = self._broker.config.socket_request_max_bytes
+            if (done := await authenticate(connection, it, frame, most)) is not None:
+                return done
         try:
             header, request = decode_request(frame, HANDLERS)
         except UnservedVersion as error:
@@ -104,8 +129,15 @@ class Dispatcher:
         connection.client_id = header.client_id
         connection.peer_id = broker_of(request, header.client_id)
         broker, began = self._broker, time_ns()
-        call = Call(header, connection.peer)
-        response = await HANDLERS[APIS[header.api_key]](broker, call, request)
+        call = Call(header, connection.peer, connection.listener, connection.principal)
+        api = APIS[header.api_key]
+        last_old, handler = old_versions.OLD.get(api, CURRENT)
+        if header.api_version > last_old:
+            handler = HANDLERS[api]
+        if broker.acls is None:
+            response = await handler(broker, call, request)
+        else:
+            response = await authorized(broker, call, request, handler)
         answer = None if response is None else encode_response(header, response)
         if broker.events.tracing:
             who, span = connection.peer, Span(began, time_ns())

@@ -15,6 +15,7 @@ import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,7 +28,9 @@ from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
 from engine.broker.peer import Peer
 from engine.broker.registration import SESSION_FILE, TextFile
-from engine.broker.server import Server
+from engine.broker.secure_connection import secured
+from engine.broker.secure_listeners import PeerSecurity, SecureListener
+from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.links import Links
@@ -52,6 +55,7 @@ class Environment:
         self.random = Random()
         self.events = Ring()
         self.home = Path(config.log_dirs[0])
+        self.peer_security: PeerSecurity | None = None  # of connections to other brokers
 
     def now(self) -> int:
         return brokers.clock()
@@ -93,16 +97,21 @@ class Environment:
         return ZookeeperClient(config.zookeeper_connect, timeout, listener, link)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
-        return Peer(host, port, peer_id, self.links, client_id, timeout_s)
+        return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peer_security)
 
     def server(self, broker: Broker) -> Server:
+        self._dispatcher = Dispatcher(broker)
         return Server(
-            Dispatcher(broker).handle,
+            self._dispatcher.handle,
             max_request_bytes=self.config.socket_request_max_bytes,
             max_connections=lambda: broker.admin.broker_config.max_connections,
             idle_ms=self.config.connections_max_idle_ms,
             links=self.links,
         )
+
+    def secure(self, listener: SecureListener) -> Secure:
+        """What the protocol of a listener puts in front of its connections."""
+        return partial(secured, listener, self._dispatcher.authenticator)
 
     async def announce(
         self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from engine.broker.frames import IN_A_BROKER, Frames, texts
+from engine.config.security import is_secret
 from engine.model import Event
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
@@ -105,7 +106,7 @@ class Ring(deque[Event]):
         self.request(header, peer, len(frame), request, response, *times)
         facts = self[-1].data
         facts["came_us"], facts["left_us"] = span.came // 1000, span.left // 1000
-        if self.framing:
+        if self.framing and not _has_secrets(header, request):
             facts |= texts(frame, answer)
             self._frames.keep(facts)
 
@@ -123,6 +124,14 @@ def broker_of(request: Any, client_id: str | None = None) -> int | None:
         if number is not None and number >= 0:
             return int(number)
     return None
+
+
+def _has_secrets(header: RequestHeader, request: Any) -> bool:
+    """Whether the bytes of a request have a password or a key in them: then no event has them."""
+    if header.api_key in (Api.ALTER_CONFIGS, Api.INCREMENTAL_ALTER_CONFIGS):
+        names = [it.name for resource in request.resources for it in resource.configs]
+        return any(is_secret(name) for name in names)
+    return header.api_key in (Api.ALTER_USER_SCRAM_CREDENTIALS, Api.SASL_AUTHENTICATE)
 
 
 def _fetched(request: Any, response: Any) -> Iterator[dict[str, Any]]:

@@ -25,12 +25,22 @@ DELETED = -2  # as a leader: the partition is being deleted
 
 
 class AliveBroker(NamedTuple):
-    """A live broker, as clients reach it."""
+    """A live broker, as the other brokers reach it."""
 
     id: int
     host: str
     port: int
     rack: str | None = None
+    endpoints: tuple[tuple[str, str, int], ...] = ()  # listener, host, port: of all its listeners
+
+    def at(self, listener: str) -> "AliveBroker | None":
+        """As a client of one listener reaches it; None if it has no such listener."""
+        if not self.endpoints:
+            return self  # it is not known by its listeners
+        for name, host, port in self.endpoints:
+            if name == listener:
+                return AliveBroker(self.id, host, port, self.rack)
+        return None
 
 
 class PartitionInfo(NamedTuple):
@@ -54,7 +64,13 @@ class Metadata:
     controller: int = NO_BROKER
     brokers: dict[int, AliveBroker] = field(default_factory=dict)
     topics: dict[str, TopicInfo] = field(default_factory=dict)
+    listener: str = "PLAINTEXT"  # by which brokers reach each other
     _change: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def at(self, listener: str) -> dict[int, AliveBroker]:
+        """The live brokers, as clients of a listener reach them."""
+        found = {number: broker.at(listener) for number, broker in self.brokers.items()}
+        return {number: broker for number, broker in found.items() if broker is not None}
 
     def node(self, broker: int) -> AliveBroker | None:
         """Where a broker listens, if it is alive."""
@@ -68,9 +84,15 @@ class Metadata:
         """From the controller: all live brokers, and the partitions that have changed."""
         self.controller = request.controller_id
         self.brokers = {
-            broker.id: AliveBroker(broker.id, endpoint.host, endpoint.port, broker.rack)
+            broker.id: AliveBroker(
+                broker.id,
+                endpoint.host,
+                endpoint.port,
+                broker.rack,
+                tuple((each.listener, each.host, each.port) for each in broker.endpoints),
+            )
             for broker in request.live_brokers
-            if broker.endpoints and (endpoint := endpoint_of(broker.endpoints))
+            if broker.endpoints and (endpoint := endpoint_of(broker.endpoints, self.listener))
         }
         for topic in request.topic_states:
             self._update_topic(topic)

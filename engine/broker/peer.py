@@ -19,16 +19,21 @@ A request without an answer may have been done or not.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from itertools import count
 from typing import Any, cast
 
+from engine.broker.secure_listeners import PeerSecurity
+from engine.errors import KafkaError
 from engine.links import Links
+from engine.security.sasl_client import authentication
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import Frame, FrameReader
 
+RENEWED = 0.85  # the part of a session after which this broker authenticates again
 RECEIVE = 128 * 1024  # bytes read from the socket at once
 
 
@@ -36,7 +41,14 @@ class Peer:
     """The owner cancels the calls that wait before it closes the connection."""
 
     def __init__(
-        self, host: str, port: int, peer_id: int, links: Links, client_id: str, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        peer_id: int,
+        links: Links,
+        client_id: str,
+        timeout_s: float,
+        security: PeerSecurity | None = None,  # None: a listener without TLS and SASL
     ) -> None:
         self.peer_id = peer_id
         self._address = host, port
@@ -46,6 +58,8 @@ class Peer:
         self._turn = asyncio.Lock()  # first come, first served
         self._numbers = count(1)
         self._answers: _Answers | None = None
+        self._security = security
+        self._renew = math.inf  # when to authenticate again, in the loop's time
 
     def __str__(self) -> str:
         host, port = self._address
@@ -86,11 +100,31 @@ class Peer:
         if self._answers is None or self._answers.lost:
             await self._links.passes(str(self.peer_id))
             loop = asyncio.get_running_loop()
+            tls = self._security.context if self._security else None
             try:
-                _, self._answers = await loop.create_connection(_Answers, *self._address)
+                _, self._answers = await loop.create_connection(_Answers, *self._address, ssl=tls)
             except (OverflowError, UnicodeError) as error:  # the registered address is not valid
                 raise ConnectionError(f"{self} has no address: {error}") from error
+            await self._authenticate(self._answers)
+        elif asyncio.get_running_loop().time() >= self._renew:
+            await self._authenticate(self._answers)
         return self._answers
+
+    async def _authenticate(self, answers: "_Answers") -> None:
+        """Log in, if the listener asks for it."""
+        self._renew = math.inf
+        if self._security is None or self._security.login is None:
+            return
+        exchange = authentication(self._security.login, self._client_id)
+        try:
+            request = next(exchange)
+            while True:
+                request = exchange.send(await answers.next(request))
+        except StopIteration as end:
+            if end.value:
+                self._renew = asyncio.get_running_loop().time() + RENEWED * end.value / 1000
+        except KafkaError as error:
+            raise ConnectionError(f"{self} refuses this broker: {error.message}") from error
 
 
 Connect = Callable[[str, int, int, str, float], Peer]  # host, port, id, client.id, time-out

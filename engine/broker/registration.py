@@ -10,6 +10,7 @@ The transaction id of the node's creation is the broker epoch: it distinguishes 
 session of the broker from requests to an earlier one.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from engine.config import BrokerConfig
@@ -36,11 +37,13 @@ class Registration:
         self._file = file
         self.valid = False  # registered in the current session
 
-    async def register(self, port: int, now: int) -> int:
+    async def register(self, ports: Mapping[str, int], now: int) -> int:
         """Returns the broker's epoch."""
-        advertised = self._config.advertised or self._config.listener._replace(port=port)
-        endpoint = znodes.BrokerEndPoint("PLAINTEXT", advertised.host, advertised.port)
-        node = znodes.BrokerInfo((endpoint,), now, self._config.broker_rack)
+        endpoints = tuple(
+            znodes.BrokerEndPoint(name, host, port or ports[name], protocol)
+            for name, host, port, protocol in self._config.advertised
+        )
+        node = znodes.BrokerInfo(endpoints, now, self._config.broker_rack)
         path = znodes.broker_path(self._config.broker_id)
         await self._clear_own(path)
         await self._clear_own(znodes.CONTROLLER)

@@ -1,9 +1,9 @@
 """Replica fetchers: one task for each broker that leads a partition that we follow.
 
     follower                         leader
-      OffsetForLeaderEpoch ────────>          where does my log differ from yours?
+      OffsetForLeaderEpoch ────────>          where does my log differ from yours? (below 2.7)
       Fetch from my log end ───────>          its offset is my log end
-      <──────── batches, or nothing for 500 ms
+      <──────── batches, nothing for 500 ms, or where my log differs (from 2.7 on)
 
 `Fetcher` decides what to send, and handles the answers; this module sends and receives. A leader
 that does not answer is asked again after `replica.fetch.backoff.ms`, while it is the leader.

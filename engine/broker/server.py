@@ -18,25 +18,26 @@ drop responses to clients.
 
 import asyncio
 import logging
-import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from io import FileIO
 from typing import Any, cast
 
+from engine.broker.file_slices import sendable
 from engine.links import Links
+from engine.security.principals import ANONYMOUS
+from engine.security.sasl_server import SaslServerAuthenticator
 from engine.storage.segment import Slice
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
 
 RECEIVE = 256 * 1024  # bytes read from a socket at once
-COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
 TURN = 0.001  # seconds for which one connection is served before the others
 BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
 
 Pieces = Sequence[Any]  # bytes, and slices of files between them
 Handle = Callable[["Connection", Frame], Awaitable[Pieces | None]]
+Secure = Callable[["Connection"], asyncio.BaseProtocol]  # what is in front of a connection
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +51,11 @@ class Connection(asyncio.BufferedProtocol):
         self.last_used = 0.0  # the loop's time of the last bytes in
         self.client_id: str | None = None
         self.peer_id: int | None = None  # the id of a broker, once a request shows it
+        self.listener, self.principal = "PLAINTEXT", ANONYMOUS
+        self.authenticator: SaslServerAuthenticator | None = None  # of a listener with SASL
+        self.send_file: Callable[..., Awaitable[int]] = asyncio.get_running_loop().sendfile
         self._transport: asyncio.Transport | None = None
-        self._frames = FrameReader(server.max_request_bytes)
+        self.frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
         self._turn_ends = 0.0  # then other connections are served
@@ -81,7 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         assert self._transport is not None
         self.last_used = asyncio.get_running_loop().time()
         try:
-            self._queue.extend(self._frames.feed(self.server.buffer[:nbytes]))
+            self._queue.extend(self.frames.feed(self.server.buffer[:nbytes]))
         except Malformed as error:
             self._queue.append(error)
         if len(self._queue) > 1 or (self._queue and self._arrived.is_set()):
@@ -97,7 +101,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.server.connections.discard(self)
-        if self._frames.partial:
+        if self.frames.partial:
             log.info("%s closed the connection in the middle of a request", self.peer)
         if self._task is not None:
             self._task.cancel()
@@ -115,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
                 if links.answers_to_drop and self.peer_id is None and links.drops(_api_key(frame)):
                     self.close("a lab asked to drop this answer")
                     return
-                await self._send(answer)
+                await self.send(answer)
         except Malformed as error:
             self.close(str(error))
         except (ConnectionError, RuntimeError) as error:
@@ -141,11 +145,11 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
         return frame
 
-    async def _send(self, pieces: Pieces) -> None:
+    async def send(self, pieces: Pieces) -> None:
         transport, loop = self._transport, asyncio.get_running_loop()
         assert transport is not None
         with ExitStack() as kept_open:
-            pieces = [_sendable(piece, kept_open) for piece in pieces]
+            pieces = [sendable(piece, kept_open) for piece in pieces]
             if self.peer_id is not None:
                 await self.server.links.passes(str(self.peer_id))
             copied: list[bytes | bytearray | memoryview] = []
@@ -155,13 +159,17 @@ class Connection(asyncio.BufferedProtocol):
                     continue
                 transport.write(b"".join(copied))
                 copied.clear()
-                sent = await loop.sendfile(transport, piece.file, piece.position, piece.size)
+                sent = await self.send_file(transport, piece.file, piece.position, piece.size)
                 if sent != piece.size:
                     raise ConnectionError("a log file was truncated while it was sent")
         if copied:
             transport.write(b"".join(copied))
-        await self._writable.wait()
+        await self.writable()
         self.last_used = loop.time()
+
+    async def writable(self) -> None:
+        """Wait until the client has read enough of what was sent."""
+        await self._writable.wait()
 
     def close(self, reason: str) -> None:
         """Close the connection after the bytes that wait to be sent."""
@@ -185,19 +193,6 @@ def _api_key(frame: Frame) -> int:
     return int.from_bytes(frame[:2], "big")
 
 
-def _sendable(piece: Any, kept_open: ExitStack) -> Any:
-    """The bytes of a short slice; for a long one, a file descriptor of its own.
-
-    While the slice is being sent, its segment may be deleted and the descriptor closed. The next
-    file to be opened would get the same number.
-    """
-    if not isinstance(piece, Slice):
-        return piece
-    if piece.size <= COPIED:
-        return piece.read()
-    return piece._replace(file=kept_open.enter_context(FileIO(os.dup(piece.file.fileno()))))
-
-
 class Server:
     """The listening socket and its connections."""
 
@@ -217,20 +212,21 @@ class Server:
         self.connections: set[Connection] = set()
         self.buffer = memoryview(bytearray(RECEIVE))  # shared: nothing keeps a chunk
         self._idle = idle_ms / 1000
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []  # one for each listener
 
-    async def bind(self, host: str, port: int) -> int:
+    async def bind(
+        self, host: str, port: int, secure: Secure = lambda connection: connection
+    ) -> int:
         """Bind the port, without accepting yet. Returns the port: 0 asks for a free one."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self), host, port, backlog=1024, start_serving=False
+        server = await asyncio.get_running_loop().create_server(
+            lambda: secure(Connection(self)), host, port, backlog=1024, start_serving=False
         )
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
 
     async def serve(self) -> None:
-        assert self._server is not None
-        await self._server.start_serving()
+        for server in self._servers:
+            await server.start_serving()
 
     def close_idle(self) -> None:
         """Close connections that have sent nothing for `connections.max.idle.ms`."""
@@ -239,9 +235,9 @@ class Server:
             connection.drop("it was idle for longer than connections.max.idle.ms")
 
     async def close(self) -> None:
-        if self._server is None:
-            return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         for connection in list(self.connections):
             connection.drop("the broker is stopping")
-        await self._server.wait_closed()
+        for server in self._servers:
+            await server.wait_closed()

@@ -12,6 +12,7 @@ from pathlib import Path
 from engine.broker.broker_server import BrokerServer
 from engine.cli.options import add_config
 from engine.config import BrokerConfig
+from engine.config.properties import parse_properties
 
 LONGEST = 2000  # characters of a log line
 
@@ -27,6 +28,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="where its logs are kept"
     )
+    parser.add_argument(
+        "--properties", type=Path, metavar="FILE", help="a file of settings: server.properties"
+    )
     add_config(parser, "a key of Kafka's server.properties")
 
 
@@ -38,6 +42,8 @@ def run(options: Namespace) -> int:
         "zookeeper.connect": options.zookeeper,
         "log.dirs": str(options.data),
     }
+    if options.properties:
+        settings |= parse_properties(options.properties.read_text(), escapes=True)
     config = BrokerConfig.parse(settings | dict(options.config))
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))

@@ -14,8 +14,9 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.options import add_config
+from engine.cli.options import add_config, setting
 from engine.cluster.cluster import Cluster
+from engine.config.listeners import PROTOCOLS
 
 CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
 
@@ -35,6 +36,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--zookeeper", metavar="HOST:PORT", help="use this ZooKeeper instead of an embedded one"
     )
+    parser.add_argument(
+        "--security",
+        default="PLAINTEXT",
+        choices=PROTOCOLS,
+        help="how the brokers' listener is secured (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--user",
+        action="append",
+        type=setting,
+        default=[],
+        metavar="NAME=PASSWORD",
+        help="a user, with a file for its clients: DIR/clients/NAME.properties",
+    )
     add_config(parser, "a key of Kafka's server.properties, for every broker")
 
 
@@ -45,6 +60,8 @@ def run(options: Namespace) -> int:
         data=options.data,
         zookeeper=options.zookeeper,
         config=dict(options.config),
+        security=options.security,
+        users=dict(options.user),
         report=lambda line: _say(f"{line} ..."),
     )
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice
+from engine.cli.options import add_bootstrap, add_choice, security
 from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
@@ -77,7 +77,7 @@ def run(options: Namespace) -> int:
         raise UsageError(
             "--alter needs --entity-name or --entity-default, and --add-config or --delete-config"
         )
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         if kind is ResourceType.BROKER and name and int(name) not in cluster.metadata.brokers:
             alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
             raise KafkaError(

@@ -1,6 +1,7 @@
 """The connection of a command to the cluster behind --bootstrap-server."""
 
 import sys
+from collections.abc import Mapping
 
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
@@ -11,11 +12,14 @@ PATIENCE = 30.0  # seconds of retries after an error that may pass: an election,
 QUIET = 2.0  # seconds to wait without a message
 
 
-def connect(bootstrap: str, patience: float = PATIENCE) -> ClusterClient:
+def connect(
+    bootstrap: str, security: Mapping[str, str], patience: float = PATIENCE
+) -> ClusterClient:
     """The cluster behind --bootstrap-server, or an error that says how to get one."""
     addresses = [Address.parse(text) for text in bootstrap.split(",")]
     try:
-        return ClusterClient(addresses, patience=patience, waiting=_Waiting())
+        waiting = _Waiting()
+        return ClusterClient(addresses, patience=patience, waiting=waiting, security=security)
     except KafkaError as error:
         if error.code != ErrorCode.broker_not_available:
             raise

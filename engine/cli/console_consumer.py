@@ -22,7 +22,7 @@ from typing import Any
 
 from engine.cli.connection import connect, failure
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_property, is_true, known, setting
+from engine.cli.options import add_bootstrap, add_property, is_true, known, security, setting
 from engine.client.consumer import Consumer
 from engine.client.values import (
     OFFSET_BEGINNING,
@@ -115,7 +115,7 @@ def run(options: Namespace) -> int:
 
 def _partitions(options: Namespace) -> list[TopicPartition]:
     """The partitions to read, each with the offset to start from."""
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         numbers = list(cluster.topic(options.topic).partitions)
     if options.partition is not None:
         if options.partition not in numbers:
@@ -133,6 +133,7 @@ def _partitions(options: Namespace) -> list[TopicPartition]:
 
 def _config(options: Namespace) -> dict[str, Any]:
     config: dict[str, Any] = dict(options.consumer_property)
+    config |= security(options)
     config |= {"bootstrap.servers": options.bootstrap_server, "error_cb": _print_wait}
     if options.group is not None:
         config["group.id"] = options.group

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from engine.cli.connection import PATIENCE, connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_property, is_true, known
+from engine.cli.options import add_bootstrap, add_property, is_true, known, security
 from engine.client.producer import Producer
 from engine.client.values import KafkaError as DeliveryError
 from engine.client.values import Message
@@ -68,10 +68,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     parse = _Parser(PROPERTIES | known(options.property, PROPERTIES, "property"))
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         partitions = len(cluster.topic(options.topic, create=True).partitions)
     failures = _Failures()
     config = {
+        **security(options),
         "bootstrap.servers": options.bootstrap_server,
         "acks": options.request_required_acks,
         "compression.type": options.compression_codec,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engine.cli.connection import PATIENCE, connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice
+from engine.cli.options import add_bootstrap, add_choice, security
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
@@ -88,7 +88,9 @@ def run(options: Namespace) -> int:
     if action == "reset-offsets":
         check(options)
     states = _states(options.state or "")
-    with connect(options.bootstrap_server, patience=options.timeout / 1000) as cluster:
+    with connect(
+        options.bootstrap_server, security(options), patience=options.timeout / 1000
+    ) as cluster:
         if action == "list":
             _list(cluster, states, show=options.state is not None)
             return 0

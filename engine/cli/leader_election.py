@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap
+from engine.cli.options import add_bootstrap, security
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
 from engine.errors import ErrorCode, KafkaError
@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
         raise UsageError("--topic and --partition go together")
     kind = options.election_type.upper()
     partitions = _partitions(options)
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         outcomes = requests.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
     needless = {
         partition

@@ -96,6 +96,13 @@ COMMANDS = [
         "--election-type preferred --all-topic-partitions",
     ),
     Command(
+        "acls",
+        "engine.cli.acls",
+        "Use it",
+        "show and change who may do what",
+        "--add --allow-principal User:alice --topic orders",
+    ),
+    Command(
         "console-producer",
         "engine.cli.console_producer",
         "Use it",

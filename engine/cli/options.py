@@ -1,11 +1,15 @@
 """Options that several commands share, and the functions that evaluate them."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from engine.cli.main import UsageError
+from engine.config.client import ALIASES, ClientConfig
+from engine.config.client_security import ClientSecurityConfig
+from engine.config.properties import parse_properties
 
 BOOTSTRAP = "127.0.0.1:9092"
 
@@ -72,6 +76,29 @@ def add_bootstrap(parser: ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="a broker to start from, or several with commas between them (default: %(default)s)",
     )
+
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="a file with the keys of TLS and SASL for this command: key=value",
+    )
+
+
+def security(options: Namespace) -> dict[str, str]:
+    """The keys of TLS and SASL in the file of --command-config."""
+    if options.command_config is None:
+        return {}
+    try:
+        text = options.command_config.read_text()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{options.command_config} cannot be read: {error}") from error
+    values = parse_properties(text, escapes=False)
+    named = {ALIASES.get(name, name): value for name, value in values.items()}
+    ours = ClientSecurityConfig.keys()
+    for name in named:
+        ClientConfig.find(name)  # refuses what it does not know
+    return {name: value for name, value in named.items() if name in ours}
 
 
 def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.cli.connection import connect, failure
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, known, setting
+from engine.cli.options import add_bootstrap, known, security, setting
 from engine.client.consumer import Consumer
 from engine.client.producer import Producer
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError, Message, TopicPartition
@@ -141,7 +141,7 @@ def percentile(values: list[tuple[float, int]], share: float) -> float:
 def _produce(options: Namespace) -> int:
     props = _props(options)
     value = bytes(65 + number * 7919 % 26 for number in range(options.record_size))
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         cluster.topic(options.topic, create=True)
     stats = Stats("sent")
 
@@ -150,6 +150,7 @@ def _produce(options: Namespace) -> int:
             raise failure(error)
         stats.add(1, len(value), message.latency() or 0.0)
 
+    props |= security(options)
     props |= {"bootstrap.servers": options.bootstrap_server, "on_delivery": delivered}
     began, sent = time.perf_counter(), 0
     with Producer(props) as producer:
@@ -189,9 +190,10 @@ def _props(options: Namespace) -> dict[str, Any]:
 
 def _consume(options: Namespace) -> int:
     start = OFFSET_END if options.from_latest else OFFSET_BEGINNING
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         numbers = list(cluster.topic(options.topic).partitions)
     config = {
+        **security(options),
         "bootstrap.servers": options.bootstrap_server,
         "max.partition.fetch.bytes": options.fetch_size,
         "auto.offset.reset": "latest" if options.from_latest else "earliest",

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice
+from engine.cli.options import add_bootstrap, add_choice, security
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
@@ -87,7 +87,7 @@ def run(options: Namespace) -> int:
             raise UsageError(f"--{options.action} needs --{name}")
     for name in sorted(given.difference(action.needs, action.takes)):
         raise UsageError(f"--{name} can't be used with --{options.action}")
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         action.run(cluster, options)
     return 0
 

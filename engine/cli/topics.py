@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_config, add_flags
+from engine.cli.options import add_bootstrap, add_choice, add_config, add_flags, security
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.values import (
@@ -73,7 +73,7 @@ def run(options: Namespace) -> int:
     by_number = options.partitions is not None or options.replication_factor is not None
     if options.action == "create" and options.replica_assignment and by_number:
         raise UsageError("--replica-assignment excludes --partitions and --replication-factor")
-    with connect(options.bootstrap_server) as cluster:
+    with connect(options.bootstrap_server, security(options)) as cluster:
         run_action, _ = ACTIONS[options.action]
         run_action(cluster, options)
     return 0

@@ -12,7 +12,7 @@ metadata, while the error is one that may pass, up to a time-out.
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Self, TypeVar
@@ -43,6 +43,7 @@ BACKOFF = 0.1  # seconds between two attempts: retry.backoff.ms
 NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
 SHORTEST = 0.001  # seconds for a request when there is no time left
 
+NO_SECURITY: Mapping[str, str] = {}
 UNREACHABLE = frozenset(
     {ErrorCode.broker_not_available, ErrorCode.network_exception, ErrorCode.request_timed_out}
 )
@@ -96,10 +97,12 @@ class ClusterClient:
         waiting: Callable[[KafkaError, float], None] = lambda error, seconds: None,
         within: float = math.inf,
         waits: bool = False,
+        security: Mapping[str, str] = NO_SECURITY,
     ) -> None:
         """`timeout` is for one request, `patience` for retries, `within` for the constructor.
 
-        `waits`: while no broker answers, the constructor retries, too.
+        `waits`: while no broker answers, the constructor retries, too. `security`: the keys of
+        TLS and SASL (config/client_security.py).
         """
         self._bootstrap = bootstrap
         self._timeout = timeout
@@ -108,10 +111,13 @@ class ClusterClient:
         self._until = math.inf  # the deadline of `within`
         self._wanted: dict[str, bool] = {}  # topics in use, and whether they may be created
         self._answered: int | Address = bootstrap[0]  # the last broker that answered `ask_any`
-        settings = ClientConfig(
-            bootstrap_servers=tuple(map(str, bootstrap)),
-            client_id=client_id,
-            reconnect_backoff_max_ms=round(BACKOFF * 1000),
+        settings = ClientConfig.parse(
+            {
+                **security,
+                "bootstrap.servers": ",".join(map(str, bootstrap)),
+                "client.id": client_id,
+                "reconnect.backoff.max.ms": str(round(BACKOFF * 1000)),
+            }
         )
         self._view = MetadataView(settings, automatic=False)
         self._network = NetworkClient(settings, self._view, has_thread=False)

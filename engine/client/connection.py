@@ -1,8 +1,12 @@
 """A connection to one broker that never blocks, for the network's thread (network.py).
 
-    DOWN -> CONNECTING -> GREETING -> READY      requests, and answers in the same order
-      ^  a pause, that   |  ApiVersions   |
-      +- doubles         +----------------+----- lost: all requests fail
+    DOWN -> CONNECTING -> SHAKING_HANDS -> GREETING -> AUTHENTICATING -> READY   requests, and
+      ^  a pause, that   |  TLS       ApiVersions       SASL            |        answers in the
+      +- doubles         +----------------------------------------------+        same order
+                           lost: all requests fail
+
+A client without TLS and SASL goes without their states. A session that ends is renewed before: the
+requests wait for the moment.
 
 Requests wait while there is no connection. Each has a time-out. When it is over for a request that
 was sent, the connection is closed, because the answers to all later requests are behind it.
@@ -11,6 +15,7 @@ Invariant: a request that fails with UNSENT was not sent; with any other code it
 sent, and the broker may have carried it out.
 """
 
+import math
 import os
 import selectors
 import socket
@@ -18,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
@@ -31,6 +36,12 @@ from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import FrameReader
 
+if TYPE_CHECKING:  # they are loaded only if a client has TLS or SASL
+    from engine.client.security import ConnectionSecurity, TlsSocket
+    from engine.security.sasl_client import Authentication
+
+RENEWED = 0.85  # the part of a session after which the client authenticates again
+REFUSED = (ErrorCode.sasl_authentication_failed, ErrorCode.unsupported_sasl_mechanism)
 CHUNK = 256 * 1024  # bytes read from the socket at once
 MAX_ANSWER = 512 * 1024 * 1024  # a longer answer is not Kafka's protocol
 
@@ -40,8 +51,18 @@ Outcome = tuple[Core, Ask, Any]  # the core, its ask, and the response or a Kafk
 class ConnectionState(Enum):
     DOWN = "down"
     CONNECTING = "connecting"
+    SHAKING_HANDS = "shaking hands"
     GREETING = "greeting"
+    AUTHENTICATING = "authenticating"
     READY = "ready"
+
+
+SETTING_UP = (  # between the attempt to connect and the first request
+    ConnectionState.CONNECTING,
+    ConnectionState.SHAKING_HANDS,
+    ConnectionState.GREETING,
+    ConnectionState.AUTHENTICATING,
+)
 
 
 class _Asked(NamedTuple):
@@ -59,13 +80,17 @@ class BrokerConnection:
         settings: ClientConfig,
         selector: selectors.BaseSelector,
         address: Callable[[], Address],  # where the broker is now; raises if that is not known
+        security: "ConnectionSecurity | None" = None,  # TLS and SASL
     ) -> None:
         self.state = ConnectionState.DOWN
         self._settings = settings
         self._selector = selector
         self._find = address
         self._address: Address | None = None
-        self._socket: socket.socket | None = None
+        self._security = security
+        self._exchange: Authentication | None = None  # while it authenticates
+        self._renew = math.inf  # when to authenticate again
+        self._socket: socket.socket | TlsSocket | None = None
         self._places: list[Any] = []  # the addresses of the host name that were not tried yet
         self._failures = 0  # in a row
         self._again = 0.0  # the time of the next attempt
@@ -102,6 +127,10 @@ class BrokerConnection:
         if self.state is ConnectionState.DOWN and now >= self._again:
             self._connect(now)
         if self.state is ConnectionState.READY:
+            if now >= self._renew:
+                if not self._on_the_way and not self._out:
+                    self._authenticate(now)
+                return  # the requests wait until the session is renewed
             while self._waiting:
                 self._send(self._waiting.popleft())
             self._flush(now)
@@ -110,6 +139,9 @@ class BrokerConnection:
         """The selector reports that the socket is ready."""
         if self.state is ConnectionState.CONNECTING:
             self._connected(now)
+            return
+        if self.state is ConnectionState.SHAKING_HANDS:
+            self._shake_hands(now)
             return
         if events & selectors.EVENT_READ:
             self._read(now)
@@ -121,10 +153,7 @@ class BrokerConnection:
         late = ErrorCode.request_timed_out
         if any(now >= asked.until for asked in self._on_the_way):
             self._lost(now, f"{self._address} does not answer", late)
-        elif (
-            self.state in (ConnectionState.CONNECTING, ConnectionState.GREETING)
-            and now >= self._setup_until
-        ):
+        elif self.state in SETTING_UP and now >= self._setup_until:
             self._lost(now, f"{self._address} does not answer")
         for asked in [asked for asked in self._waiting if now >= asked.until]:
             self._waiting.remove(asked)
@@ -136,7 +165,7 @@ class BrokerConnection:
         if self._outcomes:
             return 0.0  # some requests have their result already: the cores are to hear of it now
         dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
-        if self.state in (ConnectionState.CONNECTING, ConnectionState.GREETING):
+        if self.state in SETTING_UP:
             dues.append(self._setup_until)
         elif self.state is ConnectionState.DOWN and self._waiting:
             dues.append(self._again)
@@ -178,33 +207,84 @@ class BrokerConnection:
             self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {reason}"))
             return
         family, place = self._places.pop(0)
-        self._socket = socket.socket(family, socket.SOCK_STREAM)
-        self._socket.setblocking(False)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._selector.register(self._socket, selectors.EVENT_WRITE, self)
+        self._socket = plain = socket.socket(family, socket.SOCK_STREAM)
+        plain.setblocking(False)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(plain, selectors.EVENT_WRITE, self)
         self.state = ConnectionState.CONNECTING
         try:
-            self._socket.connect(place)
+            plain.connect(place)
         except BlockingIOError:
             pass  # in progress: `_connected` gets the result
         except OSError as error:
             self._next_place(now, os.strerror(error.errno or 0))
 
     def _connected(self, now: float) -> None:
-        assert self._socket is not None
+        assert isinstance(self._socket, socket.socket)
         failure = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if failure:
             self._next_place(now, os.strerror(failure))
+        elif self._security is not None and self._security.tls:
+            assert self._address is not None
+            self._selector.unregister(self._socket)
+            self._socket = self._security.wrap(self._socket, self._address.host)
+            self._selector.register(self._socket, selectors.EVENT_WRITE, self)
+            self.state = ConnectionState.SHAKING_HANDS
+            self._shake_hands(now)
+        else:
+            self._greet(now)
+
+    def _shake_hands(self, now: float) -> None:
+        tls = cast("TlsSocket", self._socket)
+        try:
+            done = tls.handshake()
+        except OSError as error:  # an SSLError is one
+            self._lost(now, f"SSL handshake failed with {self._address}: {error}")
             return
+        if done:
+            self._greet(now)
+        else:
+            wanted = selectors.EVENT_READ if done is None else selectors.EVENT_WRITE
+            self._selector.modify(tls, wanted, self)
+
+    def _greet(self, now: float) -> None:
         self.state = ConnectionState.GREETING
         self._reader = FrameReader(MAX_ANSWER)
         header = RequestHeader(int(Api.API_VERSIONS), 0, 0, self._settings.client_id)
         self._out.append((memoryview(encode_request(header, ApiVersionsRequest())), None))
         self._flush(now)
 
-    def _greeted(self, frame: bytes | bytearray) -> None:
+    def _greeted(self, frame: bytes | bytearray, now: float) -> None:
         header = RequestHeader(int(Api.API_VERSIONS), 0, 0, None)
         self._versions = agreed(decode_response(header, frame))
+        self._authenticate(now)
+
+    def _authenticate(self, now: float) -> None:
+        """On a new connection, or again before the session ends."""
+        self._renew = math.inf
+        self._exchange = self._security.exchange() if self._security else None
+        if self._exchange is None:
+            self._ready()
+            return
+        self.state = ConnectionState.AUTHENTICATING
+        self._setup_until = now + self._settings.socket_connection_setup_timeout_ms / 1000
+        self._out.append((memoryview(next(self._exchange)), None))
+        self._flush(now)
+
+    def _authenticated(self, frame: bytes | bytearray, now: float) -> None:
+        assert self._exchange is not None
+        try:
+            self._out.append((memoryview(self._exchange.send(frame)), None))
+        except StopIteration as end:
+            self._ready()
+            if end.value:
+                self._renew = now + RENEWED * end.value / 1000
+        except KafkaError as error:
+            self._lost(now, error.message, error.code)
+        else:
+            self._flush(now)
+
+    def _ready(self) -> None:
         self._failures = 0
         self.state = ConnectionState.READY
 
@@ -215,7 +295,7 @@ class BrokerConnection:
         for asked in (*self._on_the_way, *unsent):
             self._came(asked, KafkaError(code, why))
         self._on_the_way.clear()
-        self._refuse(now, KafkaError(UNSENT, why))
+        self._refuse(now, KafkaError(code if code in REFUSED else UNSENT, why))
 
     def _refuse(self, now: float, error: KafkaError) -> None:
         """No connection: the requests that wait fail, and the next attempt is delayed."""
@@ -279,15 +359,17 @@ class BrokerConnection:
             return
         try:
             for frame in self._reader.feed(chunk):
-                self._take(frame)
+                self._take(frame, now)
         except Malformed as error:
             why = f"what {self._address} answers is not Kafka's protocol: {error}"
             self._lost(now, why, ErrorCode.unknown_server_error)
 
-    def _take(self, frame: bytes | bytearray) -> None:
+    def _take(self, frame: bytes | bytearray, now: float) -> None:
         """The answer to the oldest request in flight."""
         if self.state is ConnectionState.GREETING:
-            self._greeted(frame)
+            self._greeted(frame, now)
+        elif self.state is ConnectionState.AUTHENTICATING:
+            self._authenticated(frame, now)
         elif not self._on_the_way:
             raise Malformed("an answer to nothing")
         else:

@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from typing import Any
 
 from engine.client.address import Address
@@ -80,6 +81,7 @@ class NetworkClient:
         self._bootstrap = [Address.parse(each) for each in settings.bootstrap_servers]
         # By broker or address, and lane.
         self._links: dict[tuple[int | Address, str], BrokerConnection] = {}
+        self._security = _security(settings)
         self._turn = 0  # of requests to any broker
         self._selector = selectors.DefaultSelector()
         self._sleeper, self._waker = socket.socketpair()
@@ -253,7 +255,7 @@ class NetworkClient:
         key = (broker, ask.lane)
         if key not in self._links:
             self._links[key] = BrokerConnection(
-                self._settings, self._selector, lambda: self._address(broker)
+                self._settings, self._selector, lambda: self._address(broker), self._security
             )
         return self._links[key]
 
@@ -279,6 +281,14 @@ class NetworkClient:
             return (link.pause(now), link.state is not ConnectionState.READY, link.load)
 
         return min(known, key=rank)
+
+
+def _security(settings: ClientConfig) -> Any:
+    """Loaded only if it is needed: a client without TLS and SASL starts sooner."""
+    if settings.security_protocol == "PLAINTEXT":
+        return None
+    kind = import_module("engine.client.security").ConnectionSecurity
+    return kind(settings, settings.client_id)
 
 
 # -- requests of the application itself ------------------------------------------------------

@@ -9,9 +9,11 @@ Invariant: no request is sent twice. One that fails may have been carried out or
 """
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Self
 
 from engine.client.address import Address
+from engine.client.cluster import NO_SECURITY
 from engine.client.core import ANY, Ask
 from engine.client.metadata import MetadataView
 from engine.client.network import NetworkClient, Submitted
@@ -20,9 +22,16 @@ from engine.wire.apis import Api
 
 
 class RawConnection:
-    def __init__(self, address: Address, client_id: str = "brokerlab") -> None:
+    def __init__(
+        self,
+        address: Address,
+        client_id: str = "brokerlab",
+        security: Mapping[str, str] = NO_SECURITY,
+    ) -> None:
         self._address = address
-        settings = ClientConfig(bootstrap_servers=(str(address),), client_id=client_id)
+        settings = ClientConfig.parse(
+            {**security, "bootstrap.servers": str(address), "client.id": client_id}
+        )
         self._network = NetworkClient(
             settings, MetadataView(settings, automatic=False), has_thread=False
         )

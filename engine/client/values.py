@@ -12,6 +12,7 @@ convert them, once: `error_of` to report an error, `exception_of` to raise it.
 """
 
 import builtins
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -78,6 +79,7 @@ _LOCAL = {
     -142: ("_ASSIGNMENT_LOST", "the group took the assignment away"),
     -140: ("_AUTO_OFFSET_RESET", "there is no offset, and none to reset to"),
     -139: ("_LOG_TRUNCATION", "the log was truncated below what has been read"),
+    -138: ("_INVALID_DIFFERENT_RECORD", "another record of the same batch is invalid"),
 }
 
 # Codes whose name in librdkafka differs from Kafka's.
@@ -114,7 +116,7 @@ class _Codes(type):
 class KafkaError(metaclass=_Codes):
     """An error. It equals its code, and every other error of that code."""
 
-    __slots__ = ("_aborts", "_code", "_fatal", "_retriable", "_text")
+    __slots__ = ("_aborts", "_code", "_fatal", "_records", "_retriable", "_text")
 
     def __init__(
         self,
@@ -129,6 +131,15 @@ class KafkaError(metaclass=_Codes):
         self._fatal = fatal
         self._retriable = retriable
         self._aborts = txn_requires_abort
+        self._records: Mapping[int, builtins.str] = {}  # of a batch: the bad ones, and why
+
+    def of_record(self, number: int) -> "KafkaError":
+        """The error of one record, if this is one of a batch in which some records are bad."""
+        if not self._records:
+            return self
+        if number in self._records:
+            return KafkaError(self._code, self._records[number] or self._text)
+        return KafkaError(KafkaError._INVALID_DIFFERENT_RECORD)
 
     def code(self) -> int:
         return self._code
@@ -177,7 +188,16 @@ class KafkaException(Exception):
 def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = False) -> KafkaError:
     """The engine's error as a client's KafkaError, with `code` instead of its own if given."""
     number = _LOST.get(error.code, int(error.code)) if code is None else code
-    return KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
+    made = KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
+    made._records = error.records
+    return made
+
+
+def refusal(row: Any) -> errors.KafkaError:
+    """The error in a partition's result of Produce, with its bad records."""
+    error = errors.KafkaError(row.error_code, row.error_message or "")
+    error.records = {each.batch_index: each.batch_index_error_message for each in row.record_errors}
+    return error
 
 
 def exception_of(error: errors.KafkaError, code: int | None = None) -> KafkaException:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
@@ -25,20 +26,32 @@ from engine.cluster.state import Status
 from engine.cluster.state_merger import ProcessState
 from engine.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:  # loaded only for a cluster that is secured
+    from engine.cluster.security import ClusterSecurity
+
 START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
 READY = "ready broker="
 PAUSE = 0.01  # seconds between two checks
 
 
 class BrokerProcess:
+    is_kafka = False  # a broker of Apache Kafka, which has no debug server
+
     def __init__(
-        self, number: int, port: int, directory: Path, settings: Mapping[str, str]
+        self,
+        number: int,
+        port: int,
+        directory: Path,
+        settings: Mapping[str, str],
+        security: "ClusterSecurity | None" = None,
     ) -> None:
         self.number = number
         self.port = port  # 0 until its first start has found a free one
         self.directory = directory
         self.expected = True  # to be up; if it is down, it has ended by itself
         self._settings = settings
+        self._security = security
+        self._properties: Path | None = None  # the file with its secrets
         self._child: Child | None = None
         self._reserved: socket.socket | None = None
 
@@ -74,6 +87,8 @@ class BrokerProcess:
                 ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
             )
         self.directory.mkdir(parents=True, exist_ok=True)
+        if self._security is not None:
+            self._properties = self._security.properties(self.number, self.port)
         self._child = Child(
             [sys.executable, "-m", *self.arguments(zookeeper)],
             self.directory / "broker.log",
@@ -86,9 +101,10 @@ class BrokerProcess:
         settings = [
             part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
         ]
+        secret = [] if self._properties is None else ["--properties", str(self._properties)]
         return [
             *("engine", "broker", "--id", str(self.number), "--port", str(self.port)),
-            *("--zookeeper", zookeeper, "--data", str(self.directory), *settings),
+            *("--zookeeper", zookeeper, "--data", str(self.directory), *secret, *settings),
         ]
 
     def command(self, zookeeper: str) -> str:
@@ -109,7 +125,8 @@ class BrokerProcess:
 
     def await_cluster(self, others: set[int]) -> None:
         """Wait until its metadata contain these brokers and a controller."""
-        with ClusterClient([Address(HOST, self.port)]) as view:
+        security = self._security.settings() if self._security else {}
+        with ClusterClient([Address(HOST, self.port)], security=security) as view:
 
             def knows() -> bool:
                 view.refresh()

@@ -33,9 +33,12 @@ QUIET.propagate = False
 
 
 class Clients:
-    def __init__(self, bootstrap: Callable[[], str], hosts: Callable[[], str]) -> None:
-        """`hosts` is the address of ZooKeeper."""
+    def __init__(
+        self, bootstrap: Callable[[], str], hosts: Callable[[], str], security: Settings = NONE
+    ) -> None:
+        """`hosts` is the address of ZooKeeper; `security`: of clients that choose none."""
         self._bootstrap = bootstrap
+        self._security = security
         self._hosts = hosts
         self._kazoo: KazooClient | None = None
         self._open = ExitStack()
@@ -83,4 +86,5 @@ class Clients:
 
     def _new(self, module: str, name: str, settings: Settings) -> Any:
         kind = getattr(import_module(f"engine.client.{module}"), name)
-        return kind({"bootstrap.servers": self._bootstrap(), **settings})
+        security = NONE if "security.protocol" in settings else self._security
+        return kind({"bootstrap.servers": self._bootstrap(), **security, **settings})

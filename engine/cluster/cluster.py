@@ -22,6 +22,7 @@ also when its broker is restarted meanwhile.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -33,6 +34,8 @@ from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.faults import End, Faults
+from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
+from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.observer import Observer
 from engine.cluster.recorded_files import TRACK as FILES
 from engine.cluster.recorded_files import FileTrack, WantedFiles
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
     from engine.client.consumer import Consumer
     from engine.client.producer import Producer
+    from engine.cluster.security import ClusterSecurity
 
 T = TypeVar("T")
 
@@ -69,9 +73,14 @@ class Cluster:
         data: Path | str | None = None,
         zookeeper: str | None = None,
         config: Mapping[str, str] | None = None,
+        security: str = "PLAINTEXT",
+        users: Mapping[str, str] | None = None,
         report: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`port` is the first broker's, the others follow; 0 takes free ones.
+
+        `security`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and `users` their passwords: see
+        security.py. The cluster's own clients are then the brokers' own user.
 
         `report` is called with a line that says what is being waited for.
         """
@@ -86,15 +95,20 @@ class Cluster:
         self._zookeeper = zookeeper or ""
         self._config = _defaults(brokers) | dict(config or {})
         self._report = report
+        self._security = self._secured(security, users or {})
+        if self._security:
+            self._config = self._security.with_super_user(self._config)
         self._nodes: dict[int, BrokerProcess] = {}
-        for number in range(brokers):
-            self._add(number + 1, port + number if port else 0)
         self._faults = Faults()
         self._observer = Observer(self.directory, self._members)
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         self._trace_settings = {"on": False, "frames": False}
-        self._clients = Clients(lambda: self.bootstrap, lambda: self.zookeeper)
+        self._clients = Clients(
+            lambda: self.bootstrap, lambda: self.zookeeper, self.security_settings
+        )
+        for number in range(brokers):
+            self._add(number + 1, port + number if port else 0)
 
     @property
     def zookeeper(self) -> str:
@@ -105,6 +119,28 @@ class Cluster:
     def bootstrap(self) -> str:
         """The value of bootstrap.servers for clients."""
         return ",".join(node.address for node in self._nodes.values())
+
+    @property
+    def security_settings(self) -> dict[str, str]:
+        """TLS and SASL of the cluster's own clients."""
+        return self._security.settings() if self._security else {}
+
+    def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
+        """What any client of a user needs, in the keys of librdkafka."""
+        if self._security is None:
+            raise KafkaError(ErrorCode.invalid_request, "this cluster has no users: security=...")
+        return {
+            "bootstrap.servers": self.bootstrap,
+            **self._security.settings(user, mechanism),
+        }
+
+    def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
+        """Loaded only if it is needed: it needs a library for certificates."""
+        if security == "PLAINTEXT" and not users:
+            return None
+        kind = import_module("engine.cluster.security").ClusterSecurity
+        made: ClusterSecurity = kind(self.data, security, users)
+        return made
 
     @property
     def admin(self) -> "AdminClient":
@@ -155,6 +191,8 @@ class Cluster:
         if self._server:
             self._report("starting ZooKeeper")
             self._server.start()
+        if self._security:
+            self._security.store_users(self.zookeeper)
         for node in self._nodes.values():
             self._launch(node)
         for node in self._nodes.values():
@@ -162,8 +200,11 @@ class Cluster:
             node.await_ready()
         for node in self._nodes.values():
             node.await_cluster(set(self._nodes))
+        if self._security:
+            self._security.write_addresses(self.bootstrap)
 
     def stop(self) -> None:
+        self._observer.stop_reporting()
         self._clients.close()
         for recorder in self._recorders:
             recorder.stop()
@@ -187,10 +228,17 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def add_broker(self) -> int:
-        """Add a broker with the next number and a free port; returns its number."""
+    def add_broker(self, kind: str = OURS) -> int:
+        """Add a broker with the next number and a free port; returns its number.
+
+        `kind="kafka"`: a broker of Apache Kafka 2.8, where its jars are; see kafka_process.py.
+        """
+        if kind not in (OURS, KAFKA):
+            raise KafkaError(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
+        if kind == KAFKA:
+            jars()
         number = max(self._nodes) + 1
-        node = self._add(number, 0)
+        node = self._add(number, 0, kind)
         self._launch(node)
         self._await(node)
         return number
@@ -261,7 +309,7 @@ class Cluster:
 
         `both=False`: only messages from the first to the other.
         """
-        self._check_ends(one, other)
+        self._check_ends(one, other, one if one != ZOOKEEPER else other, other if both else one)
         kept_by = [self._faults.cut(one, other)]
         if both:
             kept_by.append(self._faults.cut(other, one))
@@ -270,7 +318,7 @@ class Cluster:
 
     def slow(self, one: End, other: End, ms: int) -> None:
         """Delay every message between the two, in either direction, by `ms`."""
-        self._check_ends(one, other)
+        self._check_ends(one, other, one, other)
         self._send_faults(self._faults.slow(one, other, ms))
         self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
@@ -301,19 +349,25 @@ class Cluster:
         request = {"ask": "drop", "answers": answers, "api": None if api is None else int(api)}
         self._observer.request(broker, request)
 
-    def _check_ends(self, one: End, other: End) -> None:
+    def _check_ends(self, one: End, other: End, *kept_by: End) -> None:
         if one == other or not {one, other} <= {*self._nodes, ZOOKEEPER}:
             raise KafkaError(
                 ErrorCode.invalid_request,
                 f"there is no link between {one} and {other}: it has a broker of this cluster at "
                 f'one end, and another one or "{ZOOKEEPER}" at the other',
             )
+        if kafka := [each for each in kept_by if each != ZOOKEEPER and self._node(each).is_kafka]:
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
+                f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible",
+            )
 
     def _send_faults(self, brokers: Iterable[int], heal: bool = False) -> None:
         """A paused broker applies them when it is resumed, one that is down when it starts."""
         for broker in sorted(set(brokers)):
             status = self._node(broker).status
-            if status is not Status.DOWN:
+            if status is not Status.DOWN and not self._node(broker).is_kafka:
                 request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
                 self._observer.request(broker, request, wait=status is Status.UP)
 
@@ -336,7 +390,7 @@ class Cluster:
             self._trace(node)
 
     def _trace(self, node: BrokerProcess) -> None:
-        if node.status is not Status.DOWN:
+        if node.status is not Status.DOWN and not node.is_kafka:
             wait = node.status is Status.UP
             self._observer.request(node.number, {"ask": "trace", **self._trace_settings}, wait=wait)
 
@@ -458,16 +512,19 @@ class Cluster:
         for number, node in self._nodes.items():
             if node.status is Status.DOWN:
                 self.restart(number)
-            else:
+            elif not node.is_kafka:
                 self._drop_answers(number, 0)  # one that was to be dropped no longer is
         self.wait("all replicas in sync", lambda: topics.in_sync(self))
 
     # -- brokers -------------------------------------------------------------------------
 
-    def _add(self, number: int, port: int) -> BrokerProcess:
-        node = self._nodes[number] = BrokerProcess(
-            number, port, self.directory(number), self._config
+    def _add(self, number: int, port: int, kind: str = OURS) -> BrokerProcess:
+        made = KafkaProcess if kind == KAFKA else BrokerProcess
+        node = self._nodes[number] = made(
+            number, port, self.directory(number), self._config, self._security
         )
+        reporter = KafkaReporter(node, self._clients.ask) if node.is_kafka else None
+        self._observer.report(number, reporter)
         return node
 
     def _node(self, broker: End) -> BrokerProcess:

@@ -1,7 +1,8 @@
 """Collects state and events from all brokers, through their debug servers.
 
 `state` and `events` ask all brokers at once, and do not wait for one that does not answer. They may
-be called from several threads: from a recorder's and from the notebook's.
+be called from several threads: from a recorder's and from the notebook's. A broker of Apache Kafka
+has no debug server: a reporter asks for its state, and it has no events.
 """
 
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 
 from engine.cluster.debug_client import Callback, DebugClient, receive
 from engine.cluster.event_stream import ClusterEvent, EventStream
+from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.state import ClusterState, LinkState, Status
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.errors import ErrorCode, KafkaError
@@ -30,19 +32,36 @@ class Observer:
         self._directory = directory
         self._members = members
         self._clients: dict[int, DebugClient] = {}
+        self._reporters: dict[int, KafkaReporter] = {}
         self._merger = StateMerger()
         self._stream = EventStream()
         self._full: set[int] = set()  # brokers that have more events than fit in a response
         self._lock = threading.RLock()
 
+    def report(self, broker: int, reporter: KafkaReporter | None) -> None:
+        """From now on this is a broker of Apache Kafka; or, without a reporter, one of ours."""
+        with self._lock:
+            if (old := self._reporters.pop(broker, None)) is not None:
+                old.close()
+            if reporter is not None:
+                self._reporters[broker] = reporter
+
     def state(self, links: Iterable[LinkState]) -> ClusterState:
         with self._lock:
             members = self._members()
-            clients = [self._client(broker) for broker in _up(members)]
+            up = _up(members)
+            clients = [self._client(broker) for broker in up if broker not in self._reporters]
+            for broker in self._reporters.keys() & up:
+                self._reporters[broker].ask()
             for client in clients:
                 if not client.pending and client.open():
                     client.send({"ask": "state"}, self._merge_state(client))
             receive(clients, STATE_TIMEOUT)
+            until = time.monotonic() + STATE_TIMEOUT
+            for broker in self._reporters.keys() & up:
+                left = max(until - time.monotonic(), 0)
+                if (answer := self._reporters[broker].take(left)) is not None:
+                    self._merger.update(broker, 1, answer)
             return self._merger.snapshot(_now(), members, links)
 
     def events(self, after: int) -> list[ClusterEvent]:
@@ -53,7 +72,7 @@ class Observer:
     def collect(self, brokers: Collection[int]) -> None:
         """Fetch the events of these brokers; before one is killed, for instance."""
         with self._lock:
-            clients = [self._client(broker) for broker in brokers]
+            clients = [self._client(each) for each in brokers if each not in self._reporters]
             for _ in range(ROUNDS):
                 for client in clients:
                     if not client.pending and client.open():
@@ -70,6 +89,12 @@ class Observer:
 
     def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
         """Have a broker do something. A paused one does it later: don't wait for it."""
+        if broker in self._reporters:
+            raise KafkaError(
+                ErrorCode.invalid_request,
+                f"broker {broker} is one of Apache Kafka: it cannot be traced, drop a response, "
+                "or hold back its messages",
+            )
         answers: list[dict[str, Any]] = []
         deadline = time.monotonic() + REQUEST_TIMEOUT
         with self._lock:
@@ -84,6 +109,13 @@ class Observer:
         if wait and "error" in answers[0]:
             raise KafkaError(ErrorCode.invalid_request, str(answers[0]["error"]))
         return answers[0] if answers else {}
+
+    def stop_reporting(self) -> None:
+        """Before the cluster's own connection to ZooKeeper is closed."""
+        with self._lock:
+            for reporter in self._reporters.values():
+                reporter.close()
+            self._reporters.clear()
 
     def close(self) -> None:
         with self._lock:

@@ -53,7 +53,7 @@ def ask(cluster: Cluster, broker: int, api: Api, request: Any, version: int | No
 def connection(cluster: Cluster, broker: int) -> RawConnection:
     """To send further requests before the response to the first is read."""
     port = cluster.state().brokers[broker].port
-    return RawConnection(Address("127.0.0.1", port), "by hand")
+    return RawConnection(Address("127.0.0.1", port), "by hand", cluster.security_settings)
 
 
 def produce(

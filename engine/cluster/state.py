@@ -45,6 +45,9 @@ class BrokerState:
     active: bool = False  # it believes to be controller itself
     brokers: tuple[int, ...] = ()  # the live brokers in its metadata
     connections: int = 0
+    tls_copied: int = 0  # bytes of log files that TLS kept from being sent by sendfile
+    max_lag_ms: int = 0  # replica.lag.time.max.ms; 0: unknown, in an old recording
+    session_ms: int = 0  # zookeeper.session.timeout.ms; likewise
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,9 @@ FACTS = (
     "active",
     "brokers",
     "connections",
+    "tls_copied",
+    "max_lag_ms",
+    "session_ms",
 )
 
 

@@ -15,6 +15,7 @@ watch on children.
 Invariant: our own session is neither among the watchers nor among those that end.
 """
 
+import re
 import struct
 import threading
 import time
@@ -40,6 +41,9 @@ SOON, LATER = 0.15, 2.0  # seconds to the next `wchc`, after a change and withou
 MAX_DATA = 16_384  # characters of a znode's data that are kept
 REFUSED = "not in the whitelist"
 LOST = (KazooException, KazooTimeoutError)
+
+# Of the SCRAM credentials of users: who has them can pretend to be a broker.
+KEYS = re.compile(r"\b(salt|stored_key|server_key)=[A-Za-z0-9+/]+=*")
 
 
 class ZnodeWatcher:
@@ -301,6 +305,7 @@ def _znode(data: bytes | None, stat: ZnodeStat) -> ZnodeState:
     text = (data or b"").decode(errors="backslashreplace")
     text = text if len(text) <= MAX_DATA else text[:MAX_DATA] + "…"
     times = stat.czxid, stat.mzxid, stat.ctime, stat.mtime
+    text = KEYS.sub(r"\1=[hidden]", text)
     return ZnodeState(text, *times, stat.version, stat.ephemeralOwner)
 
 

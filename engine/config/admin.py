@@ -2,7 +2,7 @@
 
     AdminClient({"bootstrap.servers": "127.0.0.1:9092", "default.api.timeout.ms": 5000})
 
-Left out: `retries` (a call is repeated until its time-out), security and metrics.
+Left out: `retries` (a call is repeated until its time-out), and metrics.
 """
 
 from dataclasses import dataclass

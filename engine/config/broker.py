@@ -1,49 +1,26 @@
 """The keys of a broker, with Kafka's names, defaults and ranges.
 
-    listeners    PLAINTEXT://HOST:PORT, on loopback by default; port 0: a free one
-    log.* ...    are inherited from `LogsConfig`: the defaults of topics
+    listeners ...    are inherited from `ListenersConfig`, with TLS and SASL
+    log.* ...        are inherited from `LogsConfig`: the defaults of topics
     broker.id, zookeeper.connect    have no default
 
-Kafka's keys for threads, buffers, TLS, SASL, quotas and metrics have no effect here: inert.py.
+Kafka's keys for threads, buffers, quotas and metrics have no effect here: inert.py.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from engine.config import inert, protocol
+from engine.config.authorizer import AuthorizerConfig
 from engine.config.key import Key, Long, Short, at_least, between, invalid, key, not_empty, required
-from engine.config.logs import MINUTE_MS, LogsConfig
+from engine.config.listeners import ListenersConfig
+from engine.config.logs import MINUTE_MS
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
 from engine.errors import ErrorCode, KafkaError
 
 SHORT_MAX = 2**15 - 1
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-
-_ENDPOINT = re.compile(r"([A-Z]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
-
-
-class Endpoint(NamedTuple):
-    """The address of a broker: where it listens, or where clients connect."""
-
-    host: str  # empty: every interface
-    port: int  # 0: any free one
-
-
-def _endpoint(name: str, value: Any) -> None:
-    for text in value:
-        match = _ENDPOINT.fullmatch(text)
-        if match is None:
-            raise invalid(name, text, f"Unable to parse {text} to a broker endpoint")
-        if match[1] != "PLAINTEXT":
-            raise invalid(name, text, f"this broker supports PLAINTEXT only, not {match[1]}")
-        if int(match[3]) > 65535:
-            raise invalid(name, text, f"there is no port {match[3]}")
-    if len(value) != 1:
-        raise invalid(name, value, "this broker has one listener")
-    if name.startswith("advertised") and "0.0.0.0" in value[0]:
-        raise invalid(name, value, "cannot use the nonroutable meta-address 0.0.0.0")
 
 
 def _selector(name: str, value: Any) -> None:
@@ -52,7 +29,7 @@ def _selector(name: str, value: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerConfig(LogsConfig):
+class BrokerConfig(AuthorizerConfig, ListenersConfig):
     """The configuration of one broker."""
 
     kind: ClassVar[str] = "broker"
@@ -64,12 +41,6 @@ class BrokerConfig(LogsConfig):
 
     # -- network
 
-    listeners: tuple[str, ...] = key(
-        ("PLAINTEXT://127.0.0.1:9092",), "The address where the broker listens.", _endpoint
-    )
-    advertised_listeners: tuple[str, ...] | None = key(
-        None, "The address for clients, if it is not the one where the broker listens.", _endpoint
-    )
     socket_request_max_bytes: int = key(
         100 << 20, "The maximum size of a request; a larger one closes the connection.", at_least(1)
     )
@@ -243,15 +214,6 @@ class BrokerConfig(LogsConfig):
         HOUR_MS, "How often unused transactional ids are removed.", at_least(1)
     )
 
-    @property
-    def listener(self) -> Endpoint:
-        return _parsed(self.listeners)
-
-    @property
-    def advertised(self) -> Endpoint | None:
-        """None: the address of the listener."""
-        return _parsed(self.advertised_listeners) if self.advertised_listeners else None
-
     @classmethod
     def known(cls) -> Mapping[str, Key]:
         """All keys of Kafka's brokers: also those that have no effect here."""
@@ -259,7 +221,7 @@ class BrokerConfig(LogsConfig):
 
     @classmethod
     def find(cls, name: str) -> Key:
-        if isinstance(cls.known().get(name), inert.InertKey):
+        if name in inert.table():
             raise KafkaError(
                 ErrorCode.invalid_config, f"The broker config {name} has no effect here"
             )
@@ -286,12 +248,6 @@ class BrokerConfig(LogsConfig):
             "offsets.topic.replication.factor",
         )
         super().validate_together()
-
-
-def _parsed(listeners: tuple[str, ...]) -> Endpoint:
-    match = _ENDPOINT.fullmatch(listeners[0])
-    assert match is not None
-    return Endpoint(match[2], int(match[3]))
 
 
 def _require(holds: bool, message: str) -> None:

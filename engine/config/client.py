@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from engine.config.key import Config, Long, at_least, invalid, key, not_empty, printed, required
+from engine.config.client_security import ClientSecurityConfig
+from engine.config.key import Long, at_least, invalid, key, not_empty, printed, required
 from engine.errors import ErrorCode, KafkaError
 
 Function = Callable[..., Any]
@@ -31,6 +32,7 @@ ALIASES = {
     "partitioner": "partitioner.class",
     "fetch.wait.max.ms": "fetch.max.wait.ms",
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "sasl.mechanisms": "sasl.mechanism",
 }
 # ... and its words for values.
 WORDS = {
@@ -51,7 +53,7 @@ LEFT_OUT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientConfig(Config):
+class ClientConfig(ClientSecurityConfig):
     """The keys that every client has."""
 
     kind: ClassVar[str] = "client"

@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from engine.config.key import Key, Type, at_least
 from engine.errors import ErrorCode, KafkaError
@@ -27,20 +28,32 @@ class InertKey(Key):
     change: str  # when it can be changed
 
 
+K = TypeVar("K", bound=InertKey)
+
+
 @cache
 def table() -> Mapping[str, InertKey]:
-    with Path(__file__).with_suffix(".tsv").open() as lines:
-        return {row["name"]: _key(**row) for row in csv.DictReader(lines, delimiter="\t")}
+    return read(__file__, InertKey, " Without effect here.")
 
 
-def _key(name: str, type: str, default: str, least: str, change: str, doc: str) -> InertKey:
-    return InertKey(
+def read(module: str, kind: type[K], note: str = "") -> Mapping[str, K]:
+    """The table beside a module."""
+    with Path(module).with_suffix(".tsv").open() as lines:
+        return {
+            row["name"]: _key(kind, note, **row) for row in csv.DictReader(lines, delimiter="\t")
+        }
+
+
+def _key(
+    kind: type[K], note: str, name: str, type: str, default: str, least: str, change: str, doc: str
+) -> K:
+    return kind(
         name=name,
         type=Type[type],
         default=None if default == "null" else default,
         check=at_least(int(least)) if least else None,
         dynamic=change != "restart",
-        doc=f"{doc} Without effect here.",
+        doc=doc + note,
         change=change,
     )
 

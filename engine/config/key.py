@@ -48,6 +48,22 @@ class Type(IntEnum):
     PASSWORD = 9  # its value is never described
 
 
+class Password:
+    """A secret: its text is never the value."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
 Long = Annotated[int, Type.LONG]
 Short = Annotated[int, Type.SHORT]
 
@@ -60,6 +76,7 @@ _TYPES: dict[Any, Type] = {
     Long: Type.LONG,
     float: Type.DOUBLE,
     tuple[str, ...]: Type.LIST,
+    Password: Type.PASSWORD,
 }
 _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -125,6 +142,8 @@ class Config:
         if "_keys" not in cls.__dict__:
             cls._keys = {}
             for it in fields(cls):
+                if "key" not in it.metadata:
+                    continue
                 name = it.name.replace("_", ".")
                 definition: Key = it.metadata["key"]
                 cls._keys[name] = replace(definition, name=name, field=it.name, type=_type(it.type))
@@ -151,7 +170,7 @@ class Config:
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
         """The values, by Kafka's names, over those of `base` or over the defaults."""
-        parsed = {cls.find(name).field: cls.value(name, text) for name, text in values.items()}
+        parsed = cls.parsed(values)
         if base is not None:
             return replace(base, **parsed)
         for it in cls.keys().values():
@@ -161,6 +180,11 @@ class Config:
                     f'Missing required configuration "{it.name}" which has no default value.',
                 )
         return cls(**parsed)
+
+    @classmethod
+    def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
+        """The values of texts, by their fields."""
+        return {cls.find(name).field: cls.value(name, text) for name, text in values.items()}
 
     def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
         """The values over this configuration, and for each ignored one the reason, by name."""
@@ -209,8 +233,10 @@ def parse(name: str, type: Type, text: str) -> Any:
     """Text to value, as strict as Kafka: not 1_000, not 1.0 for an integer, not yes for true."""
     text = text.strip()
     match type:
-        case Type.STRING | Type.CLASS | Type.PASSWORD:
+        case Type.STRING | Type.CLASS:
             return text
+        case Type.PASSWORD:
+            return Password(text)
         case Type.LIST:
             return tuple(re.split(r"\s*,\s*", text)) if text else ()
         case Type.BOOLEAN:

@@ -2,6 +2,7 @@
 
     0.11.0-IV2  a follower truncates by leader epochs
     2.7-IV0     features have versions (UpdateFeatures)
+    2.7-IV1     a follower truncates by what its leader says in the response to Fetch
     2.7-IV2     a leader sends its ISR to the controller (AlterIsr)
     2.8-IV0     topics have ids
 
@@ -9,7 +10,7 @@ While a cluster is upgraded, all its brokers speak the older version. Kafka's de
 release, ours is 2.6: there a leader writes its ISR to ZooKeeper, which is what the labs look at.
 
 A short name stands for the last version of its release: 2.7 is 2.7-IV2. Kafka gates more features
-than these four; all others are always on here, because every broker of Kafka 2.8 understands them.
+than these five; all others are always on here, because every broker of Kafka 2.8 understands them.
 """
 
 from enum import Enum
@@ -37,6 +38,7 @@ class Feature(Enum):
 
     LEADER_EPOCHS = "0.11.0-IV2"
     FEATURE_VERSIONS = "2.7-IV0"
+    TRUNCATION_ON_FETCH = "2.7-IV1"
     ALTER_ISR = "2.7-IV2"
     TOPIC_IDS = "2.8-IV0"
 

@@ -126,7 +126,7 @@ class TopicConfig(Config):
         "2.8-IV1", "Without effect, accepted for tools: the format is always 2.", _format_version
     )
     message_downconversion_enable: bool = key(
-        True, "Without effect, accepted for tools: no client here needs an older format."
+        True, "Whether batches are converted for clients before 0.11, or their Fetch is refused."
     )
 
     # -- replication

@@ -60,7 +60,7 @@ class Controller:
         self.broker_id = broker_id
         self.leader_id = NOBODY  # the controller's id, from ZooKeeper
         self.outbox: list[Request] = []
-        self._config = config
+        self.listener, self._config = config.inter_broker_listener, config
         self._now = now
         self._emit = emit
         self._new_uuid = new_uuid

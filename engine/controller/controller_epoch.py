@@ -57,7 +57,8 @@ class ControllerEpoch:
         self.number = epoch
         self.config = config
         self.context = Context()
-        self.batch = ControllerRequestBatch(self.context, broker_id, epoch, outbox)
+        listener = config.inter_broker_listener
+        self.batch = ControllerRequestBatch(self.context, broker_id, epoch, outbox, listener)
         self.emit = emit  # kind, then the facts by name
         self.decoder = decoder
         self.new_uuid = new_uuid

@@ -40,7 +40,6 @@ from engine.wire.messages.update_metadata import (
 from engine.zookeeper.znodes import PROTOCOLS
 
 NO_EPOCH = -1
-LISTENER = "PLAINTEXT"  # the only one that our brokers have
 
 Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 S = TypeVar("S")
@@ -63,9 +62,15 @@ class Request(NamedTuple):
 
 class ControllerRequestBatch:
     def __init__(
-        self, context: Context, controller_id: int, controller_epoch: int, outbox: list[Request]
+        self,
+        context: Context,
+        controller_id: int,
+        controller_epoch: int,
+        outbox: list[Request],
+        listener: str,  # between brokers
     ) -> None:
         self._context = context
+        self._listener = listener
         self._sender = {"controller_id": controller_id, "controller_epoch": controller_epoch}
         self._outbox = outbox
         self._roles: dict[int, dict[TopicPartition, bool]] = defaultdict(dict)  # is it new?
@@ -131,7 +136,8 @@ class ControllerRequestBatch:
         )
 
     def _address(self, broker: int) -> LeaderAndIsrLiveLeader:
-        endpoint = endpoint_of(self._context.brokers[broker].registration.endpoints)
+        endpoints = self._context.brokers[broker].registration.endpoints
+        endpoint = endpoint_of(endpoints, self._listener)
         return LeaderAndIsrLiveLeader(broker_id=broker, host_name=endpoint.host, port=endpoint.port)
 
     def _send_metadata(self) -> None:
@@ -193,10 +199,9 @@ class ControllerRequestBatch:
         )
 
 
-def endpoint_of(endpoints: Sequence[E]) -> E:
-    """The endpoint of our own listener, for brokers and clients: a broker of Kafka may have others.
-    The first one, if none has that name."""
-    return next((each for each in endpoints if each.listener == LISTENER), endpoints[0])
+def endpoint_of(endpoints: Sequence[E], listener: str) -> E:
+    """The endpoint of the listener between brokers. The first one, if none has that name."""
+    return next((each for each in endpoints if each.listener == listener), endpoints[0])
 
 
 def _describe(broker: int, alive: LiveBroker) -> UpdateMetadataBroker:

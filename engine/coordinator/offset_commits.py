@@ -119,7 +119,7 @@ def _wanted(request: Any, now: int) -> dict[TopicPartition, OffsetValue]:
             offset=each.committed_offset,
             leader_epoch=each.committed_leader_epoch,
             metadata=each.committed_metadata or "",
-            committed_at=now,
+            committed_at=now if (at := getattr(each, "commit_timestamp", -1)) == -1 else at,
             expires_at=UNKNOWN if keep == UNKNOWN else now + keep,
         )
         for topic in request.topics

@@ -1,6 +1,6 @@
 """The fetcher: all requests from this broker to one leader, many partitions in each.
 
-    next()      epochs to compare?   OffsetForLeaderEpoch, for all that must truncate
+    next()      epochs to compare?   OffsetForLeaderEpoch, for all that must truncate (below 2.7)
                 out of range?        ListOffsets
                 otherwise            Fetch, which waits at the leader until there are records
     answered()  each partition continues independently: store, truncate, back off, or wait
@@ -19,7 +19,7 @@ cannot be reached.
 Left out: several fetchers for one leader (`num.replica.fetchers`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -59,11 +59,17 @@ class Policy(NamedTuple):
     duration: Callable[[int], Any]  # milliseconds -> the value in a request
 
 
+def grouped(kind: Any, rows: Mapping[TopicPartition, Any], name: str = "topic") -> Any:
+    """A request's topics; the field with a topic's name has another name in ListOffsets."""
+    return tuple(kind(**{name: it}, partitions=of) for it, of in by_topic(rows.items()))
+
+
 class Fetcher:
     def __init__(self, leader: int, policy: Policy) -> None:
         self.leader = leader
         self.following: dict[TopicPartition, FollowerPartition] = {}
         self._policy = policy
+        self._truncates_on_fetch = policy.config().speaks(Feature.TRUNCATION_ON_FETCH)
         self._not_fetching: dict[TopicPartition, FollowerPartition] = {}  # to be truncated first
         self._changed: dict[TopicPartition, None] = {}  # to be named in the next Fetch
         self._errors: dict[TopicPartition, int] = {}  # in a row
@@ -79,6 +85,8 @@ class Fetcher:
 
     def follow(self, partition: TopicPartition, following: FollowerPartition) -> None:
         self.following[partition] = following
+        if self._truncates_on_fetch and following.log.epochs.latest != NO_EPOCH:
+            following.move(StageChange.UNASKED)
         self._reset_errors(partition)
         self._sort(partition)
 
@@ -106,9 +114,8 @@ class Fetcher:
             for partition, each in self.following.items()
         ):
             return self._paused_until
-        return (
-            max(min(self._backing_off.values()), self._paused_until) if self._backing_off else None
-        )
+        soonest = min(self._backing_off.values(), default=None)
+        return None if soonest is None else max(soonest, self._paused_until)
 
     def next(self, now: int) -> Any:
         """The request to send now, or None."""
@@ -139,11 +146,9 @@ class Fetcher:
             asked[partition] = OffsetForLeaderPartition(
                 partition=partition.partition, current_leader_epoch=each.epoch, leader_epoch=known
             )
-        topics = [
-            OffsetForLeaderTopic(topic=it, partitions=rows) for it, rows in by_topic(asked.items())
-        ]
+        topics = grouped(OffsetForLeaderTopic, asked)
         return topics and OffsetForLeaderEpochRequest(
-            replica_id=self._policy.broker_id, topics=tuple(topics)
+            replica_id=self._policy.broker_id, topics=topics
         )
 
     def _ask_offsets(self) -> Any:
@@ -155,11 +160,9 @@ class Fetcher:
             )
             for partition, each in self._ready(Stage.SEEKING_END, Stage.SEEKING_START)
         }
-        topics = [
-            ListOffsetsTopic(name=it, partitions=rows) for it, rows in by_topic(asked.items())
-        ]
+        topics = grouped(ListOffsetsTopic, asked, "name")
         return topics and ListOffsetsRequest(
-            replica_id=self._policy.broker_id, isolation_level=0, topics=tuple(topics)
+            replica_id=self._policy.broker_id, isolation_level=0, topics=topics
         )
 
     def _fetch(self, now: int) -> Any:
@@ -205,13 +208,8 @@ class Fetcher:
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=tuple(
-                FetchTopic(topic=it, partitions=rows) for it, rows in by_topic(named.items())
-            ),
-            forgotten_topics_data=tuple(
-                ForgottenTopic(topic=it, partitions=rows)
-                for it, rows in by_topic(forgotten.items())
-            ),
+            topics=grouped(FetchTopic, named),
+            forgotten_topics_data=grouped(ForgottenTopic, forgotten),
         )
 
     def _wanted(self, partition: TopicPartition, held: set[TopicPartition]) -> Any:
@@ -224,6 +222,7 @@ class Fetcher:
             partition=partition.partition,
             current_leader_epoch=each.epoch,
             fetch_offset=each.log.end_offset,
+            last_fetched_epoch=each.log.epochs.latest if self._truncates_on_fetch else NO_EPOCH,
             log_start_offset=each.log.start_offset,
             partition_max_bytes=self._policy.config().replica_fetch_max_bytes,
         )
@@ -256,18 +255,15 @@ class Fetcher:
                     self._copy(TopicPartition(topic.topic, data.partition_index), data, now)
             for partition in self._errors.keys() - self._backing_off.keys():
                 self._reset_errors(partition)
-        elif isinstance(request, ListOffsetsRequest):
-            for topic in response.topics:
-                for answer in topic.partitions:
-                    partition = TopicPartition(topic.name, answer.partition_index)
-                    if (each := self._still(partition)) is not None:
-                        self._do(partition, each.offset_received, now, answer)
         else:
+            seeks = isinstance(request, ListOffsetsRequest)
             for topic in response.topics:
-                for answer in topic.partitions:
-                    partition = TopicPartition(topic.topic, answer.partition)
-                    if (each := self._still(partition)) is not None:
-                        self._do(partition, each.epoch_end_received, now, answer)
+                name = topic.name if seeks else topic.topic
+                for it in topic.partitions:
+                    number = it.partition_index if seeks else it.partition
+                    if (each := self._still(partition := TopicPartition(name, number))) is not None:
+                        step = each.offset_received if seeks else each.epoch_end_received
+                        self._do(partition, step, now, it)
         self._failures = 0
 
     def failed(self, now: int) -> None:
@@ -291,8 +287,7 @@ class Fetcher:
         return True
 
     def _copy(self, partition: TopicPartition, data: Any, now: int) -> None:
-        each = self._still(partition)
-        if each is None:
+        if (each := self._still(partition)) is None:
             return
         size = self._do(partition, each.copy, now, data)
         if size and self._is_throttled(partition, each):

@@ -15,11 +15,15 @@ the follower asks again with its own epoch before that, until both have the same
     follower epoch 1 |-------|  epoch 2 |-----         here 1 ended at 8: truncate to 8; up to
                              8                         there both logs are the same
 
+From 2.7 on there is no request for that. Each Fetch says which epoch the last record before its
+offset has. If the leader's log has no such record there, it answers with no records, but with the
+epoch after which the logs diverge, and where that ended. The follower truncates, and fetches again.
+
 Before KIP-101 (`inter.broker.protocol.version=0.10.2`) a follower truncated to its own high
 watermark, which it gets one fetch late. It could remove committed records, or keep records that no
 other replica had. A lab shows both.
 
-Invariant: nothing is copied before the follower's log is known to be a part of the leader's.
+Invariant: records are only appended to a log that is a part of the leader's.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,6 +49,7 @@ class StageChange(Enum):
     """The meaning of an answer from the leader, or of an error of the disk."""
 
     MET = "met"  # both logs are the same up to our log end
+    UNASKED = "unasked"  # the responses to Fetch tell where the logs diverge
     NOT_YET = "not yet"  # truncated, but there is an older epoch to ask for
     OUT_OF_RANGE = "out of range"
     BEHIND = "behind"  # the leader's log end is not before ours
@@ -54,6 +59,7 @@ class StageChange(Enum):
 
 STAGES: Mapping[tuple[Stage, StageChange], Stage] = {
     (Stage.TRUNCATING, StageChange.MET): Stage.FETCHING,
+    (Stage.TRUNCATING, StageChange.UNASKED): Stage.FETCHING,
     (Stage.TRUNCATING, StageChange.NOT_YET): Stage.TRUNCATING,
     (Stage.FETCHING, StageChange.OUT_OF_RANGE): Stage.SEEKING_END,
     (Stage.SEEKING_END, StageChange.MET): Stage.FETCHING,
@@ -113,10 +119,7 @@ class FollowerPartition:
         if answer.end_offset < 0:
             self.truncate_to_high_watermark(now)
             return
-        epoch, end, log = answer.leader_epoch, answer.end_offset, self.log
-        offset, met = agreement(log.epochs, log.end_offset, epoch, end)
-        self._truncate(offset, now)
-        self._agreed = log.end_offset
+        met = self._truncate_to_epoch(answer.leader_epoch, answer.end_offset, now)
         self.move(StageChange.MET if met else StageChange.NOT_YET)
 
     def offset_received(self, answer: Any, now: int) -> None:
@@ -136,6 +139,13 @@ class FollowerPartition:
         if offset > log.end_offset:  # the leader has deleted the next records
             self._restart(offset, now)
         self.move(StageChange.MET)
+
+    def _truncate_to_epoch(self, epoch: int, end: int, now: int) -> bool:
+        """That epoch ended there on the leader. Returns whether both logs are the same now."""
+        offset, met = agreement(self.log.epochs, self.log.end_offset, epoch, end)
+        self._truncate(offset, now)
+        self._agreed = self.log.end_offset
+        return met
 
     def _truncate(self, offset: int, now: int) -> None:
         log, was = self.log, self.log.end_offset
@@ -164,6 +174,9 @@ class FollowerPartition:
             self.move(StageChange.OUT_OF_RANGE)
             return 0
         self.check(data.error_code)
+        if (diverging := data.diverging_epoch).end_offset >= 0:
+            self._truncate_to_epoch(diverging.epoch, diverging.end_offset, now)
+            return 0
         log, role, size = self.log, self.role, len(data.records or b"")
         with self._directory.guard(now):
             if size:

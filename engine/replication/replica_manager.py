@@ -143,9 +143,8 @@ class ReplicaManager:
         """Become leader or follower, if the epoch of the partition is newer than the known one."""
         partition = TopicPartition(topic.topic_name, state.partition_index)
         self.logs.find(partition)
-        known = (
-            self.partitions[partition].leader_epoch if partition in self.partitions else NO_EPOCH
-        )
+        before = self.partitions.get(partition)
+        known = before.leader_epoch if before else NO_EPOCH
         if state.leader_epoch <= known:
             raise KafkaError(
                 ErrorCode.stale_controller_epoch,

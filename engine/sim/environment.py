@@ -85,5 +85,8 @@ class SimulatedEnvironment(Environment):
     def server(self, broker: Broker) -> Any:
         return SimulatedServer(self._process, broker)
 
+    def secure(self, listener: Any) -> Any:
+        """Messages have no transport that could be secured."""
+
     async def announce(self, stack: AsyncExitStack, control: Callable[[], Any]) -> None:
         """No debug server: labs can read the state of a simulated broker directly."""

@@ -36,17 +36,20 @@ DELETED = "nothing is left"  # why a coordinator deletes a group by itself
 
 def no_partition_has_two_owners(observed: ObservedState) -> Iterator[str]:
     """No partition is assigned to two members in one generation. (An empty group without offsets is
-    deleted; the next one of that name starts with generation 1 again.)"""
+    deleted; the next one of that name starts with generation 1 again. A member of the deleted one
+    may hear of its assignment later, if it was paused meanwhile.)"""
     everyone = observed.group_workload.everyone
-    observed.deletions += sum(
-        event.kind == "group.state" and event.data["reason"] == DELETED
-        for _, _, event in observed.news
-    )
+    for _, _, event in observed.news:
+        if event.kind == "group.state":
+            observed.deletions += event.data["reason"] == DELETED
+        elif event.kind == "group.member":
+            observed.memory.setdefault(("joined", event.data["member"]), observed.deletions)
     for number, member in enumerate(everyone):
         known = observed.memory.get(("taken", member), 0)
-        for generation, partitions in member.taken[known:]:
+        for generation, partitions, member_id in member.taken[known:]:
+            group = observed.memory.get(("joined", member_id), observed.deletions)
             for each in partitions:
-                key = "owns", observed.deletions, generation, each
+                key = "owns", group, generation, each
                 owner = observed.memory.setdefault(key, number)
                 if owner != number:
                     yield (

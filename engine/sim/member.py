@@ -47,6 +47,7 @@ class Taken(NamedTuple):
 
     generation: int
     partitions: frozenset[TopicPartition]
+    member_id: str = ""  # as the coordinator knows it
 
 
 class Member:
@@ -117,8 +118,8 @@ class Member:
     def _carry_out(self, callback: RebalanceCallback) -> None:
         if isinstance(callback, OnAssign):
             self.membership.done(callback, self._now)
-            generation, owned = self.membership.identity.generation_id, self.membership.owned
-            self.taken.append(Taken(generation, owned))
+            identity, owned = self.membership.identity, self.membership.owned
+            self.taken.append(Taken(identity.generation_id, owned, identity.member_id))
             return
         given_up = {each: self.readers.pop(each, None) for each in callback.partitions}
         self._sought -= given_up.keys()

@@ -52,6 +52,9 @@ class Picture:
             "active": controller.active,
             "brokers": sorted(metadata.brokers),
             "connections": 0,
+            "tls_copied": 0,
+            "max_lag_ms": node.config.replica_lag_time_max_ms,
+            "session_ms": node.config.zookeeper_session_timeout_ms,
             "headless": [
                 (name, number, each.leader_epoch, each.replicas, each.isr)
                 for name, topic in metadata.topics.items()

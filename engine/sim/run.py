@@ -47,6 +47,7 @@ CONFIG = {  # shorter times than the defaults, so that much happens in a short r
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
 WITH_GROUP = 3, 1  # one seed of three has a group: 1, 4, 7 ...
+ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fetch: 0, 2, 4 ...
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
 PATIENCE = 4000  # ms until a connection breaks
 
@@ -70,6 +71,9 @@ class Run:
         self._chance = Random(seed)
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
+        every, rest = ON_FETCH
+        if defect is SOUND and seed % every == rest:
+            config["inter.broker.protocol.version"] = "2.7-IV1"
         self.world = World(
             seed, brokers, delay=(1, 5), config=config, patience=PATIENCE, defect=defect
         )

@@ -75,7 +75,7 @@ class SimulatedServer:
         self._broker = broker
         self._apis: dict[type, Api] = {}
 
-    async def bind(self, host: str, port: int) -> int:
+    async def bind(self, host: str, port: int, secure: Any = None) -> int:
         return port
 
     async def serve(self) -> None:

@@ -71,7 +71,7 @@ class Log:
         self.topic_id: UUID | None = None  # if it is known
         self.lowered: Callable[[], None] = lambda: (
             None
-        )  # writes the checkpoints again, with lower offsets
+        )  # writes the checkpoints, with lower offsets
         self._emit = emit
 
     @property

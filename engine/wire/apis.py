@@ -1,10 +1,10 @@
 """The APIs of Kafka 2.8 in ZooKeeper mode, and the versions of each.
 
 ApiVersions tells a client which versions it may use, and the client guesses the broker's release
-from them: Fetch up to 12 and Produce up to 9 mean "2.8". So the newest versions are those of that
-release. The oldest are the oldest ones in the published schemas (kio); 2.8 itself starts at 0. Of
-the requests between brokers, six are no longer in kio, or not in the versions of 2.8: `messages`
-declares them.
+from them: Fetch up to 12 and Produce up to 9 mean "2.8". So the versions are those of that release.
+The published schemas (kio) have dropped the oldest of them: `old_versions` derives these. Of the
+requests between brokers, six are no longer in kio, or not in the versions of 2.8: `messages`
+declares them, without the oldest versions, which no broker at protocol 2.6 or later sends.
 
 A broker advertises those of them that it has handlers for.
 """
@@ -32,16 +32,16 @@ class Api(IntEnum):
         api.oldest, api.newest, api.flexible = oldest, newest, flexible
         return api
 
-    PRODUCE = 0, 3, 9, 9
-    FETCH = 1, 4, 12, 12
-    LIST_OFFSETS = 2, 1, 6, 6
+    PRODUCE = 0, 0, 9, 9
+    FETCH = 1, 0, 12, 12
+    LIST_OFFSETS = 2, 0, 6, 6
     METADATA = 3, 0, 11, 9
     LEADER_AND_ISR = 4, 2, 5, 4
     STOP_REPLICA = 5, 3, 3, 2
     UPDATE_METADATA = 6, 5, 7, 6
     CONTROLLED_SHUTDOWN = 7, 1, 3, 3
-    OFFSET_COMMIT = 8, 2, 8, 8
-    OFFSET_FETCH = 9, 1, 7, 6
+    OFFSET_COMMIT = 8, 0, 8, 8
+    OFFSET_FETCH = 9, 0, 7, 6
     FIND_COORDINATOR = 10, 0, 3, 3
     JOIN_GROUP = 11, 0, 7, 6
     HEARTBEAT = 12, 0, 4, 4
@@ -51,29 +51,29 @@ class Api(IntEnum):
     LIST_GROUPS = 16, 0, 4, 3
     SASL_HANDSHAKE = 17, 0, 1
     API_VERSIONS = 18, 0, 3, 3
-    CREATE_TOPICS = 19, 2, 7, 5
-    DELETE_TOPICS = 20, 1, 6, 4
+    CREATE_TOPICS = 19, 0, 7, 5
+    DELETE_TOPICS = 20, 0, 6, 4
     DELETE_RECORDS = 21, 0, 2, 2
     INIT_PRODUCER_ID = 22, 0, 4, 2
-    OFFSET_FOR_LEADER_EPOCH = 23, 2, 4, 4
+    OFFSET_FOR_LEADER_EPOCH = 23, 0, 4, 4
     ADD_PARTITIONS_TO_TXN = 24, 0, 3, 3
     ADD_OFFSETS_TO_TXN = 25, 0, 3, 3
     END_TXN = 26, 0, 3, 3
     WRITE_TXN_MARKERS = 27, 0, 1, 1
     TXN_OFFSET_COMMIT = 28, 0, 3, 3
-    DESCRIBE_ACLS = 29, 1, 2, 2
-    CREATE_ACLS = 30, 1, 2, 2
-    DELETE_ACLS = 31, 1, 2, 2
-    DESCRIBE_CONFIGS = 32, 1, 4, 4
+    DESCRIBE_ACLS = 29, 0, 2, 2
+    CREATE_ACLS = 30, 0, 2, 2
+    DELETE_ACLS = 31, 0, 2, 2
+    DESCRIBE_CONFIGS = 32, 0, 4, 4
     ALTER_CONFIGS = 33, 0, 2, 2
-    ALTER_REPLICA_LOG_DIRS = 34, 1, 2, 2
-    DESCRIBE_LOG_DIRS = 35, 1, 2, 2
+    ALTER_REPLICA_LOG_DIRS = 34, 0, 2, 2
+    DESCRIBE_LOG_DIRS = 35, 0, 2, 2
     SASL_AUTHENTICATE = 36, 0, 2, 2
     CREATE_PARTITIONS = 37, 0, 3, 2
-    CREATE_DELEGATION_TOKEN = 38, 1, 2, 2
-    RENEW_DELEGATION_TOKEN = 39, 1, 2, 2
-    EXPIRE_DELEGATION_TOKEN = 40, 1, 2, 2
-    DESCRIBE_DELEGATION_TOKEN = 41, 1, 2, 2
+    CREATE_DELEGATION_TOKEN = 38, 0, 2, 2
+    RENEW_DELEGATION_TOKEN = 39, 0, 2, 2
+    EXPIRE_DELEGATION_TOKEN = 40, 0, 2, 2
+    DESCRIBE_DELEGATION_TOKEN = 41, 0, 2, 2
     DELETE_GROUPS = 42, 0, 2, 2
     ELECT_LEADERS = 43, 0, 2, 2
     INCREMENTAL_ALTER_CONFIGS = 44, 0, 1, 1

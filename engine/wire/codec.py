@@ -19,6 +19,7 @@ from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
 from engine.wire.frame import SIZE, Frame
 from engine.wire.messages.versions import at
+from engine.wire.old_versions import OLDEST_IN_KIO, declare
 from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, SizedSlice
 
 _REQUEST = Struct(">hhi")
@@ -119,7 +120,9 @@ def message(api: Api, version: int, kind: str) -> type:
 
 @cache
 def _declared(api: Api, version: int, kind: str) -> type:
-    """kio has a class for each version; each of our own declarations covers all versions."""
+    """kio has a class for each version but the oldest; our own declarations cover all versions."""
+    if version < (oldest := OLDEST_IN_KIO.get(api, 0)):
+        return declare(_declared(api, oldest, kind), api, version, kind)
     name = api.name.title().replace("_", "") + kind.title()
     declared: type = getattr(import_module(api.schema(version, kind)), name)
     return declared

@@ -31,7 +31,7 @@ class FrameReader:
     """
 
     def __init__(self, max_bytes: int = MAX_REQUEST_BYTES) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._partial = bytearray()  # a message of which not all has arrived, from its size on
         self._goal = SIZE.size  # how long it has to get: until its size, then until its end
 
@@ -76,8 +76,6 @@ class FrameReader:
         return frame
 
     def _accept(self, size: int) -> int:
-        if not 0 < size <= self._max_bytes:
-            raise BadFrameSize(
-                f"a frame announces {size} bytes; 1 to {self._max_bytes} are allowed"
-            )
+        if not 0 < size <= self.max_bytes:
+            raise BadFrameSize(f"a frame announces {size} bytes; 1 to {self.max_bytes} are allowed")
         return size

@@ -23,6 +23,7 @@ ORDERS = "LeaderAndIsr", "UpdateMetadata", "StopReplica"  # what only a controll
 
 ledger = Ledger("08_controller")
 cluster = LabCluster(CONFIG, Cluster.mend).cluster
+mixed = LabCluster(CONFIG, Cluster.mend).cluster  # the one that a broker of Apache Kafka joins
 
 
 def controller(cluster: Cluster) -> int:

@@ -6,9 +6,7 @@ pictures.moves({"range": [5, 0, 3], ...}, steps)     bars: partitions that chang
 """
 
 import threading
-import time
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Self
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
@@ -30,7 +28,6 @@ class PacedStream:
         self._producer = cluster.producer({"linger.ms": "0"})
         self._topic, self._partitions = topic, partitions(cluster, topic)
         self._ends = threading.Event()
-        self._sent: list[float] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
@@ -46,11 +43,6 @@ class PacedStream:
         while not self._ends.wait(PACE):
             for partition in range(self._partitions):
                 self._producer.produce(self._topic, value="x", partition=partition)
-            self._sent.append(time.monotonic())
-
-    @property
-    def longest_pause(self) -> float:
-        return max(b - a for a, b in pairwise(self._sent))
 
 
 def reading(teams: Mapping[str, Team], began: float) -> go.Figure:

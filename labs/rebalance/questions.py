@@ -142,7 +142,7 @@ def noticing_outcome(noticed: bool, unasked: bool) -> str:
 
 def silence() -> Predict:
     return Predict(
-        "c joins, and b takes two seconds to give something up. What does a read meanwhile, "
+        "c joins, and b does not give anything up yet. What does a read meanwhile, "
         "with cooperative-sticky?",
         {
             NOTHING: "So it is with an eager strategy, where all must have given up everything.",
@@ -152,8 +152,8 @@ def silence() -> Predict:
     )
 
 
-def silence_outcome(seconds: float) -> str:
-    return KEEPS if seconds < 1.8 else NOTHING
+def silence_outcome(reads_on: bool) -> str:
+    return KEEPS if reads_on else NOTHING
 
 
 def hanging() -> Predict:

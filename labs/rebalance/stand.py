@@ -69,6 +69,15 @@ def fill(on: Cluster, topic: str, each: int) -> None:
     producer.close()
 
 
+def ends(on: Cluster, topic: str) -> dict[int, int]:
+    """By partition: the offset that the next record will have."""
+    with on.consumer({"group.id": "reader"}) as consumer:
+        return {
+            number: consumer.get_watermark_offsets(TopicPartition(topic, number))[1]
+            for number in range(partitions(on, topic))
+        }
+
+
 def grow(on: Cluster, topic: str, count: int) -> None:
     """The topic has so many partitions from now on, each with a leader."""
     on.admin.create_partitions([NewPartitions(topic, count)])[topic].result()

@@ -14,8 +14,7 @@ Kafka's keys with _ for each dot.
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, NamedTuple, Self
 
@@ -64,9 +63,7 @@ class Generation(NamedTuple):
 class TeamReader(threading.Thread):
     """A consumer that polls in a thread of this kernel."""
 
-    def __init__(
-        self, name: str, consumer: Consumer, topics: list[str], work: float, slow: float
-    ) -> None:
+    def __init__(self, name: str, consumer: Consumer, topics: list[str], work: float) -> None:
         super().__init__(name=name, daemon=True)
         self.consumer = consumer
         self.topics = topics
@@ -75,7 +72,8 @@ class TeamReader(threading.Thread):
         self.given_up: list[tuple[float, int]] = []  # when, and how many partitions
         self.hangs = threading.Event()
         self.goes = threading.Event()
-        self._work, self._slow = work, slow
+        self.holds = threading.Event()  # while that is set it gives nothing up
+        self._work = work
 
     def run(self) -> None:
         subscribed: list[str] = []
@@ -97,7 +95,8 @@ class TeamReader(threading.Thread):
 
     def _give_up(self, consumer: Consumer, partitions: list[Any]) -> None:
         self.given_up.append((time.monotonic(), len(partitions)))
-        self.goes.wait(self._slow)
+        while self.holds.is_set() and not self.goes.is_set():
+            self.goes.wait(POLL)
 
 
 class Team:
@@ -124,17 +123,27 @@ class Team:
 
     # -- who comes and goes ----------------------------------------------------------------
 
-    def add(
-        self, *names: str, work: float = 0, slow: float = 0, static: bool = False, **settings: Any
-    ) -> None:
-        """`work`, `slow`: seconds that a record takes, and that it takes to give partitions up."""
+    def add(self, *names: str, work: float = 0, static: bool = False, **settings: Any) -> None:
+        """`work`: seconds that a record takes."""
         for name in names:
             config = self._config(name, settings)
             if static:
                 config["group.instance.id"] = name
             consumer = self.cluster.consumer(config)
-            self.readers[name] = TeamReader(name, consumer, self.topics, work, slow)
+            self.readers[name] = TeamReader(name, consumer, self.topics, work)
             self.readers[name].start()
+
+    def hold(self, name: str) -> None:
+        """From now on this reader gives nothing up, until `let_go`."""
+        self.readers[name].holds.set()
+
+    def let_go(self) -> Shares:
+        """Nobody holds on any more; the shares, once every partition is read again."""
+        for reader in self.readers.values():
+            reader.holds.clear()
+        shares, now = self.settle(), time.monotonic()
+        self.await_all_read_since(now, partitions=sum(map(len, shares.values())))
+        return shares
 
     def start(self, name: str, program: str, **settings: Any) -> ProgramProcess:
         """A process that runs a program with a `consumer`; see processes.py."""
@@ -326,11 +335,10 @@ class Team:
 
         until(f"{self.group} to read every partition", seen)
 
-    def silence(self, numbers: Iterable[int], since: float) -> float:
-        """The longest time, since then, in which nothing of one of these partitions was read."""
-        times = self.times()
-        gaps = (pair for number in numbers for pair in pairwise(times[number]))
-        return max(b - a for a, b in gaps if b >= since)
+    def newer(self, offsets: Mapping[int, int], name: str = "") -> set[tuple[int, int]]:
+        """The records from these offsets on, by partition, that a reader has read, or all have."""
+        read = self.read_by(name) if name else self.read
+        return {(number, it) for number, it in read if it >= offsets[number]}
 
     def commit(self) -> None:
         """Each reader the positions that it has come to."""

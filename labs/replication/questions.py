@@ -95,7 +95,7 @@ def directed(asks: Collection[tuple[str, str, str]]) -> str:
     return FOLLOWER_ASKS if "a follower" in who else LEADER_ASKS
 
 
-QUARTER, HALF, LONGER = "After 250 ms", "After some 500 ms", "After 750 ms or more"
+QUARTER, HALF, LONGER = "After 250 ms", "After some 500 ms", "After 750 ms or more, or never"
 
 
 def how_long() -> Predict:
@@ -104,15 +104,16 @@ def how_long() -> Predict:
         {
             QUARTER: "Then the followers have it. But the leader does not know that yet.",
             HALF: "250 ms for the record, and 250 ms for the Fetch that asks for what comes next.",
-            LONGER: "So it is when a follower's Fetch is on its way just then. Here both were "
-            "waiting at the leader.",
+            LONGER: "So it is when a follower's Fetch is on its way just then, or when a follower "
+            "stands still. Here both were waiting at the leader.",
         },
         hint="There are only Fetch requests and their answers. Which one says “I have it”?",
     )
 
 
 def heard(milliseconds: int | None) -> str:
-    assert milliseconds is not None, "the producer still waits: watch for longer"
+    if milliseconds is None:  # the producer still waits
+        return LONGER
     return QUARTER if milliseconds < 450 else HALF if milliseconds < 700 else LONGER
 
 
@@ -242,6 +243,25 @@ def cut() -> Predict:
 
 def cut_off(log: Collection[str]) -> str:
     return KEPT if "c" in log else GONE
+
+
+NEVER, SELDOM, ALWAYS = "In none", "In some", "In all four"
+
+
+def futures() -> Predict:
+    return Predict(
+        "In how many of the four futures does cutting to the high watermark break the promise?",
+        {
+            NEVER: "A follower that cuts just before its leader dies is rare, but there are some.",
+            SELDOM: "A follower has to cut just before its leader dies: few runs have that.",
+            ALWAYS: "A follower has to cut just before its leader dies: most runs never do.",
+        },
+        hint="What had to happen in the two stories above, and how close to each other?",
+    )
+
+
+def failed(count: int) -> str:
+    return NEVER if not count else ALWAYS if count == 4 else SELDOM
 
 
 YES, DEPENDS, NO = "Yes, always", "It depends on the topic", "No, three of five are too few"

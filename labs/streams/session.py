@@ -9,14 +9,14 @@ is set, and why, stands in engine/streams/session.py.
 
 from typing import TYPE_CHECKING
 
-from widgets.scene import Scene, text
+from widgets.scene import Scene, text, wrap
 from widgets.stage import SceneWidget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MEMORY = "512m"  # the heap; with it the whole lab stays under 1.6 GB
-WIDTH, LINE = 960, 20
+LINE = 20
 LINES = 5
 
 _known: list["Starting"] = []
@@ -55,12 +55,21 @@ class Starting(SceneWidget):
 
     def _say(self, words: str) -> None:
         self._told.append(words)
-        lines = self._told[-LINES:]
-        shapes = [
-            text(str(place), 16, 28 + LINE * place, each, look="head" if place else "soft")
-            for place, each in enumerate(lines)
+        self.draw()
+
+    def draw(self) -> None:
+        told = self._told[-LINES:]
+        lines = [
+            ("head" if place else "soft", part)
+            for place, words in enumerate(told)
+            for part in wrap(words, self.width - 32, 14)
         ]
-        self.show(Scene(WIDTH, 20 + LINE * LINES, shapes, title="Spark starts", says=words))
+        shapes = [
+            text(str(place), 16, 28 + LINE * place, part, look=look)
+            for place, (look, part) in enumerate(lines)
+        ]
+        height = 20 + LINE * max(LINES, len(lines))
+        self.show(Scene(self.width, height, shapes, title="Spark starts", says=told[-1]))
 
 
 def starting() -> Starting:

@@ -53,8 +53,11 @@ class TextRecord(NamedTuple):
     at: int  # its time stamp, ms since 1970
 
 
-def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, object]]) -> int:
-    """Records of key and value, acknowledged by all; returns how many. None: a tombstone."""
+def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, object]], at: int = 0) -> int:
+    """Records of key and value, acknowledged by all; returns how many. None: a tombstone.
+
+    `at`: their time, in milliseconds since 1970, if that must not depend on the clock; 0: now.
+    """
     sent = 0
     refused: list[str] = []
 
@@ -65,7 +68,7 @@ def send(on: Cluster, topic: str, pairs: Iterable[tuple[str, object]]) -> int:
     with on.producer(WRITER) as producer:
         for key, value in pairs:
             text = None if value is None else str(value)
-            producer.produce(topic, text, key, on_delivery=told)
+            producer.produce(topic, text, key, on_delivery=told, timestamp=at)
             sent += 1
         left = producer.flush()
     assert not left and not refused, f"{left} left, {len(refused)} refused: {refused[:1]}"

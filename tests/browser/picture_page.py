@@ -59,7 +59,7 @@ class PicturePage:
     def __init__(self, page: Page, view: SceneWidget, width: int, *, dark: bool = False) -> None:
         self.page, self.view = page, view
         page.expose_function("heard", self._heard)
-        script = palette.read("stage.js").replace("export default", "window.brokerlab =")
+        script = palette.script().replace("export default", "window.brokerlab =")
         style = view._css
         html = PAGE.replace("SCRIPT", script).replace("STYLE", str(style))
         html = html.replace("WIDTH", str(width))

@@ -29,9 +29,13 @@ PATIENCE = 20.0  # seconds; what takes longer will not come
 class Raw:
     """One connection. Its calls block, and fail when the broker is silent for too long."""
 
-    def __init__(self, bootstrap: str, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, *, receive_buffer: int | None = None, source: str = ""
+    ) -> None:
+        """`source`: the client's own address."""
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.socket()
+        self._socket.bind((source, 0))
         self._socket.settimeout(PATIENCE)
         if receive_buffer is not None:  # before connecting, or the window has its size already
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

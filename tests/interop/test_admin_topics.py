@@ -41,7 +41,7 @@ class TestApiVersions:
         assert answer.error_code == ErrorCode.none
         assert [row.api_key for row in answer.api_keys] == sorted(HANDLERS)
         rows = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
-        assert rows[Api.FETCH] == (4, 12)
+        assert rows[Api.FETCH] == (0, 12)
         assert rows[Api.API_VERSIONS] == (0, 3)
 
     @pytest.mark.parametrize("name", ["", "-kcat", "a b", "ká"])

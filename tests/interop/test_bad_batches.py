@@ -13,6 +13,7 @@ import cramjam
 import pytest
 from confluent_kafka import KafkaError
 
+import engine
 from engine.storage import records
 from engine.storage.batch import Codec
 from engine.storage.records import Record
@@ -167,10 +168,11 @@ def test_the_bad_records_of_a_batch_are_named(cluster, client, topic, version):
     assert all("without key" in it.batch_index_error_message for it in answer.record_errors)
 
 
-def test_a_stock_client_tells_the_bad_records_from_the_others(cluster, client, topic):
+@pytest.mark.parametrize("library", [confluent_kafka, engine], ids=lambda it: it.__name__)
+def test_a_client_tells_the_bad_records_from_the_others(cluster, client, topic, library):
     compacted, codes = f"mixed-{topic}", {}
     assert client.create(compacted, 1, cleanup_policy="compact") == 0
-    producer = confluent_kafka.Producer(
+    producer = library.Producer(
         {"bootstrap.servers": cluster.bootstrap, "linger.ms": 1000, "enable.idempotence": False}
     )
 

@@ -155,7 +155,7 @@ def open_sessions(listening: socket.socket) -> None:
     [
         ("log.segment.byte=1", "log.segment.bytes"),
         # What else is refused, and how: tests/unit/test_config.py.
-        ("advertised.listeners=SSL://127.0.0.1:9092", "PLAINTEXT only"),
+        ("advertised.listeners=SSL://127.0.0.1:9092", "must be a listener name defined in"),
     ],
 )
 def test_a_setting_that_makes_no_sense(start, setting, reason):

@@ -256,10 +256,10 @@ MUTANTS = [
         a_rebalance_is_not_waited_for_long,
     ),
     Mutant(
-        "nobody is slow",
+        "nobody holds on to its partitions",
         "C136 C137",
         "cost-predict cost-run cost-found cost-verdict",
-        [("slow=2.0", "slow=0")],
+        [('team.hold("b")', "pass")],
     ),
     Mutant(
         "all close properly and none is frozen; one is killed and does not hang; one partition less"

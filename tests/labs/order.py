@@ -28,7 +28,7 @@ from nbformat.v4 import new_code_cell
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
 GUIDE = "--IPKernelApp.extensions=widgets.guide"  # what make setup has every kernel do
-PATIENCE = 240.0  # seconds for one cell: Spark starts in one
+PATIENCE = 600.0  # seconds for one cell: Spark starts in one, and others may use the machine, too
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FRAME = re.compile(r"^(File |Cell In\[|Traceback )|^-{10,}", re.MULTILINE)
 

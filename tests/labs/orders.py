@@ -12,7 +12,7 @@ import pytest
 
 from tests.labs.order import LABS, Learner, Said, setting_up, shuffled, twice
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(3600)
 SEEDS = [1]
 
 

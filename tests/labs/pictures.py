@@ -50,6 +50,7 @@ def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
 def shown(value: Any, browser: Browser) -> dict[str, Any]:
     """What a cell that ends in this value leaves behind, by kind."""
     if isinstance(value, SceneWidget):
+        value._repr_mimebundle_()  # as in a notebook: from now on a live view records
         value.poll()  # nobody watches, so it hasn't looked by itself
         return still(value, photograph(STYLE + value.svg(), "svg", browser))
     if isinstance(value, Figure):

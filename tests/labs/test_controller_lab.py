@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module as lab
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,18 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
     told = repr(reader.through("verdicts"))
     assert "2 to come, with several ZooKeeper servers" in told
     assert "Run the cells of C072, C073" in told
+
+
+def test_without_kafkas_jars_the_cell_beside_a_real_broker_says_so(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """tests/real runs it with the jars."""
+    monkeypatch.setenv("KAFKA_HOME", str(tmp_path))
+    printed, value = reader.run(reader.cell("real"))
+    assert printed.startswith("This cell was left out. Apache Kafka's jars, release 2.8, are ")
+    assert printed.count("\n") == 1
+    assert value is None
+    assert "cluster" not in reader.names
 
 
 # -- what would change a verdict -----------------------------------------------------------------

@@ -14,7 +14,7 @@ from engine.controller import partition_state_machine
 from engine.replication.follower_partition import FollowerPartition
 from engine.replication.partition import Partition
 from tests.interop.watch import until
-from tests.labs.mutants import Mutant, check, parameters
+from tests.labs.mutants import Mutant, check, otherwise, parameters
 from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 
@@ -22,6 +22,7 @@ LAB = LABS / "02_replication.ipynb"
 SIMULATED = {  # sections that need no cluster: from their first cell to their last
     "sync": ("sync-predict", "waiting", "sync-outcome", "pace", "sync-verdict"),
     "cut": ("cut-predict", "cut", "cut-outcome", "split", "cut-verdict"),
+    "futures": ("futures-predict", "futures", "futures-outcome", "futures-view"),
     "five": ("five-predict", "pair", "five", "five-outcome", "five-verdict"),
     "marks": (
         *("marks-predict", "one", "talk", "marks-outcome", "moments", "one-verdict"),
@@ -349,6 +350,12 @@ def test_another_experiment_comes_to_another_verdict(
     check(shared, mutant, monkeypatch)
 
 
+def test_rows_never_seen_bear_nothing_out(shared: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In none of them all three brokers run."""
+    mutant = Mutant("", "", SEEN, [("rows = []", "rows = []\nsim.kill(2)")])
+    assert otherwise(shared, mutant, monkeypatch)["C058"] == "wrong"
+
+
 def test_a_stock_client_needs_no_zookeeper_either(
     shared: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,25 +459,22 @@ def told(check: Any, why: str) -> None:
         raise AssertionError(f"it says only: {check.missing}") from error
 
 
-QUIET_LEAVER = pytest.param("quiet_leaver", marks=pytest.mark.long)
-
-
-@pytest.mark.parametrize("name", ["another_leader", QUIET_LEAVER])
+@pytest.mark.parametrize(
+    "name", ["another_leader", pytest.param("quiet_leaver", marks=pytest.mark.long)]
+)
 def test_an_exercise_in_the_cluster_takes_the_answer_and_no_other(
     running: Cluster, name: str
 ) -> None:
     exercise = getattr(lab("replication.exercises"), name)
     running.mend()  # a broker that has only just come back is not in sync with a new topic at once
     for wrong, why in HARM[name].items():
-        topic = running.topic("wrong", replicas=[1, 2, 3])
-        check = exercise(running, topic)
+        check = exercise(running, topic := running.topic("wrong", replicas=[1, 2, 3]))
         assert not check.passed
         wrong(running, topic)
         told(check, why)
         assert not check.passed, wrong.__name__
         running.mend()
 
-    topic = running.topic("right", replicas=[1, 2, 3])
-    check = exercise(running, topic)
+    check = exercise(running, topic := running.topic("right", replicas=[1, 2, 3]))
     getattr(lab("answers.replication"), name)(running, topic)
     until(check.check)

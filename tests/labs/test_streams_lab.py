@@ -231,13 +231,13 @@ BY_HAND = [  # sections 1 to 7
     Mutant(
         "the far database is here",
         "C167",
-        "remote-predict remote-count remote-run remote-outcome remote-verdict",
+        "remote-predict remote-run remote-outcome remote-verdict",
         [("counted(0.001, 1)", "counted(None, 1)")],
     ),
     Mutant(
         "the database goes on, and all is run twice",
         "C168",
-        "remote-predict dependence-jobs dependence-run dependence-run dependence-verdict",
+        "remote-predict dependence-run dependence-run dependence-verdict",
         [("far.process.pause()", "pass"), (', events[100:200], ["here"])', ", events[100:200])")],
     ),
     Mutant(
@@ -286,8 +286,8 @@ ON_SPARK = [  # sections 8 to 12
         "Tom has not moved, and nothing is restarted",
         "C157 C176",
         "enriched-predict enriched-run enriched-verdict"
-        " joined-predict joined-steps joined-query joined-run joined-look joined-verdict",
-        [('("Tom", "bar"), ', ""), ("((right[:4], 2), (right[4:], 12))", "((right, 12),)")],
+        " joined-predict joined-steps joined-run joined-look joined-verdict",
+        [('("Tom", "bar"), ', ""), ("((right[:4], 2), (right[4:], 22))", "((right, 22),)")],
         long=True,
     ),
     Mutant(
@@ -300,7 +300,7 @@ ON_SPARK = [  # sections 8 to 12
     Mutant(
         "SQL counts by guest, and one too many; no column is mistyped",
         "C173 C174",
-        "sql-predict sql-queries sql-run sql-plan sql-broker sql-verdict sql-verdict-2",
+        "sql-predict sql-queries sql-run sql-plan sql-broker sql-verdict",
         [
             (
                 "SELECT tea, count(*) AS cups FROM orders GROUP BY tea",
@@ -313,7 +313,7 @@ ON_SPARK = [  # sections 8 to 12
     Mutant(
         "another statement is the same statement",
         "C174",
-        "sql-predict sql-queries sql-run sql-broker sql-verdict sql-verdict-2",
+        "sql-predict sql-queries sql-run sql-broker sql-verdict",
         [("spark.sql(OTHER)", "spark.sql(COUNT)")],
         long=True,
     ),

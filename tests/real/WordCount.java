@@ -22,6 +22,7 @@ public class WordCount {
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 200);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.String().getClass());
+        settings.put("producer.acks", "all");  // by default 1: a leader that dies loses records
         settings.put("auto.offset.reset", "earliest");
         settings.put("session.timeout.ms", 6000);
         settings.put("heartbeat.interval.ms", 1000);

@@ -18,16 +18,20 @@ from engine.chaos.cluster_reader import create
 from engine.chaos.run import CONFIG as QUICK
 from engine.chaos.storm import heal
 from engine.chaos.workload import ChaosWorkload
+from engine.cluster.kafka_process import OURS
+from engine.cluster.single_requests import list_offsets_request
+from engine.wire.apis import Api
 from engine.zookeeper.znodes import CONTROLLER
 from tests.cluster.conftest import bug
 from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
+from tests.interop.raw import Raw
 from tests.interop.watch import until
 from tests.real import jars
-from tests.real.kafka import OURS, MixedCluster
+from tests.real.kafka import MixedCluster
 
 CONFIG = QUICK | {
-    "zookeeper.session.timeout.ms": "4000",  # longer than a Java process may stand still
+    "zookeeper.session.timeout.ms": "8000",  # longer than a Java process may stand still
     "group.min.session.timeout.ms": "1000",
     "transaction.state.log.num.partitions": "1",
     "controlled.shutdown.retry.backoff.ms": "500",
@@ -89,7 +93,16 @@ def new_topic(
     truth.await_brokers(set(brokers))
     create(cluster.bootstrap, NewTopic(name, len(turns), replica_assignment=turns, config=config))
     truth.await_whole(name)
+    addresses = dict(zip(brokers, cluster.bootstrap.split(","), strict=True))
+    for partition, replicas in enumerate(turns):
+        with Raw(addresses[replicas[0]]) as leader:  # ZooKeeper knows of it first
+            until(partial(_is_led, leader, name, partition), PATIENCE)
     return name
+
+
+def _is_led(leader: Raw, topic: str, partition: int) -> bool:
+    answer = leader.ask(Api.LIST_OFFSETS, list_offsets_request(topic, -1, partition))
+    return not answer.topics[0].partitions[0].error_code
 
 
 @pytest.fixture

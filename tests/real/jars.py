@@ -17,12 +17,13 @@ from functools import cache
 from pathlib import Path
 
 from engine.cluster import java
+from engine.cluster.kafka_process import MADE
 
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
 SUMS = HERE / "jars.sha256"  # a line for each jar, as sha256sum writes it
 BUILD = HERE.parents[1] / "build" / "real"
-JARS = BUILD / "jars"
+JARS = MADE
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 INSTALL = "on Debian and Ubuntu `sudo apt install maven default-jdk-headless` installs both"
 

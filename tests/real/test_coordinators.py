@@ -10,12 +10,13 @@ from pathlib import Path
 
 from engine.chaos.cluster_reader import consumer, high_watermark
 from engine.chaos.judge import unlike
+from engine.cluster.kafka_process import KAFKA, OURS
 from tests.cluster.test_faults_transactions import Copying, judge
 from tests.cluster.truth import Truth
 from tests.interop.crew import Writer, crew
 from tests.interop.watch import until
 from tests.real.conftest import PARTITIONS, PATIENCE, new_topic
-from tests.real.kafka import KAFKA, OURS, MixedCluster
+from tests.real.kafka import MixedCluster
 
 KINDS = {1: OURS, 2: KAFKA}
 LAYOUTS = [(KINDS, "2.6"), (KINDS, "2.8")]

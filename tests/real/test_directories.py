@@ -7,9 +7,10 @@ Each kind appends to the logs of the other, and finds every record that was ackn
 
 import pytest
 
+from engine.cluster.kafka_process import KAFKA, OURS
 from tests.cluster.truth import Truth
 from tests.real.conftest import CONFIG, new_topic
-from tests.real.kafka import KAFKA, OURS, MixedCluster
+from tests.real.kafka import MixedCluster
 
 OTHER = {OURS: KAFKA, KAFKA: OURS}
 TURNS = ("stop", "kill", "kill", "stop")

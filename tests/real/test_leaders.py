@@ -8,10 +8,11 @@ import json
 
 import pytest
 
+from engine.cluster.kafka_process import KAFKA, OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 from tests.real.conftest import PARTITIONS, PATIENCE, let_control, new_topic
-from tests.real.kafka import KAFKA, OURS, MixedCluster, tool
+from tests.real.kafka import MixedCluster, tool
 
 KINDS = {1: OURS, 2: KAFKA, 3: OURS, 4: KAFKA}
 LAYOUTS = [(KINDS, "2.6"), (KINDS, "2.8")]

@@ -7,17 +7,19 @@ import sys
 
 import pytest
 
+from engine.cluster.kafka_process import KAFKA, OURS
 from engine.cluster.ports import port_taken
 from tests.cluster.truth import Truth
 from tests.interop.crew import ROOT
 from tests.interop.watch import until
 from tests.real.conftest import new_topic
-from tests.real.kafka import KAFKA, OURS, MixedCluster
+from tests.real.kafka import MixedCluster
 
 VALUES = [f"value-{number}" for number in range(20)]
 PARENT = """
 import sys
-from tests.real.kafka import KAFKA, MixedCluster
+from engine.cluster.kafka_process import KAFKA
+from tests.real.kafka import MixedCluster
 cluster = MixedCluster({1: KAFKA}).start()
 print(cluster.child(1).pid, cluster._nodes[1].port, flush=True)
 sys.stdin.read()

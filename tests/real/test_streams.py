@@ -3,6 +3,9 @@
     lines ── WordCount.java, two instances ──> repartition topic ──> counts
                                                  └─ state store ──> changelog topic
 
+Lines are written all the time, so an instance that is killed is in the middle of a transaction:
+whether its marker says COMMIT or ABORT shows in the counts.
+
 Exactly once: the last count of each word is right, and its counts go up one by one or in steps,
 never back. At least once: no word is counted less often than it was written.
 """
@@ -11,7 +14,9 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 
 import confluent_kafka
 import pytest
@@ -19,15 +24,17 @@ from confluent_kafka.cimpl import NewTopic
 
 from engine.chaos.cluster_reader import create
 from engine.cluster.child import Child, end_all
+from engine.cluster.kafka_process import OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 from tests.real.conftest import PATIENCE
 from tests.real.jars import BUILD, HERE, JARS, compiler
-from tests.real.kafka import OURS, MixedCluster, command
+from tests.real.kafka import MixedCluster, command
 
 LAYOUTS = [({1: OURS, 2: OURS, 3: OURS}, "2.6")]
 WORDS = ["tea", "milk", "jam", "salt", "rice", "oats", "plum"]
-LINES = 300  # in each of the four parts of a test
+PAUSE = 0.01  # seconds between two lines
+LINES = 300  # in each of the parts of a test, or more
 
 
 @pytest.fixture(scope="session")
@@ -52,22 +59,53 @@ class Counting:
         self.application = f"count-{name}"
         for topic in (self.lines, self.counts):
             create(cluster.bootstrap, NewTopic(topic, 3, 3))
-        self.written: Counter[str] = Counter()
         self.isolation = "read_uncommitted" if guarantee == "at_least_once" else "read_committed"
         self._cluster, self._classes = cluster, classes
         self._guarantee, self._logs = guarantee, logs
         self.instances: dict[int, Child] = {}
+        self.refused: list[confluent_kafka.KafkaError] = []
+        self._written: list[tuple[str, str, str]] = []  # a list, so that threads may share it
+        self._over = Event()
+        self._thread = Thread(target=self._write, name="writer")
+        self._thread.start()
 
     def start(self, number: int) -> None:
         state = self._logs / f"state-{number}"
         what = [self._cluster.bootstrap, self.application, self.lines, self.counts]
         run = command(
-            "WordCount", *what, self._guarantee, str(state), heap=128, classes=[self._classes]
+            "WordCount",
+            *what,
+            self._guarantee,
+            str(state),
+            folder=JARS,
+            heap=128,
+            classes=[self._classes],
         )
         log = self._logs / f"instance-{number}.log"
         self.instances[number] = Child(["nice", "-n", "5", *run], log)
 
-    def write(self) -> None:
+    @property
+    def written(self) -> Counter[str]:
+        """How often each word was written so far."""
+        return Counter(word for line in self._written.copy() for word in line)
+
+    def advance(self) -> None:
+        """Wait until many more lines are written, and all of them are counted."""
+        goal = len(self._written) + LINES
+        until(lambda: len(self._written) >= goal, PATIENCE)
+        self.await_counts()
+
+    def await_counts(self) -> None:
+        """Until every word is counted as often as it was written by now, or more often."""
+        written = self.written
+        until(lambda: self._has_counted(written), PATIENCE)
+
+    def stop(self) -> None:
+        """Write no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _write(self) -> None:
         """Idempotent: each line is there once."""
         settings = {
             "bootstrap.servers": self._cluster.bootstrap,
@@ -76,11 +114,20 @@ class Counting:
             "log_level": 2,
         }
         producer = confluent_kafka.Producer(settings)
-        for number in range(LINES):
-            words = [WORDS[number % 7], WORDS[number % 5], WORDS[number % 3]]
-            self.written.update(words)
-            producer.produce(self.lines, " ".join(words), partition=number % 3)
-        assert producer.flush(PATIENCE) == 0
+        for number in count():
+            line = WORDS[number % 7], WORDS[number % 5], WORDS[number % 3]
+            producer.produce(
+                self.lines, " ".join(line), partition=number % 3, on_delivery=self._delivered
+            )
+            self._written.append(line)
+            producer.poll(0)
+            if self._over.wait(PAUSE):
+                break
+        producer.flush(PATIENCE)
+
+    def _delivered(self, error: confluent_kafka.KafkaError | None, _: object) -> None:
+        if error is not None:
+            self.refused.append(error)
 
     def read(self) -> dict[str, list[int]]:
         """All counts of each word, in order, that are committed by now."""
@@ -101,12 +148,11 @@ class Counting:
                     found[message.key().decode()].append(int(message.value()))
         return found
 
-    def has_counted(self) -> bool:
-        """Every word as often as it was written, or more often."""
+    def _has_counted(self, written: Counter[str]) -> bool:
         for number, each in self.instances.items():
             assert each.alive, f"instance {number}: {each.output()[-3000:]}"
         found = self.read()
-        return all(found[word] and found[word][-1] >= self.written[word] for word in WORDS)
+        return all(found[word] and found[word][-1] >= written[word] for word in WORDS)
 
 
 @pytest.fixture
@@ -117,6 +163,7 @@ def counting(
     try:
         yield counting
     finally:
+        counting.stop()
         end_all(list(counting.instances.values()), 30)
 
 
@@ -126,27 +173,28 @@ def counting(
 def test_words_are_counted_while_brokers_and_instances_are_killed(cluster, truth, counting):
     for number in (1, 2):
         counting.start(number)
-    counting.write()
-    until(counting.has_counted, PATIENCE)
+    counting.advance()
 
     victim = truth.state(counting.lines, 0).leader
     cluster.kill(victim)
-    counting.write()
-    until(counting.has_counted, PATIENCE)
+    counting.advance()
     cluster.restart(victim)
 
-    counting.instances[1].kill()
-    counting.write()
+    counting.instances.pop(1).kill()
+    counting.advance()
     counting.start(1)
-    until(counting.has_counted, PATIENCE)
+    counting.advance()
 
     await_whole(truth, "__transaction_state", "__consumer_offsets", counting.lines)
     cluster.kill(truth.state("__consumer_offsets", 0).leader)
-    counting.instances[2].kill()
-    counting.write()
+    counting.instances.pop(2).kill()
+    counting.advance()
     counting.start(2)
-    until(counting.has_counted, PATIENCE)
+    counting.advance()
+    counting.stop()
+    counting.await_counts()
 
+    assert counting.refused == []
     found = counting.read()
     last = {word: counts[-1] for word, counts in found.items()}
     if counting.isolation == "read_committed":

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.cluster.kafka_process import OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 from tests.real.conftest import PATIENCE, new_topic
-from tests.real.kafka import OURS, MixedCluster, Output, tool
+from tests.real.kafka import MixedCluster, Output, tool
 
 LAYOUTS = [({1: OURS, 2: OURS}, "2.8")]
 SETTINGS = {"min.insync.replicas": "1", "transaction.state.log.min.isr": "1"}

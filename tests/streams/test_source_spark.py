@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.client.admin.values import NewPartitions
 from engine.cluster.cluster import Cluster
+from tests.interop.raw import Raw
 from tests.interop.watch import until
 
 BROKERS = 3
@@ -155,6 +156,9 @@ def test_nothing_is_lost_or_doubled_when_the_leader_dies_and_the_query_is_restar
 
     cluster.restart(leader)
     cluster.admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    for address in cluster.bootstrap.split(","):  # the one that has just started hears of it last
+        with Raw(address) as client:
+            until(lambda client=client: len(client.topics(topic)[0].partitions) == 3)
     wanted += produce(cluster, topic, 50, 2) + produce(cluster, topic, 50, 1, begin=500)
     query = start(frame)
     wait_for(query, lambda: rows_of(query) == 100)

@@ -297,21 +297,19 @@ def test_nothing_is_kept_for_no_time(unit: str) -> None:
 
 
 def test_where_a_broker_listens() -> None:
-    assert broker().listener == ("127.0.0.1", 9092)
-    assert broker().advertised is None
+    plain = ("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT")
+    assert broker().endpoints == broker().advertised == (plain,)
     config = broker({"listeners": "PLAINTEXT://:0", "advertised.listeners": "PLAINTEXT://[::1]:9"})
-    assert config.listener == ("", 0)
-    assert config.advertised == ("::1", 9)
+    assert config.endpoints == (("PLAINTEXT", "", 0, "PLAINTEXT"),)
+    assert config.advertised == (("PLAINTEXT", "::1", 9, "PLAINTEXT"),)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("127.0.0.1:9092", "Unable to parse 127.0.0.1:9092 to a broker endpoint"),
-        ("SSL://localhost:9092", "this broker supports PLAINTEXT only, not SSL"),
         ("PLAINTEXT://localhost:65536", "there is no port 65536"),
-        ("PLAINTEXT://a:1,PLAINTEXT://b:2", "this broker has one listener"),
-        ("", "this broker has one listener"),
+        ("", "it must not be empty"),
     ],
 )
 def test_where_a_broker_cannot_listen(text: str, why: str) -> None:
@@ -320,7 +318,60 @@ def test_where_a_broker_cannot_listen(text: str, why: str) -> None:
 
 def test_what_cannot_be_reached_is_not_advertised() -> None:
     message = refusal(BrokerConfig, advertised_listeners="PLAINTEXT://0.0.0.0:9092")
-    assert message.endswith("cannot use the nonroutable meta-address 0.0.0.0")
+    assert "cannot use the nonroutable meta-address 0.0.0.0. " in message
+
+
+def test_listeners_of_several_protocols() -> None:
+    config = broker(
+        {
+            "listeners": "INSIDE://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+            "listener.security.protocol.map": "INSIDE:PLAINTEXT,SASL_SSL:SASL_SSL",
+            "inter.broker.listener.name": "INSIDE",
+            "ssl.client.auth": "none",
+            "listener.name.sasl_ssl.ssl.client.auth": "required",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": "secret",
+            "listener.name.sasl_ssl.connections.max.reauth.ms": "5000",
+            "listener.name.sasl_ssl.plain.connections.max.reauth.ms": "1000",
+        }
+    )
+    assert [each.protocol for each in config.endpoints] == ["PLAINTEXT", "SASL_SSL"]
+    assert config.inter_broker_listener == "INSIDE"
+    assert config.secured("SASL_SSL").value("ssl.client.auth") == "required"
+    assert config.secured("INSIDE").value("ssl.client.auth") == "none"
+    plain = config.secured("SASL_SSL", "PLAIN")
+    assert plain.value("sasl.jaas.config") == "secret"
+    assert plain.value("connections.max.reauth.ms") == 1000
+    assert config.secured("SASL_SSL", "SCRAM-SHA-256").value("connections.max.reauth.ms") == 5000
+    assert "secret" not in repr(config) + str(config.texts())
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"listeners": "SSL://:1"}, "inter.broker.listener.name must be a listener name defined"),
+        ({"listeners": "FOO://:1"}, "No security protocol defined for listener FOO"),
+        ({"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"}, "must have a different name"),
+        ({"listeners": "PLAINTEXT://:1,SSL://:1"}, "must have a different port"),
+        (
+            {"listener_security_protocol_map": "PLAINTEXT:TLS"},
+            "Invalid security protocol",
+        ),
+        ({"advertised_listeners": "PLAINTEXT://a:1,SSL://a:2"}, "must be equal to or a subset of"),
+        (
+            {"inter_broker_listener_name": "A", "security_inter_broker_protocol": "SSL"},
+            "Only one of inter.broker.listener.name and security.inter.broker.protocol",
+        ),
+        (
+            {"listeners": "SASL_SSL://:1", "security_inter_broker_protocol": "SASL_SSL",
+             "sasl_enabled_mechanisms": "PLAIN"},
+            "must be included in sasl.enabled.mechanisms",
+        ),
+        ({"ssl_client_auth": "perhaps"}, "String must be one of: none, requested, required"),
+        ({"ssl_enabled_protocols": "TLSv1.2,SSLv3"}, "String must be one of: TLSv1.2, TLSv1.3"),
+    ],
+)  # fmt: skip
+def test_listeners_that_cannot_be(settings: dict[str, str], why: str) -> None:
+    assert why in refusal(BrokerConfig, **settings)
 
 
 @given(st.integers(-(2**70), 2**70))

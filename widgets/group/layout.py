@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from engine.cluster.state import ClusterState, GroupState
 from widgets.group.history import GroupHistory, RebalanceRound, Spell, place_of
-from widgets.timeline import Axis, axis
+from widgets.time_axis import Axis, axis
 
 NARROW = 680  # px: on a narrower page names stand above the threads
 NAMES, LAGS = 180, 200  # widths of the columns left and right of the threads

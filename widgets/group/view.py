@@ -33,6 +33,7 @@ from widgets.group.layout import DeedMark, GroupViewState, Rows
 from widgets.group.scene import header, picture
 from widgets.playback import TIME, Playback
 from widgets.story import internal
+from widgets.time_axis import Axis, axis
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
@@ -84,6 +85,15 @@ class GroupView(Playback):
         if not more:
             self._dismiss()  # the cluster is over
         return more
+
+    def axis(self) -> Axis:
+        """To scale, as the lanes are."""
+        return axis(self.run_source.start, self.run_source.end, False, 0, 1)
+
+    def follow(self, at: int | None) -> None:
+        """A group that lives has no past here: its lanes are all there."""
+        if self._past:
+            super().follow(at)
 
     def see(self, state: ClusterState) -> None:
         lag = sum(lags(state, state.groups.get(self.group)).values())

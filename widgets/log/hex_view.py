@@ -25,7 +25,9 @@ from widgets.log.hex_page import ACROSS, ENTRY, HexPage
 from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import find_offset
+from widgets.replay.recorded_files import PartitionFiles
 from widgets.scene import Scene, text
+from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
 
 EVERY = 0.3  # seconds between two reads of the file
@@ -61,6 +63,7 @@ class HexView(SceneWidget):
         self._place: LogLocation | None = None  # of a partition
         self.gone = GONE  # the text when the file does not exist
         self.name = "Bytes"
+        self.shared = SharedTime.of(source)
         if source is None:
             self.draw()
             return
@@ -73,6 +76,8 @@ class HexView(SceneWidget):
 
     def _open_partition(self, place: LogLocation) -> None:
         self._place = place
+        if place.past:
+            self.shared.join(self)
         self.gone = NOT_THEN if place.past else GONE
         found = place.look()
         if not found.segments:
@@ -124,14 +129,27 @@ class HexView(SceneWidget):
         """The files as they were at another moment of a recording."""
         if self._place is None or self._place.past is None:
             raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
-        with self.lock:
-            self._place.past.turn_to(int(index))
-            there = self.again()
-            self._draw()
+        past = self._place.past
+        there = self._turn_to(past, int(index))
+        self.shared.tell(self, past.moments[past.index])
         if not there:
             raise KafkaError(ErrorCode.kafka_storage_error, NOT_THEN)
 
+    def follow(self, at: int | None) -> None:
+        """Show the files of this time, because another view shows it."""
+        past = self._place.past if self._place else None
+        if past and past.moments and (index := past.until(at)) != past.index:
+            self._turn_to(past, index)
+
+    def _turn_to(self, past: PartitionFiles, index: int) -> bool:
+        with self.lock:
+            past.turn_to(index)
+            there = self.again()
+            self._draw()
+        return there
+
     def close(self) -> None:
+        self.shared.leave(self)
         if self._place:
             self._place.close()
         super().close()

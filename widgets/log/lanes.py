@@ -123,7 +123,7 @@ class Drawing:
         """A mark at its position in the whole log."""
         slab, segment = self._slabs[found.segment.base_offset], found.segment
         x = slab.x + slab.width * found.position / max(segment.size, 1)
-        drawn = f"M-5 -8h10l-5 7zM0 -2v{HEIGHT + 4}"
+        drawn = f"M-5 -8h10l-5 7zM0 -2v10M0 {HEIGHT - 6}v8"  # not through the segment's words
         label = f"offset {found.offset:,}, byte {found.position:,} of its segment"
         self.shapes.append(path("drop", drawn, x, TOP, look="watermark", label=label))
 
@@ -298,7 +298,8 @@ class Drawing:
             wide = width_of(words, 11) + 9
             if not LEFT <= middle + (-wide if anchor == 1 else wide) <= self.right:
                 anchor = -anchor
-            self._tiny(f"v{number}", middle - 8 * anchor, y + 8, words, anchor)
+            x = middle - 8 * anchor
+            self.shapes.append(text(f"v{number}", x, y + 8, words, anchor, look="over still"))
 
 
 def _cell(header: Header, is_found: bool, is_hopped: bool) -> Cell:

@@ -30,7 +30,9 @@ from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import IndexLookup, find_offset, find_time
 from widgets.log.ribbon import BOTTOM, LEFT, bytes_in_words
 from widgets.log.segment_history import SegmentHistory, SegmentPiece
+from widgets.replay.recorded_files import PartitionFiles
 from widgets.scene import Scene, SceneShape, text, wrap
+from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
 
 if TYPE_CHECKING:
@@ -69,6 +71,9 @@ class SegmentView(SceneWidget):
         self.hex.layout.display = "none"  # until something is opened in it
         self.both = ipywidgets.VBox([self, self.hex])
         self.name = f"Log of {self._place}"
+        self.shared = SharedTime.of(source)
+        if self._place.past:
+            self.shared.join(self)
         self.reread()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -137,8 +142,18 @@ class SegmentView(SceneWidget):
         past = self._place.past
         if past is None:
             raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
+        self._turn_to(past, int(index))
+        self.shared.tell(self, past.moments[past.index])
+
+    def follow(self, at: int | None) -> None:
+        """Show the files of this time, because another view shows it."""
+        past = self._place.past
+        if past and past.moments and (index := past.until(at)) != past.index:
+            self._turn_to(past, index)
+
+    def _turn_to(self, past: PartitionFiles, there: int) -> None:
         with self.lock:
-            here, there = past.index, int(index)
+            here = past.index
             self.lookup, self._look, self._playing = None, None, False
             if there < here:
                 self._history, here = SegmentHistory(), -1
@@ -240,6 +255,7 @@ class SegmentView(SceneWidget):
         self.hex.layout.display = ""
 
     def close(self) -> None:
+        self.shared.leave(self)
         self.hex.close()
         self._place.close()
         super().close()

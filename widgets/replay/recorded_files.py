@@ -59,6 +59,10 @@ class PartitionFiles:
         """The index of the current moment."""
         return max(bisect_right(self.moments, self._now) - 1, 0)
 
+    def until(self, at: int | None) -> int:
+        """The index of the moment at a time; None: the last."""
+        return max(bisect_right(self.moments, at) if at is not None else len(self.moments), 1) - 1
+
     def turn_to(self, index: int) -> None:
         """Show the files of another moment."""
         self._now = self.moments[min(max(index, 0), len(self.moments) - 1)]

@@ -29,7 +29,7 @@ from widgets.moment import ViewMoment
 from widgets.replica.partition_history import PartitionHistory, Sample, during
 from widgets.scene import width_of
 from widgets.story import Story
-from widgets.timeline import Axis, axis
+from widgets.time_axis import Axis
 
 BESIDE = 640  # px: on a narrower page the lines are named below, and by a number at their end
 MARGIN, GAP = 8, 12  # beside the picture, and between a scale and its labels
@@ -121,7 +121,7 @@ class ReplicaViewState(ViewMoment):
         start, end = self.run_source.start, self.run_source.end
         span, step = self.span * 1000, self.span * 1000 // 6
         if not span or end - start <= span:
-            return axis(start, end, self.run_source.live, 0, 1)
+            return self.run_source.axis()
         steps = -(-(self.at - start) // step)
         return Axis(max(start, start + steps * step - span), span, 0, 1)
 
@@ -144,12 +144,12 @@ class ReplicaViewState(ViewMoment):
 
     def inside(self, at: int) -> bool:
         """Whether a time is in the window, and not after the head."""
-        return self.scale.start <= at <= min(self.at, self.scale.start + self.scale.span)
+        return self.scale.start <= at <= min(self.at, self.scale.end)
 
     @cached_property
     def samples(self) -> list[Sample]:
         """The samples in the window; the first may have begun before it."""
-        until = min(self.at, self.scale.start + self.scale.span)
+        until = min(self.at, self.scale.end)
         first = self.past.at(self.scale.start)
         return [first, *during(self.past.samples, max(self.scale.start, first.at), until)]
 
@@ -168,7 +168,7 @@ class ReplicaViewState(ViewMoment):
     @cached_property
     def offsets(self) -> OffsetScale:
         """A scale for all offsets in this window, also after the head."""
-        until = self.window.start + self.window.span
+        until = self.window.end
         seen = during(self.past.samples, self.window.start, until)
         known: list[int] = []
         for sample in [self.past.at(self.window.start), *seen]:
@@ -192,14 +192,14 @@ class ReplicaViewState(ViewMoment):
     @cached_property
     def columns(self) -> list[Column]:
         """Up to the head."""
-        each = self.scale.span * COLUMN / self.scale.width
+        each = COLUMN / self.scale.width
         count = max(1, -(-round((self.x - self.left) * 10) // (COLUMN * 10)))
         found = []
         for number in range(count):
-            start = self.scale.start + each * number
+            start, end = (self.scale.time(each * edge) for edge in (number, number + 1))
             x = self.left + COLUMN * number
             width = min(COLUMN, max(self.x - x, 1))
-            found.append(Column(round(start), min(round(start + each), self.at), x, width))
+            found.append(Column(start, min(end, self.at), x, width))
         return found
 
     @property

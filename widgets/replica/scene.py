@@ -147,14 +147,30 @@ def _grid(view_state: ReplicaViewState) -> list[SceneShape]:
         shapes.append(text(f"offset {offset}", left - GAP, y + 4, words, UP_TO, look="soft"))
     shapes.append(text("offsets", left - GAP, TOP - 14, "offset", UP_TO, look="tiny"))
     scale, start = view_state.scale, view_state.run_source.start
-    each = width_of(f"{(scale.start + scale.span - start) / 1000:.0f} s", 11) + 24
+    each = width_of(f"{(scale.end - start) / 1000:.0f} s", 11) + 24
     most = min(8, scale.width / each)  # ticks
     step = next((it for it in STEPS if scale.span / 1000 / it <= most), STEPS[-1]) * 1000
     first = -(-(scale.start - start) // step) * step
-    for passed in range(first, scale.start - start + scale.span + 1, step):
+    shapes += _folds(view_state)
+    last = float("-inf")
+    for passed in range(first, scale.end - start + 1, step):
         x, words = scale.place(start + passed), f"{passed / 1000:g} s"
+        if scale.folds and x - last < each:  # compressed time has many ticks in little room
+            continue
+        last = x
         shapes.append(line(f"tick {passed}", x, BOTTOM, x, BOTTOM + 4, look="tick"))
         shapes.append(text(f"time {passed}", x, BOTTOM + 17, words, ABOUT, look="tiny"))
+    return shapes
+
+
+def _folds(view_state: ReplicaViewState) -> list[SceneShape]:
+    """Compressed time that has passed, as on the timeline."""
+    shapes, scale = [], view_state.scale
+    for fold in scale.folds:
+        left, right = scale.place(fold.began), min(scale.place(fold.ended), view_state.x)
+        if left < right:
+            where = left, TOP - 8, right - left, BOTTOM - TOP + 8
+            shapes.append(rect(f"quiet {fold.began}", *where, look="quiet-time still"))
     return shapes
 
 
@@ -234,7 +250,9 @@ def _cut(view_state: ReplicaViewState, cut: Cut) -> SceneShape:
         f"{cut.end:,}: {records} that its leader does not have"
     )
     x, y = view_state.scale.place(cut.at), view_state.offset_y(cut.end, cut.broker)
+    top = view_state.offset_y(cut.was, cut.broker) - y  # from where to where it was cut back
     inside = [
+        line("lost", 0, min(top, 0), 0, 0, look="lost still"),
         circle("back", 0, 0, 9, look="paper"),
         text("glyph", 0, 4.5, "✂", ABOUT, look="mark bad"),
     ]
@@ -304,8 +322,8 @@ def _words(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], fl
 def _window(view_state: ReplicaViewState, y: float) -> list[SceneShape]:
     """A frame around the window on the timeline, if it is not all of it."""
     run_source, scale = view_state.run_source, view_state.scale
-    whole = timeline.axis(run_source.start, run_source.end, run_source.live, scale.x, scale.width)
-    if (whole.start, whole.span) == (scale.start, scale.span):
+    whole = run_source.axis(scale.x, scale.width)
+    if (whole.start, whole.end) == (scale.start, scale.end):
         return []
-    left, right = whole.place(scale.start), whole.place(scale.start + scale.span)
+    left, right = whole.place(scale.start), whole.place(scale.end)
     return [rect("window", left, y + 6, right - left, 32, 4, look="lens still")]

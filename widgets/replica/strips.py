@@ -36,6 +36,8 @@ def _dots(view_state: ReplicaViewState, broker: int, y: float) -> list[SceneShap
     """A path for each stretch of equal dots; a dash of no length with a round end is a dot."""
     shapes: list[SceneShape] = []
     kinds = [kind(view_state, column, broker) for column in view_state.columns]
+    if len(kinds) > 1 and view_state.columns[-1].x + COLUMN / 2 > view_state.x:
+        kinds.pop()  # or its dot would stand behind the head, where nothing has happened yet
     start = 0
     for place in range(1, len(kinds) + 1):
         if place == len(kinds) or kinds[place] != kinds[start]:

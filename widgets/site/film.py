@@ -5,6 +5,7 @@
      "frames": [{"at": 0, "steps": [...], "size": [1000, 420], "about": "...", ...},
                 {"at": 250, "steps": [12, -1, ["text", ...], 3]}, ...]}
 
+A view is filmed once for each of WIDTHS, laid out for it, and the page plays the one that fits.
 A frame has only the difference to the one before. Acts that lead to another picture of the film
 become the act `frame`, on its number; all other acts, except the player's own, are removed, with
 their buttons and fields.
@@ -27,6 +28,7 @@ from widgets.stage import SceneWidget
 Film: TypeAlias = dict[str, Any]
 Frame: TypeAlias = dict[str, Any]
 
+WIDTHS = (340, 560, 760, 880)  # px: a phone, a tablet, a page, a wide page
 ACTS, DRAG = 6, 7  # their indexes in a row
 EMPTY: Frame = {"shapes": [], "size": [], "title": "", "about": "", "said": "", "trouble": ""}
 EMPTY["controls"] = []

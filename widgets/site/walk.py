@@ -36,7 +36,7 @@ def _nowhere(act: str, on: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Walk:
-    times: list[int]  # of each picture, in ms since the axis of time begins
+    times: list[int]  # of each picture, in ms of the axis: of compressed time, fewer than passed
     span: int  # ms, of the axis
     go: Callable[[int], None]  # turns the view to a picture
     stops: list[int]  # the pictures that back and forward lead to
@@ -61,7 +61,7 @@ def walk(view: SceneWidget) -> Walk:
 
 def _playback(view: Playback) -> Walk:
     run_source = view.run_source
-    start, span = run_source.start, max(run_source.end - run_source.start, 1)
+    start, scale = run_source.start, view.axis()
     stops = {at for at in run_source.moments() if start <= at <= run_source.end}
     seen = {state.at for state in run_source.between(start, run_source.end)} - {start}
     times = sorted({*range(start, run_source.end, TICK), *stops, *seen, start, run_source.end})
@@ -70,9 +70,9 @@ def _playback(view: Playback) -> Walk:
         return bisect_right(times, run_source.seen(int(on))) - 1 if act == "goto" else None
 
     return Walk(
-        [at - start for at in times],
-        span,
-        lambda place: view.do("seek", (times[place] - start) / span),
+        [round(scale.drawn(at)) for at in times],
+        scale.span,
+        lambda place: view.follow(times[place]),
         [place for place, at in enumerate(times) if at in stops],
         TIME - {"goto"},
         leads,
@@ -84,7 +84,7 @@ def _changes(view: ZooKeeperTree) -> Walk:
     numbers = [history.began, *(change.number for change in history.steps)]
     if history.last > numbers[-1]:
         numbers.append(history.last)
-    start, span = view_state.start, max(view_state.now - view_state.start, 1)
+    start, scale = view_state.start, view.course().axis()
     ats = [history.changes[number - 1].at if number else start for number in numbers]
 
     def leads(act: str, on: Any) -> int | None:
@@ -94,8 +94,8 @@ def _changes(view: ZooKeeperTree) -> Walk:
         return max(bisect_right(numbers, number) - 1, 0)
 
     return Walk(
-        [max(at - start, 0) for at in ats],
-        span,
+        [round(scale.drawn(max(at, start))) for at in ats],
+        scale.span,
         lambda place: view.do("step_to", numbers[place]),
         list(range(len(numbers))),
         frozenset({*BUTTONS, "seek"}),

@@ -12,6 +12,7 @@ const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
 const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
+const TIME = ["begin", "back", "play", "forward", "slow_motion", "live"];
 const PROJECTED = 1.5; // on the full screen a pixel of the picture is so many of the page
 
 function html(tag, look, parent) {
@@ -122,6 +123,7 @@ function render({ model, el }) {
     root.classList.add("ended");
     root.inert = true;
     trouble.textContent = "The kernel has ended. Run this cell again.";
+    dock.end();
   };
   const send = (message) => {
     try {
@@ -134,6 +136,7 @@ function render({ model, el }) {
   const menu = menus(frame, act);
   pointing(svg, frame, tip, menu, act);
   keys(svg, menu, act);
+  globalThis.brokerlabTerms?.(svg);
 
   const draw = () => {
     const { size, title, shapes } = JSON.parse(model.get("scene"));
@@ -153,6 +156,7 @@ function render({ model, el }) {
     if (!tip.about?.isConnected) tip.classList.remove("shown");
   };
   top.full = fullScreen(root, top);
+  const dock = docking(el, root, top, model, send);
   const head = () => header(top, model, act);
   const say = () => {
     live.textContent = model.get("said");
@@ -178,6 +182,7 @@ function render({ model, el }) {
   const unwatch = watching(root, send);
   const unmeasure = measuring(frame, send);
   return () => {
+    dock.leave();
     unwatch();
     unmeasure();
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
@@ -215,14 +220,16 @@ function watching(root, send) {
   };
 }
 
-// Python lays the picture out for the width that it has here.
+// Python lays the picture out for the width that it has here, and in a dock for the height, too.
 function measuring(frame, send) {
-  let told = 0;
+  let [told, high] = [0, 0];
   let due;
   const tell = () => {
-    const width = Math.round(frame.clientWidth / (frame.closest(":fullscreen") ? PROJECTED : 1));
-    if (width && width !== told) send({ width });
-    told = width || told;
+    const full = frame.closest(":fullscreen");
+    const width = Math.round(frame.clientWidth / (full ? PROJECTED : 1));
+    const height = frame.closest(".lab-dock") && !full ? frame.clientHeight : 0;
+    if (width && (width !== told || height !== high)) send({ width, height });
+    if (width) [told, high] = [width, height];
   };
   const observer = new ResizeObserver(() => {
     clearTimeout(due);
@@ -452,7 +459,8 @@ function fullScreen(root, top) {
 function header(top, model, act) {
   const told = model.get("controls");
   if (!top.fields) {
-    top.full.before(html("b", ""), html("span", "lab-about"));
+    top.time = html("span", "lab-time"); // its buttons stay on one line
+    top.full.before(html("b", ""), html("span", "lab-about"), html("span", "lab-turn"), top.time);
     top.fields = [];
   }
   const [name, about] = top.children; // they change while a hand is on the controls: those stay
@@ -473,8 +481,10 @@ function header(top, model, act) {
     if (top.fields[i]?.key !== key) {
       const made = field(control, act);
       made.key = key;
-      if (top.fields[i]) top.fields[i].replaceWith(made);
-      else top.full.before(made);
+      const home = TIME.includes(control.act) ? top.time : top;
+      const next = top.fields.slice(i + 1).find((each) => each.parentNode === home);
+      home.insertBefore(made, next ?? (home === top ? top.time : null));
+      top.fields[i]?.remove();
       top.fields[i] = made;
     }
     top.fields[i].tell(control);
@@ -521,8 +531,9 @@ function field(control, act) {
 function pushbutton(control, act) {
   const made = html("button", "lab-button");
   made.onclick = () => act(made.act, made.on);
-  made.tell = ({ act, words, on, label, pressed, off }) => {
+  made.tell = ({ act, words, on, label, pressed, off, more }) => {
     Object.assign(made, { act, on, title: label, textContent: words, disabled: Boolean(off) });
+    if (more) html("span", "lab-word", made).textContent = ` ${more}`;
     made.setAttribute("aria-label", label);
     if (pressed === undefined) made.removeAttribute("aria-pressed");
     else made.setAttribute("aria-pressed", pressed);

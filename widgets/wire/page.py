@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from widgets.log.fields import count
 from widgets.scene import width_of
-from widgets.timeline import Axis, axis
+from widgets.time_axis import Axis, axis
 from widgets.wire.anatomy import ANSWER, ASK
 from widgets.wire.exchange import MessageArrow, MessageLog, rank
 

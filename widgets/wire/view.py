@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
+from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
 from widgets.wire.exchange import MOST, MessageLog, broker
 from widgets.wire.page import EVERYTHING, Anchor, WirePage, anchor
@@ -51,10 +52,14 @@ class WireView(SceneWidget):
         self._kind, self._fold, self._first = EVERYTHING, True, 0
         self._follows = True  # before a message was opened
         self._drawn: object = None
+        self.shared = SharedTime.of(source)
+        self.shared.join(self)
+        self._zero = 0  # ms since 1970 at which the clock of the messages is 0
         if self.is_live:
             self._try(self._switch, True)
         elif hasattr(source, "diagram"):
             self.messages.add_moments(source)
+            self._zero = source[0].state.at - source[0].at
         self.poll()
 
     # -- looking -------------------------------------------------------------------------
@@ -144,11 +149,20 @@ class WireView(SceneWidget):
             self._go(None)
         else:
             last = page.rows[-1].arrow
-            self._go((last.at, last.number, True))
+            with self.lock:  # the other views go on
+                self.until = last.at, last.number, True
+                self.draw()
 
     def _go(self, until: Anchor | None) -> None:
         with self.lock:
             self.until = until
+            self.draw()
+        self.shared.tell(self, None if until is None else int(until[0]) + self._zero)
+
+    def follow(self, at: int | None) -> None:
+        """Show the messages up to this time, because another view shows it."""
+        with self.lock:
+            self.until = None if at is None else (at - self._zero, float("inf"), True)
             self.draw()
 
     # -- selection --------------------------------------------------------------------
@@ -214,6 +228,7 @@ class WireView(SceneWidget):
         self.source.trace(on, frames=on)
 
     def close(self) -> None:
+        self.shared.leave(self)
         wanted = _tracing.get(self.source, set()) if self.is_live else set()
         if self.number in wanted:
             wanted.discard(self.number)

@@ -40,6 +40,7 @@ class Course(RunSource):
             self.story.lines.append(
                 StoryLine(change.at, sort, words, brief(change), str(change.number))
             )
+        self._busy = sorted(line.at for line in self.story.lines)
 
     @property
     def start(self) -> int:

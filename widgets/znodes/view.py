@@ -17,10 +17,10 @@ from engine.errors import ErrorCode, KafkaError
 from widgets import controls, palette
 from widgets.controls import Control
 from widgets.scene import ABOUT, Scene, text, wrap
+from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
-from widgets.timeline import axis
 from widgets.znodes.history import ZnodeHistory, recorded
-from widgets.znodes.layout import ZnodeViewState
+from widgets.znodes.layout import Course, ZnodeViewState
 from widgets.znodes.rows import FEW, TreeSelection
 from widgets.znodes.scene import about, picture
 
@@ -56,6 +56,8 @@ class ZooKeeperTree(SceneWidget):
         self.clock = time.monotonic
         self._due = 0.0  # the next step, if it plays
         self._drawn: object = None
+        self.shared = SharedTime.of(source)
+        self.shared.join(self)
         self._told = ""  # the source's last error
         self._own = ZnodeWatcher(source) if isinstance(source, str) else None
         self._znodes: ZnodeWatcher | None = self._own
@@ -79,13 +81,16 @@ class ZooKeeperTree(SceneWidget):
         news = source.changes(self.history.last) if source else []
         with self.lock:
             self.history.add(it for it in news if it.number > self.history.last)
-            if self.playing and self.clock() >= self._due:
+            steps = self.playing and self.clock() >= self._due
+            if steps:
                 self._due = self.clock() + PACE
                 self._go_on()
             self.draw()
             if source and source.trouble != self._told:  # the error of an act stays
                 self.trouble = self._told = source.trouble
-            return self.playing or bool(source and not source.closed)
+        if steps:
+            self.shared.tell(self, self._time)
+        return self.playing or bool(source and not source.closed)
 
     def _now(self) -> int:
         """The end of a recording, the last change of a stopped cluster, or the present."""
@@ -161,7 +166,7 @@ class ZooKeeperTree(SceneWidget):
         found = [
             controls.text("find", "find", self.choice.wanted, "part of a path", typed=True),
             controls.button("begin", "◂◂", "back to the beginning", off=not steps),
-            controls.button("back", "◂", "a change back", off=not steps),
+            controls.button("back", "◂", "a change back", off=not steps, more="back"),
             controls.button(
                 "play", "❙❙" if self.playing else "▸", "pause" if self.playing else "play",
                 off=not steps,
@@ -269,9 +274,12 @@ class ZooKeeperTree(SceneWidget):
 
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
-        scale = axis(self._start, self._end, self._znodes is not None, 0, 1)
-        at = scale.time(float(share))
+        at = self.course().axis().time(float(share))
         self._stop_at(None if at >= self._end else max(self.history.until(at), self.history.began))
+
+    def course(self) -> Course:
+        view_state = self.view_state()
+        return Course(self.history, view_state.start, view_state.now, view_state.moving)
 
     def goto(self, at: float) -> None:
         """To the change at a time, in ms since 1970."""
@@ -292,8 +300,24 @@ class ZooKeeperTree(SceneWidget):
             self.choice.first = None
             self.head = number if self.history.changes else None
             self.draw()
+        self.shared.tell(self, self._time)
+
+    @property
+    def _time(self) -> int | None:
+        """Of the moment that is shown; None: now, or the end."""
+        return None if self.head is None else self.view_state().at
+
+    def follow(self, at: int | None) -> None:
+        """Show this time here, because another view does."""
+        with self.lock:
+            self.playing = False
+            self.head = None
+            if at is not None and at < self._end and self.history.changes:
+                self.head = max(self.history.until(at), self.history.began)
+            self.draw()
 
     def close(self) -> None:
+        self.shared.leave(self)
         super().close()
         if self._own:
             self._own.close()

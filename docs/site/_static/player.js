@@ -2,7 +2,10 @@
 // to. In a notebook that is a kernel; here it is the film: it knows every picture beforehand.
 //
 //   <div class="player" data-film="failover-ClusterView">   comes near the window:
-//     films/failover-ClusterView.js ── brokerlab.film(name, film) ──> Model <── stage.js
+//     films/failover-ClusterView-760.js ── brokerlab.film(name, film) ──> Model <── stage.js
+//
+// There is a film for each of a few widths. When a phone is turned, another one goes on from where
+// this one is.
 //
 // Plain scripts, no modules and no fetch: so the site can also be read from a folder, without a
 // server. What a film can't tell (read widgets/site/walk.py) is not offered.
@@ -13,7 +16,10 @@
   const NARROW = matchMedia("(max-width: 46em)");
   const CALM = matchMedia("(prefers-reduced-motion: reduce)");
   const REST = 2500; // milliseconds at the end, before what plays by itself begins anew
+  const WIDTHS = [880, 760, 560, 340]; // as in widgets/site/film.py
+  const SETTLED = 200; // milliseconds after which a width is taken that changes
   const waiting = new Map(); // who asked for a film, by its name
+  const known = new Map(); // films that are here, by their name
 
   // -- a film's pictures ----------------------------------------------------------------------
 
@@ -48,9 +54,7 @@
 
   class Model {
     constructor(film, element) {
-      this.film = film;
       this.element = element;
-      this.frames = developed(film);
       this.listeners = new Map();
       this.traits = { name: film.name, said: "" };
       this.speed = 0;
@@ -58,11 +62,20 @@
       this.seen = false; // somebody can see it
       this.alone = false; // it plays by itself, and nobody has touched it yet
       this.turn = this.turn.bind(this);
+      this.head = Infinity;
+      this.wind(film);
       this.stop(this.last);
+      NARROW.addEventListener("change", () => this.show(this.place));
+    }
+
+    // The same film in another width, from the same moment on.
+    wind(film) {
+      this.film = film;
+      this.frames = developed(film);
       // Room for the tallest picture, or the page would jump while one goes through them.
       const sizes = this.frames.map(({ size }) => size);
-      element.style.setProperty("--room", `${sizes[0][0]} / ${Math.max(...sizes.map((it) => it[1]))}`);
-      NARROW.addEventListener("change", () => this.show(this.place));
+      this.element.style.setProperty("--room", `${sizes[0][0]} / ${Math.max(...sizes.map((it) => it[1]))}`);
+      this.show(this.until(this.head));
     }
 
     get(name) {
@@ -212,15 +225,29 @@
   // -- on the page ----------------------------------------------------------------------------
 
   function open(element) {
-    const { film: name, at, moves } = element.dataset;
-    waiting.set(name, [...(waiting.get(name) ?? []), (film) => {
+    const { at, moves } = element.dataset;
+    load(element, (film) => {
       const model = new Model(film, element);
       if (at !== undefined) model.acts.seek.call(model, Number(at));
       const still = element.querySelector("img");
       brokerlab.render({ model, el: element });
       still?.remove();
       if (moves !== undefined && !CALM.matches) model.begin();
-    }]);
+      let due;
+      new ResizeObserver(() => {
+        clearTimeout(due);
+        due = setTimeout(() => load(element, (other) => other !== model.film && model.wind(other)), SETTLED);
+      }).observe(element);
+    });
+  }
+
+  // The widest film that has room, or the narrowest.
+  function load(element, tell) {
+    const width = WIDTHS.find((it) => it <= element.clientWidth) ?? WIDTHS.at(-1);
+    const name = `${element.dataset.film}-${width}`;
+    if (known.has(name)) return tell(known.get(name));
+    waiting.set(name, [...(waiting.get(name) ?? []), tell]);
+    if (waiting.get(name).length > 1) return;
     const script = document.createElement("script");
     script.src = new URL(`films/${name}.js`, HERE);
     script.onerror = () => {
@@ -230,7 +257,8 @@
   }
 
   brokerlab.film = (name, film) => {
-    for (const each of waiting.get(name) ?? []) each(film);
+    known.set(name, film);
+    for (const tell of waiting.get(name) ?? []) tell(film);
     waiting.delete(name);
   };
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs (API 32), versions 1 to 4; AlterConfigs (API 33), 0 to 2; IncrementalAlterConfigs
+"""DescribeConfigs (API 32), versions 0 to 4; AlterConfigs (API 33), 0 to 2; IncrementalAlterConfigs
 (API 44), 0 to 1.
 
     resource   topic T               what was set for it, over the broker's defaults
@@ -11,8 +11,8 @@ it to ZooKeeper, where every broker reads it. This broker applies it before it r
 that names a resource of an unknown type alters nothing.
 
 Other programs may have written to ZooKeeper. A key that this broker does not know is described
-without a value, and stays when the resource is altered, until it is deleted by name. A key with a
-bad value is described with the value in use, its default; the bad one is its first synonym.
+without a value, and stays when other keys are altered one by one. A key with a bad value is
+described with the value in use, its default; the bad one is its first synonym.
 
 Left out: log levels (broker loggers), policies, secrets.
 """
@@ -208,12 +208,8 @@ def _altered(asked: Any, outcome: object) -> AlterConfigsResourceResponse:
 async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
     entity = _entity(broker, asked)
     _refuse_null(each.name for each in asked.configs if each.value is None)
-    await broker.admin.reload(*entity)
-    standing = broker.admin.overrides.get(entity, {})
     values = {each.name: each.value for each in asked.configs}
-    known = entity.config.known()
-    foreign = {name: text for name, text in standing.items() if name not in known}
-    await _configure(broker, entity, foreign | values, values, validate_only)
+    await _configure(broker, entity, values, values, validate_only)
 
 
 async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
@@ -293,6 +289,8 @@ def _check(
             changed = {name: values[name] for name in named}
             for_all = entity.name == DYNAMIC_DEFAULT
             check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
+            if not for_all:
+                broker.listeners.check(changed)
             named = [name for name in named if name in keys]
         others, _ = base.lenient({name: values[name] for name in values if name not in named})
         entity.config.parse({name: values[name] for name in named}, base=others)

@@ -1,4 +1,4 @@
-"""Fetch (API 1), versions 4 to 12: read batches from an offset on.
+"""Fetch (API 1), versions 0 to 12: read batches from an offset on.
 
 The response holds slices of log files, which the server sends without reading them. A reader at
 the end of the log waits until there are `min_bytes`, or until `max_wait` is over (long polling).
@@ -13,12 +13,13 @@ the end of the log waits until there are `min_bytes`, or until `max_wait` is ove
 A new high watermark alone does not end a follower's wait: it is sent with the next records, or when
 the wait is over, as in Kafka 2.8.
 
-Incremental fetch sessions: see fetch_sessions.py.
+Incremental fetch sessions: see fetch_sessions.py. Versions 0 to 3: see old_versions.py.
 """
 
 from itertools import chain
 from typing import Any
 
+from engine.broker.authorization import check_fetch
 from engine.broker.broker import Broker, Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSession
 from engine.broker.handlers.results import deadline
@@ -109,6 +110,7 @@ class Reading:
 
     def _read(self, partition: TopicPartition, wanted: FetchRange) -> LogReadResult:
         replicas, request = self._broker.replicas, self._request
+        check_fetch(self._broker, self._call, request.replica_id, partition)
         max_bytes, nothing_yet = min(wanted.max_bytes, max(self._left, 0)), not self._size
         if request.replica_id >= 0:
             return replicas.read_for_follower(
@@ -153,8 +155,7 @@ class Reading:
             answer = _answer(partition.partition, outcome, committed=self._is_committed)
             rows.append((partition, answer))
         session.due = dict.fromkeys(chain(first, session.due, last))
-        topics = [FetchedTopic(topic, answers) for topic, answers in by_topic(rows)]
-        return FetchAnswer(topics, session_id=session.id)
+        return FetchAnswer([FetchedTopic(*each) for each in by_topic(rows)], session_id=session.id)
 
 
 def _points_elsewhere(read: LogReadResult) -> bool:

@@ -32,7 +32,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> Any:
 
 
 async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
-    found = await attempt(_find(broker, request.key, request.key_type))
+    found = await attempt(_find(broker, call, request.key, request.key_type))
     node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
     failure = found if isinstance(found, KafkaError) else None
     return FindCoordinatorResponse(
@@ -45,7 +45,7 @@ async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoor
     )
 
 
-async def _find(broker: Broker, key: str, kind: int) -> AliveBroker:
+async def _find(broker: Broker, call: Call, key: str, kind: int) -> AliveBroker:
     kinds: dict[int, CoordinatorService[Any]] = {
         GROUP: broker.groups,
         TRANSACTION: broker.transactions,
@@ -59,7 +59,8 @@ async def _find(broker: Broker, key: str, kind: int) -> AliveBroker:
         except KafkaError as error:
             code = ErrorCode.coordinator_not_available
             raise KafkaError(code, f"{topic} cannot be created: {error.message}") from error
-    node = kinds[kind].coordinator_of(key)
+    leader = kinds[kind].coordinator_of(key)
+    node = leader and leader.at(call.listener)
     if node is None:
         raise KafkaError(ErrorCode.coordinator_not_available, f"{key!r} has no coordinator now")
     return node

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (API 35), versions 1 to 2: the logs in each of this broker's directories.
+"""DescribeLogDirs (API 35), versions 0 to 2: the logs in each of this broker's directories.
 
     topics null    every partition; else those that are named, where this broker has them
     offset lag     how far a log is behind the high watermark; -1 if that is not known
@@ -6,11 +6,25 @@
 For a directory that failed, the response has KAFKA_STORAGE_ERROR and nothing else; for a partition
 that is offline alone, the size of its files and an unknown offset lag.
 
-Left out: future replicas, which Kafka has while it moves a partition from one disk to another.
+AlterReplicaLogDirs (API 34), versions 0 to 2: move a replica to another directory of this broker
+
+    LOG_DIR_NOT_FOUND        this broker has no such directory
+    KAFKA_STORAGE_ERROR      that directory, or the partition, is offline
+    REPLICA_NOT_AVAILABLE    only other brokers have replicas of the partition
+    INVALID_TOPIC_EXCEPTION  the name is too long for the directory of a second log
+    no error                 it is there already
+
+Left out: to move it. Kafka copies the replica to a second log there, which follows the first one.
+Here a broker with several directories answers OPERATION_NOT_ATTEMPTED.
 """
 
 from typing import Any
 
+from kio.schema.alter_replica_log_dirs.v2.response import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from kio.schema.describe_log_dirs.v2.response import (
     DescribeLogDirsPartition,
     DescribeLogDirsResponse,
@@ -28,6 +42,8 @@ from engine.storage.log import Log
 from engine.wire.by_topic import by_topic, partitions_in
 
 NO_LAG = -1
+FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory
+LONGEST_NAME = 255
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> DescribeLogDirsResponse:
@@ -79,3 +95,37 @@ def _failed(directory: LogDirectory, partition: TopicPartition) -> DescribeLogDi
         offset_lag=NO_LAG,
         is_future_key=False,
     )
+
+
+async def alter(broker: Broker, call: Call, request: Any) -> AlterReplicaLogDirsResponse:
+    rows = (
+        (
+            each,
+            AlterReplicaLogDirPartitionResult(
+                partition_index=each.partition, error_code=_move(broker.replicas, each, asked.path)
+            ),
+        )
+        for asked in request.dirs
+        for each in partitions_in(asked.topics)
+    )
+    return AlterReplicaLogDirsResponse(
+        throttle_time=NO_THROTTLE,
+        results=tuple(
+            AlterReplicaLogDirTopicResult(topic_name=name, partitions=partitions)
+            for name, partitions in by_topic(rows)
+        ),
+    )
+
+
+def _move(replicas: ReplicaManager, partition: TopicPartition, path: str) -> ErrorCode:
+    if len(str(partition)) + FUTURE_SUFFIX > LONGEST_NAME:
+        return ErrorCode.invalid_topic_exception
+    directories = {str(each.path.absolute()): each for each in replicas.logs.directories}
+    if (target := directories.get(path)) is None:
+        return ErrorCode.log_dir_not_found
+    if target.offline is not None or any(partition in it.failed for it in directories.values()):
+        return ErrorCode.kafka_storage_error
+    if replicas.logs.find(partition) is None:
+        known = replicas.elsewhere(partition)
+        return ErrorCode.replica_not_available if known else ErrorCode.unknown_topic_or_partition
+    return ErrorCode.none if partition in target.logs else ErrorCode.operation_not_attempted

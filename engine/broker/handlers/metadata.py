@@ -12,6 +12,7 @@ Left out: requests for topics by id, which no version before 12 has; authorizati
 allowed everything, as in a Kafka without an authorizer.
 """
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from kio.schema.describe_cluster.v0.response import DescribeClusterBroker, DescribeClusterResponse
@@ -32,6 +33,9 @@ from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
 from engine.controller.topics import INTERNAL, check_name
 from engine.errors import ErrorCode, KafkaError
 
+LISTENERS_SINCE = 6  # from this version on, clients know the error
+Absent = Callable[[int], ErrorCode]  # of the leader of a partition
+
 NOT_ASKED = -(2**31)  # operations that were not requested
 # A bit for each operation that there is on a topic and on the cluster, by Kafka's numbers: read 3,
 # write 4, create 5, delete 6, alter 7, describe 8, cluster action 9, describe and alter configs
@@ -50,18 +54,25 @@ async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
         each_once = dict.fromkeys(asked)
         found = [await attempt(_find(broker, topic, create)) for topic in each_once]
         names = [topic.name or "" for topic in each_once]
+    live = broker.metadata.at(call.listener)
+
+    def absent(leader: int) -> ErrorCode:
+        """It is dead, or it has no listener of the client's name."""
+        named = call.version >= LISTENERS_SINCE and leader in broker.metadata.brokers
+        return ErrorCode.listener_not_found if named else ErrorCode.leader_not_available
+
     allowed = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
     asks_for_cluster = getattr(request, "include_cluster_authorized_operations", False)
     return MetadataResponse(
         throttle_time=NO_THROTTLE,
         brokers=tuple(
             MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.metadata.brokers.values()
+            for node in live.values()
         ),
         cluster_id=broker.metadata.cluster_id,
         controller_id=broker.metadata.controller,
         topics=tuple(
-            _topic(broker, name, outcome, allowed)
+            _topic(live, absent, name, outcome, allowed)
             for name, outcome in zip(names, found, strict=True)
         ),
         cluster_authorized_operations=ON_CLUSTER if asks_for_cluster else NOT_ASKED,
@@ -82,7 +93,7 @@ async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
 
 
 def _topic(
-    broker: Broker, name: str, outcome: TopicInfo | KafkaError, allowed: int
+    live: Collection[int], absent: Absent, name: str, outcome: TopicInfo | KafkaError, allowed: int
 ) -> MetadataResponseTopic:
     found = None if isinstance(outcome, KafkaError) else outcome
     partitions = sorted(found.partitions.items()) if found else ()
@@ -91,16 +102,17 @@ def _topic(
         name=name,
         topic_id=found.id if found else None,
         is_internal=name in INTERNAL,
-        partitions=tuple(_partition(broker, number, info) for number, info in partitions),
+        partitions=tuple(_partition(live, absent, number, info) for number, info in partitions),
         topic_authorized_operations=allowed,
     )
 
 
-def _partition(broker: Broker, number: int, info: PartitionInfo) -> MetadataResponsePartition:
-    live = broker.metadata.brokers
+def _partition(
+    live: Collection[int], absent: Absent, number: int, info: PartitionInfo
+) -> MetadataResponsePartition:
     led = info.leader in live
     return MetadataResponsePartition(
-        error_code=ErrorCode.none if led else ErrorCode.leader_not_available,
+        error_code=ErrorCode.none if led else absent(info.leader),
         partition_index=number,
         leader_id=info.leader if led else NO_BROKER,
         leader_epoch=info.leader_epoch,
@@ -119,7 +131,7 @@ async def describe_cluster(broker: Broker, call: Call, request: Any) -> Describe
         controller_id=broker.metadata.controller,
         brokers=tuple(
             DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.metadata.brokers.values()
+            for node in broker.metadata.at(call.listener).values()
         ),
         cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
     )

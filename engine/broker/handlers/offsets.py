@@ -1,4 +1,4 @@
-"""ListOffsets (API 2), versions 1 to 6, and OffsetForLeaderEpoch (API 23), versions 2 to 4.
+"""ListOffsets (API 2), versions 0 to 6, and OffsetForLeaderEpoch (API 23), versions 0 to 4.
 
     timestamp  -2  the first offset that can be read
                -1  the offset after the last one that a consumer can read: the high watermark, or

@@ -1,4 +1,4 @@
-"""Produce (API 0), versions 3 to 9: store batches of records.
+"""Produce (API 0), versions 0 to 9: store batches of records.
 
     acks  0   no response; after an error the connection is closed, so that the client notices
           1   a response when the leader has stored the batch
@@ -9,7 +9,7 @@
 Each partition has a result of its own. The broker checks the header and CRC of the batch, and
 stores it unchanged; see storage/validation.py. If only some records of a batch are bad, it is
 refused as a whole, and `record_errors` names them, so that a client can tell which ones they are.
-Left out: message formats before version 2 (magic 0 and 1), which Kafka 2.8 converts.
+Versions 0 to 2, with messages of magic 0 or 1: see old_versions.py.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""CreateTopics (API 19), versions 2 to 7; DeleteTopics (API 20), 1 to 6; CreatePartitions (API
+"""CreateTopics (API 19), versions 0 to 7; DeleteTopics (API 20), 0 to 6; CreatePartitions (API
 37), 0 to 3.
 
     check everything -> write to ZooKeeper -> wait until the controller has done it

@@ -10,6 +10,7 @@ the controller refuses each by name.
 """
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
@@ -27,10 +28,14 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> ApiVersionsResponse:
+    return respond(broker.apis, request, call.version)
+
+
+def respond(apis: Collection[Api], request: Any, version: int) -> ApiVersionsResponse:
     software = (request.client_software_name, request.client_software_version)
-    if call.version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
+    if version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
         return _response(ErrorCode.invalid_request)
-    return _response(ErrorCode.none, *sorted(broker.apis))
+    return _response(ErrorCode.none, *sorted(apis))
 
 
 def unsupported() -> ApiVersionsResponse:

@@ -68,9 +68,12 @@ class AdminClient:
             raise exception_of(error, ClientError._INVALID_ARG) from error
         once = config.request_timeout_ms / 1000
         name = config.client_id or "brokerlab"
+        security = config.security_texts()
 
         def opened(seconds: float) -> ClusterClient:
-            return ClusterClient(addresses, name, once, patience=LONGEST, within=seconds)
+            return ClusterClient(
+                addresses, name, once, patience=LONGEST, within=seconds, security=security
+            )
 
         patience = config.default_api_timeout_ms / 1000
         self._executor = AdminExecutor(opened, "AdminClient", patience)

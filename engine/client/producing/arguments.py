@@ -79,4 +79,5 @@ def message_of(
         stamped = TIMESTAMP_LOG_APPEND_TIME, report.append_time
     offset = report.offset + index if report.offset >= 0 else -1
     latency = report.at - produced
-    return Message(topic, partition, offset, key, value, headers, report.error, stamped, latency)
+    error = report.error and report.error.of_record(index)
+    return Message(topic, partition, offset, key, value, headers, error, stamped, latency)

@@ -31,7 +31,7 @@ from engine.client.producing.accumulator import PartitionQueue, RecordAccumulato
 from engine.client.producing.batch import ProducerBatch, ProducerIdAndEpoch
 from engine.client.producing.idempotence import ProducerId
 from engine.client.producing.transaction_manager import TransactionManager
-from engine.client.values import KafkaError, error_of
+from engine.client.values import KafkaError, error_of, refusal
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
 from engine.storage.batch import Codec
@@ -136,8 +136,7 @@ class Sender:
                 if row.error_code in STORED:
                     self._stored(queue, batch, row, now)
                 else:
-                    error = errors.KafkaError(row.error_code, row.error_message or "")
-                    self._not_stored(queue, batch, error, now)
+                    self._not_stored(queue, batch, refusal(row), now)
 
     def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
         self._is_stale = True

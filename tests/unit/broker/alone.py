@@ -7,6 +7,7 @@ from engine.broker.admin import Admin
 from engine.broker.broker import Broker, Call
 from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
 from engine.broker.purgatory import Purgatory
+from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.links import Links
 from engine.replication.replica_manager import ReplicaManager
@@ -83,13 +84,14 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         }
         metadata.topics[name] = TopicInfo(name, None, infos)
     purgatory = Purgatory()
+    admin = Admin(config, Znodes(), metadata, Decoder(events))
     return Broker(
         config=config,
         metadata=metadata,
         replicas=ReplicaManager(config, list(directories), lambda: 0),
         purgatory=purgatory,
         sessions=None,
-        admin=Admin(config, Znodes(), metadata, Decoder(events)),
+        admin=admin,
         producer_ids=None,
         apis=(),
         controller_service=SimpleNamespace(
@@ -98,6 +100,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         groups=None,
         transactions=None,
         links=Links(),
+        listeners=SecureListeners(config, admin),
     )
 
 

@@ -54,7 +54,12 @@ class Lab:
             logs=SimpleNamespace(directories=[self.logs]), partitions=partitions
         )
         self.broker = SimpleNamespace(id=1, now=lambda: 1000, metadata=metadata, replicas=replicas)
+        self.broker.config = SimpleNamespace(
+            replica_lag_time_max_ms=30_000, zookeeper_session_timeout_ms=18_000
+        )
         self.broker.links, self.broker.events = self.links, self.events
+        listeners = [SimpleNamespace(tls_copied=20), SimpleNamespace(tls_copied=3)]
+        self.broker.listeners = SimpleNamespace(all=listeners)
         self.groups = []
         self.broker.groups = SimpleNamespace(snapshot=lambda: list(self.groups))
         self.transactions = []
@@ -215,6 +220,7 @@ async def test_the_state_is_told_once_and_then_what_changed(lab):
     assert (first["at"], first["epoch"], first["session"]) == (1000, 17, None)
     assert (first["controller"], first["active"], first["controller_epoch"]) == (2, False, 4)
     assert (first["brokers"], first["connections"], first["faults"]) == ([1, 2], 2, {})
+    assert first["tls_copied"] == 23
     led = [
         *("orders", 0, "leader", 1, 5, [1, 2], [1, 2, 3], 2, 7, 10, 700, 2),
         [[2, 10, -1], [3, 7, 800]],

@@ -145,7 +145,11 @@ def produced(request: Any, error: ErrorCode = ErrorCode.none, text: str | None =
     """The answer to a Produce request of one partition."""
     (topic,) = request.topic_data
     partition = Message(
-        index=topic.partition_data[0].index, error_code=error, base_offset=0, error_message=text
+        index=topic.partition_data[0].index,
+        error_code=error,
+        base_offset=0,
+        error_message=text,
+        record_errors=(),
     )
     return Message(responses=(Message(name=topic.name, partition_responses=(partition,)),))
 

@@ -136,7 +136,7 @@ class Sent:
 
     def answer(self, code: ErrorCode = ErrorCode.none, offset: int = 0, **more: Any) -> None:
         """The same for each partition."""
-        told = {"log_append_time": None, "error_message": None} | more
+        told = {"log_append_time": None, "error_message": None, "record_errors": ()} | more
         responses = tuple(
             Message(index=partition, error_code=code, base_offset=offset, **told)
             for partition in self.batches

@@ -32,6 +32,15 @@ def test_text_and_pythons_own_values_are_the_same() -> None:
 def test_the_defaults_are_kafkas() -> None:
     settings, _ = ProducerConfig.take(AT)
     assert settings.texts() == {
+        "security.protocol": "PLAINTEXT",
+        "ssl.endpoint.identification.algorithm": "https",
+        **dict.fromkeys(
+            (
+                *("ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location"),
+                *("ssl.certificate.pem", "ssl.key.location", "ssl.key.pem", "ssl.key.password"),
+                *("sasl.mechanism", "sasl.username", "sasl.password"),
+            )
+        ),
         "bootstrap.servers": "127.0.0.1:9092",
         "client.id": "",
         "request.timeout.ms": "30000",

@@ -15,8 +15,11 @@ def state(*rows, at=0, gone=(), headless=(), **facts):
         "controller": 1,
         "active": False,
         "controller_epoch": 1,
+        "max_lag_ms": 30_000,
+        "session_ms": 18_000,
         "brokers": [1, 2],
         "connections": 0,
+        "tls_copied": 0,
         "groups": None,
         "transactions": None,
     }

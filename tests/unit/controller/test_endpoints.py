@@ -22,4 +22,9 @@ def test_leaders_and_metadata_have_the_address_of_our_own_listener():
     assert (leader.host_name, leader.port) == ("127.0.0.1", 9002)
     metadata = Metadata()
     metadata.update(cluster.told(UpdateMetadataRequest, to=1)[-1])
-    assert metadata.node(2) == AliveBroker(2, "127.0.0.1", 9002)
+    node = metadata.node(2)
+    assert (node.host, node.port) == ("127.0.0.1", 9002)
+    assert node.at("PLAINTEXT") == AliveBroker(2, "127.0.0.1", 9002)
+    assert node.at("EXTERNAL") == AliveBroker(2, "far.away", 1234)
+    assert node.at("INTERNAL") is None
+    assert metadata.at("EXTERNAL").keys() == {2}  # broker 1 has no such listener

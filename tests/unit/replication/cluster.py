@@ -78,6 +78,8 @@ def stop(partition: TopicPartition, epoch: int, *, delete: bool, **more: Any) ->
 class Broker:
     """One broker: its replicas, and the handlers that serve the others."""
 
+    acls = None  # nobody checks what clients may do
+
     def __init__(self, number: int, path: Path, cluster: "Cluster") -> None:
         self.id, self.path, self.cluster = number, path, cluster
         self.events: list[Event] = []

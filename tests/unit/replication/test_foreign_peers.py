@@ -136,6 +136,9 @@ def answers(chance, request):
             offset=chance.choice(OFFSETS),
             high_watermark=chance.choice(OFFSETS),
             log_start_offset=chance.choice(OFFSETS[:5]),
+            diverging_epoch=SimpleNamespace(
+                epoch=chance.choice(NUMBERS), end_offset=chance.choice((-1, -1, *OFFSETS))
+            ),
             records=chance.choice(RECORDS),
         )
         for number, _ in chance.sample(asked, chance.randrange(len(asked)))
@@ -150,8 +153,9 @@ def answers(chance, request):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_answer_that_makes_no_sense_ends_a_fetcher(cluster, seed):
+def test_no_answer_that_makes_no_sense_ends_a_fetcher(build, seed):
     chance = Random(seed)
+    cluster = build(3, {"inter.broker.protocol.version": chance.choice(("2.6", "2.7"))})
     cluster.elect(1)
     cluster.produce("a", "b")
     cluster.settle()

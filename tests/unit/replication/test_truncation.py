@@ -1,12 +1,16 @@
 """Where a follower cuts its log: the examples of KIP-101 and KIP-279, and what there was before."""
 
 import pytest
+from kio.schema.fetch.v12.request import FetchRequest
+from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
 
 from engine.replication.follower_partition import agreement
 from engine.storage.epochs import Epochs
 from tests.unit.replication.cluster import ORDERS
 
 BEFORE = {"inter.broker.protocol.version": "0.10.2"}
+ON_FETCH = {"inter.broker.protocol.version": "2.7-IV1"}  # no request but Fetch
+BY_EPOCHS = pytest.mark.parametrize("protocol", [{}, ON_FETCH], ids=["asked", "on fetch"])
 
 
 @pytest.fixture
@@ -72,8 +76,9 @@ class TestAMomentBehind:
     def test_before_epochs_it_was_lost(self, build):
         assert self.tell(build(2, BEFORE)) == ["m1"]
 
-    def test_with_epochs_it_is_not(self, build):
-        assert self.tell(build(2)) == ["m1", "m2"]
+    @BY_EPOCHS
+    def test_with_epochs_it_is_not(self, build, protocol):
+        assert self.tell(build(2, protocol)) == ["m1", "m2"]
 
 
 class TestDivergence:
@@ -98,13 +103,15 @@ class TestDivergence:
     def test_before_epochs_they_never_agreed_again(self, build):
         assert self.tell(build(2, BEFORE)) == (["m1", "m2"], ["m1", "m3"])
 
-    def test_with_epochs_the_leader_is_right(self, build):
-        assert self.tell(build(2)) == (["m1", "m3"], ["m1", "m3"])
+    @BY_EPOCHS
+    def test_with_epochs_the_leader_is_right(self, build, protocol):
+        assert self.tell(build(2, protocol)) == (["m1", "m3"], ["m1", "m3"])
 
 
-def test_in_steps_down_to_the_last_epoch_that_both_know(build):
+@BY_EPOCHS
+def test_in_steps_down_to_the_last_epoch_that_both_know(build, protocol):
     """KIP-279: unclean elections in turn, so that neither knows the other's last epochs."""
-    cluster = build(2)
+    cluster = build(2, protocol)
     cluster.elect(1)
     cluster.produce("a", "b")
     cluster.settle()
@@ -129,9 +136,10 @@ def test_in_steps_down_to_the_last_epoch_that_both_know(build):
     assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries
 
 
-def test_an_epoch_without_records_is_forgotten_by_who_follows(build):
+@BY_EPOCHS
+def test_an_epoch_without_records_is_forgotten_by_who_follows(build, protocol):
     """A leader notes where its epoch begins, and another is elected before it writes anything."""
-    cluster = build(2)
+    cluster = build(2, protocol)
     cluster.elect(1)
     cluster.produce("a")
     cluster.settle()
@@ -144,9 +152,10 @@ def test_an_epoch_without_records_is_forgotten_by_who_follows(build):
     assert cluster[2].log.epochs.entries == cluster[1].log.epochs.entries == [(0, 0), (2, 1)]
 
 
-def test_nor_does_such_an_epoch_hide_an_older_one(build):
+@BY_EPOCHS
+def test_nor_does_such_an_epoch_hide_an_older_one(build, protocol):
     """Its number would stand for records that were written before it."""
-    cluster = build(2)
+    cluster = build(2, protocol)
     cluster.elect(1)
     cluster.produce("a")
     cluster.settle()
@@ -162,8 +171,9 @@ def test_nor_does_such_an_epoch_hide_an_older_one(build):
     assert cluster[2].log.epochs.entries == [(0, 0), (1, 1), (3, 2)]
 
 
-def test_whoever_looks_at_a_log_is_told_of_a_cut(build):
-    cluster, told = build(2), []
+@BY_EPOCHS
+def test_whoever_looks_at_a_log_is_told_of_a_cut(build, protocol):
+    cluster, told = build(2, protocol), []
     cluster.elect(1)
     cluster[1].replicas.truncated.append(lambda log: told.append(log.end_offset))
     cluster.produce("a")
@@ -174,7 +184,7 @@ def test_whoever_looks_at_a_log_is_told_of_a_cut(build):
     assert told == [1]
 
 
-@pytest.mark.parametrize("protocol", [{}, BEFORE])
+@pytest.mark.parametrize("protocol", [{}, BEFORE, ON_FETCH])
 def test_a_leader_that_was_superseded_loses_its_tail(build, protocol):
     """A zombie: it took writes with acks=1 that nobody else ever saw."""
     cluster = build(3, protocol)
@@ -189,3 +199,78 @@ def test_a_leader_that_was_superseded_loses_its_tail(build, protocol):
     cluster.settle()
     assert cluster[1].values == cluster[2].values == cluster[3].values == ["a", "b"]
     assert cluster.isr == (2, 3, 1)
+
+
+class TestOnFetch:
+    """From 2.7 on: what a follower that lost a disk's tail, or has too much, is told by Fetch."""
+
+    def divergent(self, build, protocol):
+        """2 has a record that 1, the leader, has not."""
+        cluster = build(2, protocol)
+        cluster.elect(1)
+        cluster.produce("a", "b")
+        cluster.settle()
+        cluster.elect(2, to=(2,))
+        cluster.produce("lost", to=2, to_all=False)
+        cluster.elect(1)
+        cluster.produce("c", to_all=False)
+        return cluster
+
+    def requests(self, cluster):
+        """Of 2, until it has nothing to say that would change anything."""
+        fetcher, found = cluster[2].replicas.fetchers[1], []
+        while cluster[2].values != cluster[1].values:
+            found.append(fetcher.next(cluster.now))
+            fetcher.answered(found[-1], cluster[1].serve(found[-1]), cluster.now)
+        return found
+
+    def test_there_is_no_request_but_fetch(self, build):
+        kinds = {type(it) for it in self.requests(self.divergent(build, ON_FETCH))}
+        assert kinds == {FetchRequest}
+        kinds = {type(it) for it in self.requests(self.divergent(build, {}))}
+        assert kinds == {FetchRequest, OffsetForLeaderEpochRequest}
+
+    def test_each_fetch_says_the_epoch_of_the_last_record(self, build):
+        rows = [
+            (each.fetch_offset, each.last_fetched_epoch)
+            for request in self.requests(self.divergent(build, ON_FETCH))
+            for topic in request.topics
+            for each in topic.partitions
+        ]
+        assert rows == [(3, 1), (2, 0)]  # "lost" is of epoch 1; then it is gone
+
+    def test_below_2_7_it_says_none(self, build):
+        requests = self.requests(self.divergent(build, {}))
+        fetches = [it for it in requests if isinstance(it, FetchRequest)]
+        assert {each.last_fetched_epoch for each in fetches[0].topics[0].partitions} == {-1}
+
+    def test_a_response_that_diverges_moves_no_high_watermark_up(self, build):
+        """It is the leader's, and our records below it may be others."""
+        cluster = self.divergent(build, ON_FETCH)
+        cluster[1].role.high_watermark, was = 3, cluster[2].role.high_watermark
+        cluster.fetch(2)
+        assert cluster[2].values == ["a", "b"]
+        assert cluster[2].role.high_watermark == was <= 2
+
+    def test_the_leader_does_not_count_records_that_diverge(self, build):
+        """Offset 3 in that Fetch is no copy of the leader's offset 2."""
+        cluster = self.divergent(build, ON_FETCH)
+        cluster.fetch(2)
+        assert cluster[1].role.high_watermark == 2
+
+    def test_a_log_without_epochs_is_truncated_to_its_high_watermark(self, build):
+        cluster = self.divergent(build, ON_FETCH)
+        cluster[2].log.epochs.clear()
+        cluster.elect(1)
+        cluster.settle()
+        assert cluster[2].values == cluster[1].values == ["a", "b", "c"]
+
+    def test_what_the_leader_has_deleted_is_not_compared(self, build):
+        """It is deleted here, too: the response has the leader's log start."""
+        cluster = self.divergent(build, ON_FETCH)
+        cluster[1].log.advance_start(3, cluster.now)
+        cluster[1].log.epochs.truncate_start(3)
+        cluster.produce("d", to_all=False)
+        cluster.settle()
+        assert (cluster[2].log.start_offset, cluster[2].log.end_offset) == (3, 4)
+        assert cluster[2].values[3:] == ["d"]

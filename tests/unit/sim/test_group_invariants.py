@@ -48,6 +48,14 @@ def test_two_owners(run):
     )
 
 
+def test_a_member_of_a_deleted_group_owns_nothing_of_the_next_one_of_that_name(run):
+    one, other = run.group_workload.everyone[:2]
+    run.observed.memory["joined", "before"] = run.observed.deletions - 1
+    one.taken.append(Taken(99, frozenset({ORDERS}), "before"))
+    other.taken.append(Taken(99, frozenset({ORDERS}), "after"))
+    assert list(group_invariants.no_partition_has_two_owners(run.observed)) == []
+
+
 @pytest.mark.parametrize("what", ["a later generation", "the same, of others"])
 def test_a_commit_behind_the_record_of_another_generation(run, what):
     log = run.observed.committed[COORDINATED]

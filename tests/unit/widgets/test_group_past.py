@@ -29,7 +29,7 @@ def view():
 
 
 def seen(view, at):
-    view._stop_at(START + at)
+    view.stop_at(START + at)
     return view.view_state()
 
 

@@ -36,13 +36,13 @@ def test_a_whole_link_can_be_cut_and_slowed():
 @pytest.mark.parametrize(
     ("wrong", "label", "look"),
     [
-        (LinkState("3", "1", True), "cut", "cut"),
+        (LinkState("3", "1", True), "cut", "cut broken"),
         (LinkState("1", "3", False, 300), "300 ms", "slow"),
     ],
 )
 def test_what_is_wrong_is_said_in_words_and_by_the_line(wrong, label, look):
     link = drawn(Cluster(links=[wrong]))["link 1-3"]
-    assert link.label.endswith(f": {label}")
+    assert f": {label}" in link.label
     assert words(link) == label
     assert link.content[0].look == look
     assert [act.name for act in link.acts] == ["heal"]

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
+from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from tests.unit.widgets.cluster import START, Cluster, event
 from tests.unit.widgets.test_cluster_scene import extents
@@ -20,6 +21,7 @@ from widgets.replica.strips import kind
 from widgets.replica.trails import LABEL, spread
 from widgets.run_source import LiveRun, RunSource
 from widgets.scene import text
+from widgets.stage import SceneWidget
 
 
 def view_state(film, at=None, span=0, more=()):
@@ -315,7 +317,7 @@ def test_a_busy_partition_stays_small(count):
         tale.is_so(*ends, committed=min(ends), isr=range(1, count + 1))
     view = ReplicaView(tale.film(), "orders", 0)
     told = json.dumps(view.get_state(), default=str, ensure_ascii=False)
-    assert len(told) < 60_000
+    assert len(told) < 68_000
     drawn = sum(key.startswith("label ") for key in view.picture.by_key)
     left_out = "6 replicas are drawn, 2 more are not." if count == 8 else ""
     assert (drawn - 1, view.picture.by_key.get("words 0", text("", 0, 0, "")).content) == (
@@ -331,3 +333,29 @@ def test_a_live_run_needs_no_more_than_it_has_seen():
     past.add_events([event("broker.killed", 0, broker=1)])
     scene = picture(ReplicaViewState(run_source, run_source.end, True, TIME, past=past))
     assert scene.says == "broker 1 killed (SIGKILL)"
+
+
+def test_no_dot_stands_behind_the_head(pytestconfig, monkeypatch):
+    monkeypatch.setattr(SceneWidget, "told_last", SceneWidget.told_last)
+    run = Recording.load(pytestconfig.rootpath / "labs/recorded/unclean.jsonl.gz")
+    view = ReplicaView(run, "orders", 0)
+    for width in (928, 462, 356):
+        view.fit(width)
+        for share in range(1, 40):
+            view.do("seek", share / 40)
+            head = view.picture["head"].where[0]
+            for shape in view.picture.all():
+                if shape.key.startswith("dots "):
+                    x, long = re.fullmatch(r"M(\S+) \S+h(\S+)", shape.content).groups()
+                    last = float(x) + float(long) // 14 * 14
+                    assert last <= max(head, float(x)), (width, share, shape.key)
+    view.close()
+
+
+def test_scissors_hang_from_where_the_log_ended(pytestconfig):
+    run = Recording.load(pytestconfig.rootpath / "labs/recorded/unclean.jsonl.gz")
+    view = ReplicaView(run, "orders", 0)
+    (cut,) = [it for it in view.picture.all() if it.key.startswith("cut ")]
+    (lost,) = [it for it in cut.content if it.key == "lost"]
+    assert lost.where[1] < -20 and lost.where[3] == 0
+    view.close()

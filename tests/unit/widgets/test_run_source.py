@@ -63,6 +63,24 @@ def test_of_a_long_run_every_other_state_is_kept(monkeypatch):
     assert kept[-1].at == run_source.end
 
 
+def test_what_is_beside_an_event_is_kept(monkeypatch):
+    monkeypatch.setattr("widgets.run_source.FEWEST", 40)
+    monkeypatch.setattr("widgets.run_source.MOST", 0)
+    cluster = Cluster()
+    run_source = LiveRun(cluster)
+    for step in range(400):
+        cluster.pass_time(100)
+        if step == 17:
+            cluster.kill(2)
+            killed = cluster.now.at
+        cluster.set_partitions(orders_0=partition(1, ends=(step,) * 3))
+        run_source.poll()
+    assert len(run_source.between(START, run_source.end)) <= 42
+    before, after = run_source.at(killed - 1), run_source.at(killed)
+    assert (before.at, after.at) == (killed - 100, killed)
+    assert (before.brokers[2].answers, after.brokers[2].answers) == (True, False)
+
+
 def test_what_happened_is_seen_in_the_next_state():
     run_source = RunSource(recording(0, 100, 200))
     assert run_source.seen(START + 101) == START + 200

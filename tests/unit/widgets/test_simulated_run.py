@@ -60,7 +60,7 @@ def clock(view):
 
 def at(view, milliseconds):
     steps = view.run_source.moments()
-    view._stop_at(next(step for step in steps if step >= view.run_source.start + milliseconds))
+    view.stop_at(next(step for step in steps if step >= view.run_source.start + milliseconds))
 
 
 def when(trace, wanted):
@@ -147,12 +147,12 @@ def test_a_message_is_sent_comes_nearer_and_arrives(view, short):
     target = plan_of(view.moment()).box(int(message.target.removeprefix("broker-")))
     places = []
     for passed in range(wanted.arrives - sent + 1):
-        view._stop_at(film.start + sent + passed)
+        view.stop_at(film.start + sent + passed)
         x, y, _ = dots(view)[message.key]
         places.append(hypot(x - target.middle, y - target.y - target.height / 2))
     assert places == sorted(set(places), reverse=True), "nearer and nearer"
     assert f"arrives after {wanted.arrives - sent} ms" in words(view)
-    view._stop_at(film.start + wanted.arrives + 1)
+    view.stop_at(film.start + wanted.arrives + 1)
     assert message.key not in dots(view)
 
 
@@ -194,7 +194,7 @@ def test_between_two_moments_a_message_goes_on(view):
     )
     places = []
     for at in (still[1], still[1] + 1):
-        view._stop_at(at)
+        view.stop_at(at)
         places.append(dots(view)[still[0].key])
     assert places[0] != places[1]
 
@@ -203,10 +203,10 @@ def test_a_lost_message_is_a_cross_halfway():
     view = ClusterView(Trace.of(LOSSES, SECONDS))
     film = view.run_source.film
     lost = next(it for it in film.sent(0, film.end) if it.lost)
-    view._stop_at(lost.sent)
+    view.stop_at(lost.sent)
     assert view.picture[lost.key].content == "✗"
     assert view.picture[lost.key].label.endswith(", is lost")
-    view._stop_at(lost.sent + 1)
+    view.stop_at(lost.sent + 1)
     assert lost.key not in dots(view)
     view.close()
 
@@ -215,10 +215,10 @@ def test_a_cut_link_holds_a_message_up(trace):
     view = ClusterView(trace)
     film = view.run_source.film
     message = next(it for it in film.sent(0, film.end) if is_cut(film, it))
-    view._stop_at(message.arrives)
+    view.stop_at(message.arrives)
     assert view.picture[message.key].label.endswith("held up: the link is cut")
     held = dots(view)[message.key]
-    view._stop_at(message.sent)
+    view.stop_at(message.sent)
     assert dots(view)[message.key] != held, "it has set out"
     target = plan_of(view.moment()).box(int(message.target.removeprefix("broker-")))
     assert not target.x <= held[0] <= target.right or not target.y <= held[1] <= target.bottom
@@ -242,7 +242,7 @@ def is_cut(film, message):
 def test_a_step_is_small_enough_for_a_notebook(view):
     most = 0
     for moment in view.run_source.moments()[::10]:
-        view._stop_at(moment)
+        view.stop_at(moment)
         most = max(most, len(json.dumps(view.picture.rows())))
         keys = [it.key for it in view.picture.shapes]
         assert len(keys) == len(set(keys))

@@ -3,13 +3,17 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.cluster.recording import Recording
+from tests.search import examples
 from tests.unit.widgets.cluster import START, Cluster, event, state
 from widgets import timeline
 from widgets.moment import ViewMoment
 from widgets.run_source import LiveRun, RunSource
 from widgets.scene import width_of
+from widgets.time_axis import IDLE, NEAR, axis, lasted
 
 ACTS = frozenset({"seek", "goto", "back", "forward"})
 
@@ -27,17 +31,51 @@ def drawn(told):
 
 
 def test_a_film_fills_the_line_and_a_live_run_leaves_room():
-    assert timeline.axis(0, 16_000, False, 0, 100) == (0, 16_000, 0, 100)
-    assert timeline.axis(0, 16_000, True, 0, 100) == (0, 20_000, 0, 100)
-    assert timeline.axis(0, 9 * 3_600_000 + 1, True, 0, 100).span == 10 * 3_600_000
+    assert axis(0, 16_000, False, 0, 100) == (0, 16_000, 0, 100, ())
+    assert axis(0, 16_000, True, 0, 100) == (0, 20_000, 0, 100, ())
+    assert axis(0, 9 * 3_600_000 + 1, True, 0, 100).span == 10 * 3_600_000
 
 
 def test_a_place_and_a_time_are_the_same_thing():
-    axis = timeline.axis(START, START + 10_000, False, 24, 952)
+    scale = axis(START, START + 10_000, False, 24, 952)
     for share in (0, 0.25, 1):
-        assert axis.place(axis.time(share)) == pytest.approx(24 + 952 * share)
-    assert axis.place(START - 1) == 24
-    assert axis.time(7) == START + 10_000
+        assert scale.place(scale.time(share)) == pytest.approx(24 + 952 * share)
+    assert scale.place(START - 1) == 24
+    assert scale.time(7) == START + 10_000
+
+
+@examples(60)
+@given(st.lists(st.integers(0, 4_000_000), max_size=8), st.integers(1, 4_000_000), st.booleans())
+def test_in_compressed_time_too_a_place_is_one_time(events, lasted, live):
+    scale = axis(START, START + lasted, live, 0, 1, sorted(START + at for at in events))
+    times = range(START, START + lasted + 1, max(lasted // 50, 1))
+    places = [scale.drawn(at) for at in times]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+    slowest = max((1 + fold.saved / fold.drawn for fold in scale.folds), default=1)
+    for at in times:  # a millisecond of the axis is so many of the run
+        assert abs(scale.later(START, scale.drawn(at)) - at) <= 1
+        assert abs(scale.time(scale.place(at)) - at) <= 1 + slowest * scale.span * 1e-12
+    assert scale.end - START == pytest.approx(scale.span + sum(it.saved for it in scale.folds))
+
+
+def test_what_is_near_an_event_is_to_scale_and_the_rest_of_idle_time_is_not():
+    quiet = 8 * 60_000
+    scale = axis(0, quiet + 10_000, False, 0, 1, [0, quiet, quiet + 3000])
+    assert scale.folds == ((NEAR, quiet - NEAR),)
+    assert scale.span == IDLE + 10_000
+    failover = scale.place(quiet + 3000) - scale.place(quiet)
+    assert failover == pytest.approx(3 / 30)
+    assert scale.drawn(quiet - 1000) == scale.drawn(quiet) - 1000
+    assert axis(0, IDLE, False, 0, 1, []).folds == ()
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(12_400, "12 s"), (60_000, "1 min"), (472_000, "7 min 52 s"), (3_900_000, "1 h 5 min")],
+)
+def test_a_duration_in_words(milliseconds, words):
+    assert lasted(milliseconds) == words
 
 
 def test_the_head_stands_where_the_moment_is():

@@ -1,0 +1,126 @@
+"""The access control lists in ZooKeeper, as every broker follows and changes them.
+
+    CreateAcls, DeleteAcls ──> change ──> /kafka-acl/Topic/orders         with its version
+                                     ──> /kafka-acl-changes/acl_changes_# a note to every broker
+    a note ──> reload ──> the authorizer
+
+A list that cannot be read denies everything to everybody: a super user can still repair it.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from engine.broker.change_notifications import ChangeNotifications
+from engine.errors import ErrorCode, KafkaError
+from engine.security.acls import (
+    EVERYBODY,
+    TYPES,
+    WILDCARD,
+    AccessControlEntry,
+    AclOperation,
+    Permission,
+    ResourcePattern,
+)
+from engine.security.authorizer import AclAuthorizer, Entries
+from engine.zookeeper.acl_znodes import (
+    ACLS,
+    CHANGE,
+    CHANGES,
+    PATHS,
+    acl_path,
+    decode_acl_change,
+    decode_acls,
+    encode_acl_change,
+    encode_acls,
+)
+from engine.zookeeper.client import ZookeeperClient
+from engine.zookeeper.decoder import Decoder
+from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Set, Write, ZnodeData
+
+RETRIES = 10  # of a write, if others change the same list
+PAUSE = 0.1  # seconds before the next one
+NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, Permission.DENY)
+
+
+class AclStore:
+    def __init__(
+        self,
+        authorizer: AclAuthorizer,
+        zookeeper: ZookeeperClient,
+        decoder: Decoder,
+        now: Callable[[], int],
+    ) -> None:
+        self.authorizer = authorizer
+        self._zookeeper = zookeeper
+        self._decoder = decoder
+        self.notes = [
+            ChangeNotifications(path, zookeeper, decoder, now, self._read)
+            for path in CHANGES.values()
+        ]
+
+    # -- follow --------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Read every list, at the start and after a lost connection."""
+        await self._zookeeper.ask([Create(path, parents=True) for path in PATHS])  # or are there
+        kinds = [(pattern, kind) for pattern in ACLS for kind in TYPES]
+        names = await self._zookeeper.ask(
+            [Children(f"{ACLS[pattern]}/{kind.title}") for pattern, kind in kinds]
+        )
+        there = {
+            ResourcePattern(kind, name, pattern)
+            for (pattern, kind), found in zip(kinds, names, strict=True)
+            for name in found or ()
+        }
+        for resource in there.union(self.authorizer.resources):
+            await self._reload(resource)
+
+    async def _read(self, path: str, data: bytes) -> None:
+        harm = "no access control list is read again"
+        resource = self._decoder.read(decode_acl_change, path, data, harm)
+        if resource is not None:
+            await self._reload(resource)
+
+    async def _reload(self, resource: ResourcePattern) -> None:
+        (node,) = await self._zookeeper.ask([Get(acl_path(resource))])
+        self.authorizer.update(resource, self._entries(resource, node))
+
+    def _entries(self, resource: ResourcePattern, node: ZnodeData | None) -> Entries:
+        path, harm = acl_path(resource), "only super users may use what it is about"
+        found = self._decoder.read(decode_acls, path, node.data if node else b"", harm)
+        return frozenset([NOBODY]) if found is None else found
+
+    # -- change --------------------------------------------------------------------------
+
+    async def change(
+        self, resource: ResourcePattern, changed: Callable[[Entries], Entries]
+    ) -> None:
+        """Replace a resource's entries by what `changed` makes of them; nobody's change is lost."""
+        for _ in range(RETRIES + 1):
+            path = acl_path(resource)
+            (node,) = await self._zookeeper.ask([Get(path)])
+            before = self._entries(resource, node)
+            after = changed(before)
+            if after == before:
+                return
+            (written,) = await self._zookeeper.ask([_write(path, node, after)])
+            if not isinstance(written, Refused):
+                self.authorizer.update(resource, after)
+                note = f"{CHANGES[resource.pattern]}/{CHANGE}"
+                await self._zookeeper.ask(
+                    [Create(note, encode_acl_change(resource), sequence=True)]
+                )
+                return
+            await asyncio.sleep(PAUSE)
+        raise KafkaError(
+            ErrorCode.unknown_server_error,
+            f"Failed to update ACLs for {path} after trying a maximum of {RETRIES} times",
+        )
+
+
+def _write(path: str, node: ZnodeData | None, entries: Entries) -> Write:
+    if node is None:
+        return Create(path, encode_acls(entries))
+    if not entries:
+        return Delete(path, node.stat.version)
+    return Set(path, encode_acls(entries), node.stat.version)

@@ -1,0 +1,472 @@
+"""Which operation on which resource each request needs, as in Kafka 2.8.
+
+    request  ──> all of it    needs READ on the group g        no: the response is an error
+             ──> each row     needs READ on its topic          no: an error in its place
+             ──> the rest goes to the handler, which knows nothing of this
+
+One table, GUARDS, has what each request needs. Fetch alone asks while it reads (handlers/fetch.py):
+its session outlives the request. ApiVersions and SASL need nothing.
+
+Metadata and ListGroups show only what the client may describe: a topic that it may not see looks
+absent. Where a request asks for the operations that the client may do, they are filled in here.
+
+Invariant: every request that is served is in the table.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from engine.broker.broker import Broker, Call
+from engine.broker.refusal import refusal, refused_rows
+from engine.errors import ErrorCode, KafkaError
+from engine.model import Event, TopicPartition
+from engine.security.acls import (
+    CLUSTER,
+    SUPPORTED,
+    AclOperation,
+    AclResource,
+    AclResourceType,
+    bits,
+)
+from engine.wire.apis import APIS, Api
+from engine.wire.errors import Malformed
+
+log = logging.getLogger("kafka.authorizer.logger")
+
+Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
+
+FAILED: dict[AclResourceType, ErrorCode] = {
+    AclResourceType.TOPIC: ErrorCode.topic_authorization_failed,
+    AclResourceType.GROUP: ErrorCode.group_authorization_failed,
+    AclResourceType.CLUSTER: ErrorCode.cluster_authorization_failed,
+    AclResourceType.TRANSACTIONAL_ID: ErrorCode.transactional_id_authorization_failed,
+    AclResourceType.DELEGATION_TOKEN: ErrorCode.delegation_token_authorization_failed,
+}
+TEXTS: dict[Api, str] = {  # Kafka's own, where it has one
+    Api.CREATE_TOPICS: "Authorization failed.",
+    Api.CREATE_PARTITIONS: "The topic authorization is failed.",
+}
+GROUP_ERROR_SINCE = 2  # the version of OffsetFetch
+NOT_ASKED = -(2**31)  # operations that were not requested
+TOPIC_CONFIG = 2  # a type in requests about configurations
+
+
+class Access:
+    """What one client may do."""
+
+    def __init__(self, broker: Broker, call: Call) -> None:
+        self.broker = broker
+        self.call = call
+        self.api = APIS[call.header.api_key]
+        self._host = call.host.removeprefix("/")
+
+    def allows(
+        self, operation: AclOperation, resource: AclResource, *, quiet: bool = False
+    ) -> bool:
+        """With `quiet`, a denial is not reported: it only decides what is shown."""
+        store, principal = self.broker.acls, str(self.call.principal)
+        if store is None or store.authorizer.allowed(principal, self._host, operation, resource):
+            return True
+        if not quiet:
+            self._report(principal, operation, resource)
+        return False
+
+    def allows_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
+        store, principal = self.broker.acls, str(self.call.principal)
+        return store is None or store.authorizer.allowed_on_any(
+            principal, self._host, operation, kind
+        )
+
+    def check(self, operation: AclOperation, resource: AclResource) -> None:
+        if not self.allows(operation, resource):
+            raise self.error(resource)
+
+    def error(self, resource: AclResource) -> KafkaError:
+        return KafkaError(FAILED[resource.type], TEXTS.get(self.api, ""))
+
+    def operations(self, resource: AclResource) -> int:
+        """A bit for each operation that is allowed."""
+        on = SUPPORTED[resource.type]
+        return bits([each for each in on if self.allows(each, resource, quiet=True)])
+
+    def _report(self, principal: str, operation: AclOperation, resource: AclResource) -> None:
+        log.info(
+            "Principal = %s is Denied Operation = %s from host = %s on resource = %s:LITERAL:%s "
+            "for request = %s",
+            principal,
+            operation.title,
+            self._host,
+            resource.type.title,
+            resource.name,
+            self.api.name,
+        )
+        facts = {
+            "principal": principal,
+            "host": self._host,
+            "operation": operation.title,
+            "resource_type": resource.type.title,
+            "resource": resource.name,
+            "api": self.api.name,
+        }
+        self.broker.events.append(Event("authorization.denied", self.broker.now(), facts))
+
+
+# -- what a request needs ----------------------------------------------------------------------
+
+Needs = Callable[[Any], Iterable[tuple[AclOperation, AclResource]]]
+Change = Callable[[Access, Any, Any], Any]  # (access, request, response) -> response
+
+
+class GuardedRows(NamedTuple):
+    """A list in the request, of which each row needs an operation on a resource of its own."""
+
+    operation: AclOperation
+    request: str  # the field with the rows
+    response: str  # the field of the response that has a row for each of them
+    resource: Callable[[Broker, Any], AclResource]
+    unless: AclOperation | None = None  # if this is allowed on the cluster, no row is checked
+    quiet: bool = False
+
+
+class Guard(NamedTuple):
+    needs: Needs = lambda request: ()
+    rows: GuardedRows | None = None
+    shown: Change = lambda access, request, response: response
+
+
+def _topic(broker: Broker, row: Any) -> AclResource:
+    if isinstance(row, str):
+        return AclResource(AclResourceType.TOPIC, row)
+    name = getattr(row, "name", None) or getattr(row, "topic", None)
+    if name is None and (topic_id := getattr(row, "topic_id", None)) is not None:
+        known = broker.metadata.topics.values()
+        name = next((each.name for each in known if each.id == topic_id), None)
+    return AclResource(AclResourceType.TOPIC, name or "")
+
+
+def _group(broker: Broker, row: Any) -> AclResource:
+    return AclResource(AclResourceType.GROUP, row)
+
+
+def _configured(broker: Broker, row: Any) -> AclResource:
+    """A topic, or the cluster: a broker, or its loggers."""
+    if row.resource_type == TOPIC_CONFIG:
+        return AclResource(AclResourceType.TOPIC, row.resource_name)
+    return CLUSTER
+
+
+def on_cluster(operation: AclOperation) -> Needs:
+    return lambda request: [(operation, CLUSTER)]
+
+
+def on_group(operation: AclOperation) -> Needs:
+    return lambda request: [(operation, AclResource(AclResourceType.GROUP, request.group_id))]
+
+
+def on_transaction(operation: AclOperation, field: str = "transactional_id") -> Needs:
+    def needs(request: Any) -> Iterator[tuple[AclOperation, AclResource]]:
+        name = getattr(request, field)
+        if name is not None:
+            yield operation, AclResource(AclResourceType.TRANSACTIONAL_ID, name)
+
+    return needs
+
+
+def both(*needs: Needs) -> Needs:
+    return lambda request: [need for each in needs for need in each(request)]
+
+
+def _coordinator(request: Any) -> Iterable[tuple[AclOperation, AclResource]]:
+    kinds = {0: AclResourceType.GROUP, 1: AclResourceType.TRANSACTIONAL_ID}
+    if request.key_type in kinds:  # the handler refuses another one
+        yield AclOperation.DESCRIBE, AclResource(kinds[request.key_type], request.key)
+
+
+# -- what a response shows ---------------------------------------------------------------------
+
+
+def _metadata(access: Access, request: Any, response: Any) -> Any:
+    """All topics: those that the client may describe. And the operations, if they are wanted."""
+    topics = response.topics
+    if not request.topics:
+        topics = _described(access, topics)
+    response = replace(response, topics=tuple(_with_operations(access, each) for each in topics))
+    return _cluster_operations(access, request, response)
+
+
+def _described(access: Access, topics: Iterable[Any]) -> list[Any]:
+    return [
+        each
+        for each in topics
+        if access.allows(
+            AclOperation.DESCRIBE, AclResource(AclResourceType.TOPIC, each.name), quiet=True
+        )
+    ]
+
+
+def _with_operations(access: Access, topic: Any) -> Any:
+    if topic.topic_authorized_operations == NOT_ASKED:
+        return topic
+    allowed = access.operations(AclResource(AclResourceType.TOPIC, topic.name))
+    return replace(topic, topic_authorized_operations=allowed)
+
+
+def _cluster_operations(access: Access, request: Any, response: Any) -> Any:
+    if response.cluster_authorized_operations == NOT_ASKED:
+        return response
+    known = access.allows(AclOperation.DESCRIBE, CLUSTER)
+    return replace(
+        response, cluster_authorized_operations=access.operations(CLUSTER) if known else 0
+    )
+
+
+def _groups(access: Access, request: Any, response: Any) -> Any:
+    return replace(response, groups=tuple(_group_operations(access, it) for it in response.groups))
+
+
+def _group_operations(access: Access, group: Any) -> Any:
+    if group.authorized_operations == NOT_ASKED or group.error_code != ErrorCode.none:
+        return group
+    allowed = access.operations(AclResource(AclResourceType.GROUP, group.group_id))
+    return replace(group, authorized_operations=allowed)
+
+
+def _listed_groups(access: Access, request: Any, response: Any) -> Any:
+    if access.allows(AclOperation.DESCRIBE, CLUSTER, quiet=True):
+        return response
+    groups = (
+        each
+        for each in response.groups
+        if access.allows(
+            AclOperation.DESCRIBE, AclResource(AclResourceType.GROUP, each.group_id), quiet=True
+        )
+    )
+    return replace(response, groups=tuple(groups))
+
+
+def _offsets(access: Access, request: Any, response: Any) -> Any:
+    """All offsets of a group: those of topics that the client may describe."""
+    if request.topics is not None:
+        return response
+    return replace(response, topics=tuple(_described(access, response.topics)))
+
+
+def _created(access: Access, request: Any, response: Any) -> Any:
+    """The configuration of a new topic, for those who may describe it."""
+    return replace(response, topics=tuple(_created_topic(access, it) for it in response.topics))
+
+
+def _created_topic(access: Access, topic: Any) -> Any:
+    resource = AclResource(AclResourceType.TOPIC, topic.name)
+    if topic.error_code != ErrorCode.none:
+        return topic
+    if access.allows(AclOperation.DESCRIBE_CONFIGS, resource, quiet=True):
+        return topic
+    return replace(
+        topic,
+        topic_config_error_code=ErrorCode.topic_authorization_failed,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=(),
+    )
+
+
+# -- the table ---------------------------------------------------------------------------------
+
+READ, WRITE, CREATE, DELETE, ALTER = (AclOperation(number) for number in range(3, 8))
+DESCRIBE, BETWEEN_BROKERS = AclOperation.DESCRIBE, on_cluster(AclOperation.CLUSTER_ACTION)
+
+GUARDS: dict[Api, Guard] = {
+    Api.PRODUCE: Guard(
+        on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses", _topic)
+    ),
+    Api.FETCH: Guard(),
+    Api.LIST_OFFSETS: Guard(rows=GuardedRows(DESCRIBE, "topics", "topics", _topic)),
+    Api.METADATA: Guard(
+        rows=GuardedRows(DESCRIBE, "topics", "topics", _topic, quiet=True), shown=_metadata
+    ),
+    Api.LEADER_AND_ISR: Guard(BETWEEN_BROKERS),
+    Api.STOP_REPLICA: Guard(BETWEEN_BROKERS),
+    Api.UPDATE_METADATA: Guard(BETWEEN_BROKERS),
+    Api.CONTROLLED_SHUTDOWN: Guard(BETWEEN_BROKERS),
+    Api.OFFSET_COMMIT: Guard(on_group(READ), GuardedRows(READ, "topics", "topics", _topic)),
+    Api.OFFSET_FETCH: Guard(
+        on_group(DESCRIBE), GuardedRows(DESCRIBE, "topics", "topics", _topic), _offsets
+    ),
+    Api.FIND_COORDINATOR: Guard(_coordinator),
+    Api.JOIN_GROUP: Guard(on_group(READ)),
+    Api.HEARTBEAT: Guard(on_group(READ)),
+    Api.LEAVE_GROUP: Guard(on_group(READ)),
+    Api.SYNC_GROUP: Guard(on_group(READ)),
+    Api.DESCRIBE_GROUPS: Guard(
+        rows=GuardedRows(DESCRIBE, "groups", "groups", _group), shown=_groups
+    ),
+    Api.LIST_GROUPS: Guard(shown=_listed_groups),
+    Api.SASL_HANDSHAKE: Guard(),
+    Api.API_VERSIONS: Guard(),
+    Api.CREATE_TOPICS: Guard(
+        rows=GuardedRows(CREATE, "topics", "topics", _topic, unless=CREATE), shown=_created
+    ),
+    Api.DELETE_TOPICS: Guard(rows=GuardedRows(DELETE, "topics", "responses", _topic)),
+    Api.DELETE_RECORDS: Guard(rows=GuardedRows(DELETE, "topics", "topics", _topic)),
+    Api.INIT_PRODUCER_ID: Guard(on_transaction(WRITE)),
+    Api.OFFSET_FOR_LEADER_EPOCH: Guard(
+        rows=GuardedRows(DESCRIBE, "topics", "topics", _topic, unless=AclOperation.CLUSTER_ACTION)
+    ),
+    Api.ADD_PARTITIONS_TO_TXN: Guard(
+        on_transaction(WRITE, "v3_and_below_transactional_id"),
+        GuardedRows(WRITE, "v3_and_below_topics", "results_by_topic_v3_and_below", _topic),
+    ),
+    Api.ADD_OFFSETS_TO_TXN: Guard(both(on_transaction(WRITE), on_group(READ))),
+    Api.END_TXN: Guard(on_transaction(WRITE)),
+    Api.WRITE_TXN_MARKERS: Guard(BETWEEN_BROKERS),
+    Api.TXN_OFFSET_COMMIT: Guard(
+        both(on_transaction(WRITE), on_group(READ)), GuardedRows(READ, "topics", "topics", _topic)
+    ),
+    Api.DESCRIBE_ACLS: Guard(on_cluster(DESCRIBE)),
+    Api.CREATE_ACLS: Guard(on_cluster(ALTER)),
+    Api.DELETE_ACLS: Guard(on_cluster(ALTER)),
+    Api.DESCRIBE_CONFIGS: Guard(
+        rows=GuardedRows(AclOperation.DESCRIBE_CONFIGS, "resources", "results", _configured)
+    ),
+    Api.ALTER_CONFIGS: Guard(
+        rows=GuardedRows(AclOperation.ALTER_CONFIGS, "resources", "responses", _configured)
+    ),
+    Api.ALTER_REPLICA_LOG_DIRS: Guard(on_cluster(ALTER)),
+    Api.DESCRIBE_LOG_DIRS: Guard(on_cluster(DESCRIBE)),
+    Api.SASL_AUTHENTICATE: Guard(),
+    Api.CREATE_PARTITIONS: Guard(rows=GuardedRows(ALTER, "topics", "results", _topic)),
+    Api.CREATE_DELEGATION_TOKEN: Guard(),
+    Api.RENEW_DELEGATION_TOKEN: Guard(),
+    Api.EXPIRE_DELEGATION_TOKEN: Guard(),
+    Api.DESCRIBE_DELEGATION_TOKEN: Guard(),
+    Api.DELETE_GROUPS: Guard(rows=GuardedRows(DELETE, "groups_names", "results", _group)),
+    Api.ELECT_LEADERS: Guard(on_cluster(ALTER)),
+    Api.INCREMENTAL_ALTER_CONFIGS: Guard(
+        rows=GuardedRows(AclOperation.ALTER_CONFIGS, "resources", "responses", _configured)
+    ),
+    Api.ALTER_PARTITION_REASSIGNMENTS: Guard(on_cluster(ALTER)),
+    Api.LIST_PARTITION_REASSIGNMENTS: Guard(on_cluster(DESCRIBE)),
+    Api.OFFSET_DELETE: Guard(on_group(DELETE), GuardedRows(READ, "topics", "topics", _topic)),
+    Api.DESCRIBE_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.DESCRIBE_CONFIGS)),
+    Api.ALTER_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.ALTER_CONFIGS)),
+    Api.DESCRIBE_USER_SCRAM_CREDENTIALS: Guard(on_cluster(DESCRIBE)),
+    Api.ALTER_USER_SCRAM_CREDENTIALS: Guard(on_cluster(ALTER)),
+    Api.ALTER_ISR: Guard(BETWEEN_BROKERS),
+    Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
+    Api.DESCRIBE_CLUSTER: Guard(shown=_cluster_operations),
+    Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ, "topics", "topics", _topic)),
+}
+
+
+def check_fetch(broker: Broker, call: Call, replica_id: int, partition: TopicPartition) -> None:
+    """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
+    if broker.acls is not None:
+        topic = AclResource(AclResourceType.TOPIC, partition.topic)
+        follows, access = replica_id >= 0, Access(broker, call)
+        if not access.allows(
+            *((AclOperation.CLUSTER_ACTION, CLUSTER) if follows else (READ, topic))
+        ):
+            raise access.error(topic)
+
+
+# Two requests have the names of their results in more than one list.
+NAMED_BELOW: dict[Api, Callable[[Any], Iterable[Any]]] = {
+    Api.ALTER_REPLICA_LOG_DIRS: lambda request: (
+        topic for each in request.dirs for topic in each.topics
+    ),
+    Api.ALTER_USER_SCRAM_CREDENTIALS: lambda request: (
+        each.name for each in (*request.deletions, *request.upsertions)
+    ),
+}
+
+# -- one request -------------------------------------------------------------------------------
+
+
+async def authorized(broker: Broker, call: Call, request: Any, handler: Handler) -> Any:
+    """The response to what the client may do, with an error for what it may not."""
+    access = Access(broker, call)
+    guard = GUARDS[access.api]
+    for operation, resource in guard.needs(request):
+        if not access.allows(operation, resource):
+            return _refused(access, request, resource)
+    if access.api is Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
+        return _refused(access, request, CLUSTER)
+    rows = guard.rows
+    listed = "topic_names" if hasattr(request, "topic_names") else rows.request if rows else ""
+    given = getattr(request, listed, ())  # DeleteTopics had names only, before version 6
+    if rows is None or not given:
+        return guard.shown(access, request, await handler(broker, call, request))
+    permitted, errors = _split(access, rows, given)
+    if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
+        error = KafkaError(ErrorCode.operation_not_attempted)
+        errors += [(row, error) for row in permitted]
+        permitted = []
+    denied = tuple(
+        row for it, error in errors for row in refused_rows(access.api, rows.response, [it], error)
+    )
+    if permitted or access.api is Api.METADATA:  # which has the brokers, too
+        kept = replace(request, **{listed: tuple(permitted)})
+        response = guard.shown(access, request, await handler(broker, call, kept))
+    else:
+        response = refusal(access.api, request, KafkaError(ErrorCode.none))
+    if denied and access.api is Api.PRODUCE and request.acks == 0:
+        raise Malformed(f"acks=0 allows no response to: {errors[0][1]}")
+    if not denied:
+        return response
+    served = getattr(response, rows.response) if permitted else ()
+    return replace(response, **{rows.response: (*served, *denied)})
+
+
+def _split(
+    access: Access, rows: GuardedRows, given: Iterable[Any]
+) -> tuple[list[Any], list[tuple[Any, KafkaError]]]:
+    """The rows that are allowed, and the others, each with its error."""
+    if rows.unless is not None and access.allows(rows.unless, CLUSTER, quiet=True):
+        return list(given), []
+    permitted, errors = list[Any](), list[tuple[Any, KafkaError]]()
+    for row in given:
+        resource = rows.resource(access.broker, row)
+        if access.allows(rows.operation, resource, quiet=rows.quiet) and _may_create(access, row):
+            permitted.append(row)
+        else:
+            errors.append((row, access.error(resource)))
+    return permitted, errors
+
+
+def _may_create(access: Access, row: Any) -> bool:
+    """Metadata creates a topic that there is not yet, for those who may create it."""
+    if access.api is not Api.METADATA or row.name in access.broker.metadata.topics:
+        return True
+    if access.allows(CREATE, CLUSTER, quiet=True):
+        return True
+    return access.allows(CREATE, AclResource(AclResourceType.TOPIC, row.name or ""))
+
+
+def _may_be_idempotent(access: Access, request: Any) -> bool:
+    """Without a transactional id: IdempotentWrite on the cluster, or Write on any topic."""
+    return (
+        request.transactional_id is not None
+        or access.allows(AclOperation.IDEMPOTENT_WRITE, CLUSTER, quiet=True)
+        or access.allows_on_any(WRITE, AclResourceType.TOPIC)
+    )
+
+
+def _refused(access: Access, request: Any, resource: AclResource) -> Any:
+    if access.api is Api.PRODUCE and request.acks == 0:
+        raise Malformed(f"acks=0 allows no response to: {access.error(resource)}")
+    error = access.error(resource)
+    response = refusal(access.api, request, error)
+    if access.api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
+        return replace(response, results=())  # for the first Kafka 2.8 has no error at all
+    if access.api in NAMED_BELOW:
+        rows = dict.fromkeys(NAMED_BELOW[access.api](request))
+        return replace(response, results=refused_rows(access.api, "results", rows, error))
+    if access.api is Api.LEAVE_GROUP or (
+        access.api is Api.OFFSET_FETCH and access.call.version >= GROUP_ERROR_SINCE
+    ):
+        listed = "members" if access.api is Api.LEAVE_GROUP else "topics"
+        return replace(response, **{listed: ()})  # the error is that of the group
+    return response

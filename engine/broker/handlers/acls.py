@@ -1,0 +1,221 @@
+"""DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31), versions 1 to 2.
+
+Each new entry and each filter succeeds or fails on its own. Without `authorizer.class.name` the
+answer is SECURITY_DISABLED. A request with a number that is not known closes the connection, as
+Kafka's parser does.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from kio.schema.create_acls.v2.response import AclCreationResult, CreateAclsResponse
+from kio.schema.delete_acls.v2.response import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsResponse,
+)
+from kio.schema.describe_acls.v2.response import (
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+
+from engine.broker.acl_store import AclStore
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.errors import ErrorCode, KafkaError
+from engine.security.acls import (
+    CLUSTER_NAME,
+    PATTERNS,
+    TYPES,
+    AccessControlEntry,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ResourcePattern,
+)
+from engine.security.authorizer import Entries
+from engine.wire.errors import Malformed
+from engine.zookeeper.acl_znodes import check_principal
+
+DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker")
+
+
+async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResponse:
+    wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
+    store = broker.acls
+    found = store.authorizer.bindings(wanted) if store else ()
+    resources: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
+    for binding in found:
+        resources[binding.resource].append(binding.entry)
+    failure = None if store else DISABLED
+    return DescribeAclsResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=code_of(failure),
+        error_message=message_of(failure),
+        resources=tuple(
+            DescribeAclsResource(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                pattern_type=resource.pattern,
+                acls=tuple(AclDescription(**_numbers(entry)) for entry in entries),
+            )
+            for resource, entries in resources.items()
+        ),
+    )
+
+
+# -- create ------------------------------------------------------------------------------------
+
+
+async def create(broker: Broker, call: Call, request: Any) -> CreateAclsResponse:
+    wanted = [_binding(each) for each in request.creations]
+    refused: dict[int, KafkaError] = {}
+    by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
+    for number, binding in enumerate(wanted):
+        try:
+            _check(broker.acls, binding)
+            by_resource[binding.resource].append(number)
+        except KafkaError as error:
+            refused[number] = error
+    for resource, numbers in by_resource.items():
+        new = frozenset(wanted[each].entry for each in numbers)
+        assert broker.acls is not None
+        outcome = await attempt(broker.acls.change(resource, new.union))
+        if isinstance(outcome, KafkaError):
+            refused |= dict.fromkeys(numbers, outcome)
+    results = tuple(
+        AclCreationResult(
+            error_code=code_of(refused.get(number)), error_message=message_of(refused.get(number))
+        )
+        for number in range(len(wanted))
+    )
+    return CreateAclsResponse(throttle_time=NO_THROTTLE, results=results)
+
+
+def _binding(creation: Any) -> AclBinding:
+    resource = ResourcePattern(
+        AclResourceType(creation.resource_type),
+        creation.resource_name,
+        PatternType(creation.resource_pattern_type),
+    )
+    operation, permission = AclOperation(creation.operation), Permission(creation.permission_type)
+    if 0 in (resource.type, resource.pattern, operation, permission):
+        raise Malformed(f"an access control list has unknown elements: {creation}")
+    entry = AccessControlEntry(creation.principal, creation.host, operation, permission)
+    return AclBinding(resource, entry)
+
+
+def _check(store: AclStore | None, binding: AclBinding) -> None:
+    resource, entry = binding
+    if store is None:
+        raise DISABLED
+    if resource.type not in TYPES or resource.pattern not in PATTERNS:
+        raise KafkaError(
+            ErrorCode.unknown_server_error, f"{resource} selects resources, and is not one itself"
+        )
+    if AclOperation.ANY is entry.operation or Permission.ANY is entry.permission:
+        raise KafkaError(
+            ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
+        )
+    if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
+        raise KafkaError(
+            ErrorCode.invalid_request,
+            f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}",
+        )
+    if not resource.name:
+        raise KafkaError(ErrorCode.invalid_request, "Invalid empty resource name")
+    if "/" in resource.name:
+        raise KafkaError(ErrorCode.invalid_request, "Failed to create ACL")
+    try:
+        check_principal(entry.principal)
+    except ValueError as error:
+        raise KafkaError(ErrorCode.unknown_server_error, str(error)) from None
+
+
+# -- delete ------------------------------------------------------------------------------------
+
+
+async def delete(broker: Broker, call: Call, request: Any) -> DeleteAclsResponse:
+    """Each entry is deleted once, and reported by the first filter that selects it."""
+    filters = [
+        _filter(each, each.resource_type_filter, each.pattern_type_filter)
+        for each in request.filters
+    ]
+    results = await attempt(_delete(broker.acls, filters))
+    failure = results if isinstance(results, KafkaError) else None
+    found = {} if isinstance(results, KafkaError) else results
+    return DeleteAclsResponse(
+        throttle_time=NO_THROTTLE,
+        filter_results=tuple(
+            DeleteAclsFilterResult(
+                error_code=code_of(failure),
+                error_message=message_of(failure),
+                matching_acls=tuple(found.get(number, ())),
+            )
+            for number in range(len(filters))
+        ),
+    )
+
+
+async def _delete(
+    store: AclStore | None, filters: list[AclBindingFilter]
+) -> dict[int, list[DeleteAclsMatchingAcl]]:
+    if store is None:
+        raise DISABLED
+    deleted: defaultdict[int, list[DeleteAclsMatchingAcl]] = defaultdict(list)
+    named = (resource for each in filters for resource in each.resources)
+    for resource in dict.fromkeys((*store.authorizer.resources, *named)):
+        matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
+        if not matching:
+            continue
+        gone: dict[AccessControlEntry, int] = {}
+
+        def without(before: Entries, matching: Any = matching, gone: Any = gone) -> Entries:
+            gone.clear()  # another broker's change came between
+            for entry in before:
+                for number, wanted in matching:
+                    if wanted.selects_entry(entry):
+                        gone.setdefault(entry, number)
+            return before.difference(gone)
+
+        outcome = await attempt(store.change(resource, without))
+        for entry, number in sorted(gone.items()):
+            deleted[number].append(
+                DeleteAclsMatchingAcl(
+                    error_code=code_of(outcome),
+                    error_message=message_of(outcome),
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    pattern_type=resource.pattern,
+                    **_numbers(entry),
+                )
+            )
+    return deleted
+
+
+def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:
+    found = AclBindingFilter(
+        AclResourceType(kind),
+        asked.resource_name_filter,
+        PatternType(pattern),
+        asked.principal_filter,
+        asked.host_filter,
+        AclOperation(asked.operation),
+        Permission(asked.permission_type),
+    )
+    if found.is_unknown:
+        raise Malformed(f"a filter has unknown elements: {found}")
+    return found
+
+
+def _numbers(entry: AccessControlEntry) -> dict[str, Any]:
+    return {
+        "principal": entry.principal,
+        "host": entry.host,
+        "operation": entry.operation,
+        "permission_type": entry.permission,
+    }

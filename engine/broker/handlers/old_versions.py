@@ -1,0 +1,283 @@
+"""Requests in versions before Kafka 0.11: what is different in them beside their fields.
+
+    Produce 0-2       messages of magic 0 or 1, which are stored as one record batch. Version 3 and
+                      later allow record batches only
+    Fetch 0-1, 2-3    record batches are converted to magic 0, 1. Below version 3 a client that asks
+                      for fewer bytes than the first batch has gets so many bytes of it, a partial
+                      message, and knows by it that it has to ask for more
+    Fetch 0-9         a topic whose compression.type is zstd is refused
+    ListOffsets 0     several offsets, by the time of the last write to each segment
+    OffsetCommit 0,   the offsets are in ZooKeeper, /consumers/GROUP/offsets/TOPIC/PARTITION
+    OffsetFetch 0
+
+A field that an old version lacks has its default; see wire/old_versions.py. Then the handler of the
+newer versions does the rest. The conversion is the business of storage/message_sets.py. It runs in
+a thread, so that other clients do not wait for it. Nobody else is slower for all this.
+
+Left out: storing in an old format (`message.format.version` below 0.11), and the oldest versions of
+the requests between brokers.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from kio.schema.offset_commit.v8.response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kio.schema.offset_fetch.v7.response import (
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from kio.schema.produce.v9.response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers import fetch, offsets, produce
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.storage.batch import MAGIC
+from engine.storage.log import Log
+from engine.storage.message_sets import from_batches, magic_of, to_batch
+from engine.storage.segment import Slice
+from engine.wire.apis import Api
+from engine.wire.by_topic import by_topic
+from engine.wire.errors import Malformed
+from engine.wire.fetch import FetchAnswer, FetchedPartition
+
+Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
+
+HARD_LIMIT_UNTIL, MAGIC_0_UNTIL, MAGIC_1_UNTIL = 2, 1, 3  # versions of Fetch
+DEBUGGING_REPLICA = -2
+
+
+# -- Produce -------------------------------------------------------------------------------------
+
+
+async def _produce(broker: Broker, call: Call, request: Any) -> ProduceResponse | None:
+    rows: list[tuple[TopicPartition, PartitionProduceResponse]] = []
+    topics = []
+    for topic in request.topic_data:
+        converted = []
+        for each in topic.partition_data:
+            partition = TopicPartition(topic.name, each.index)
+            try:
+                batch = await _batch(broker, partition, each.records)
+            except KafkaError as error:
+                call.refused(partition, error)
+                if request.acks == 0:
+                    raise Malformed(f"acks=0 allows no response to: {error}") from error
+                rows.append((partition, _row(each.index, error.code)))
+            else:
+                if batch:
+                    converted.append(replace(each, records=batch))
+                else:
+                    rows.append((partition, _row(each.index, ErrorCode.none)))
+        topics.append(replace(topic, partition_data=tuple(converted)))
+    answer = await produce.handle(broker, call, replace(request, topic_data=tuple(topics)))
+    if answer is None:
+        return None
+    for topic in answer.responses:
+        rows += [(TopicPartition(topic.name, it.index), it) for it in topic.partition_responses]
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(name=name, partition_responses=partitions)
+            for name, partitions in by_topic(rows)
+        )
+    )
+
+
+async def _batch(broker: Broker, partition: TopicPartition, records: Any) -> bytes | memoryview:
+    if not records:
+        return b""
+    if magic_of(records) >= MAGIC:
+        return cast(memoryview, records)
+    _, log = broker.replicas.find(partition)
+    return await asyncio.to_thread(to_batch, records, log.config.max_message_bytes)
+
+
+def _row(number: int, code: ErrorCode) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=number, error_code=code, base_offset=-1, record_errors=())
+
+
+# -- Fetch ---------------------------------------------------------------------------------------
+
+
+async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
+    answer = await fetch.handle(broker, call, request)
+    rows = [
+        (TopicPartition(topic.topic, each.partition_index), each)
+        for topic in answer.responses
+        for each in topic.partitions
+    ]
+    if call.version <= MAGIC_1_UNTIL:  # these have no sessions
+        for _, each in rows:  # all of them now: a file may be deleted while one is converted
+            each.records = _read(each)
+    wanted = {
+        TopicPartition(topic.topic, each.partition): each
+        for topic in request.topics
+        for each in topic.partitions
+    }
+    for partition, each in rows:
+        try:
+            await _convert(broker, call, partition, each, wanted.get(partition))
+        except KafkaError as error:
+            each.error_code = call.refused(partition, error).code
+            each.high_watermark = each.last_stable_offset = -1
+            each.records, each.aborted_transactions = b"", None
+    return answer
+
+
+def _read(answer: FetchedPartition) -> bytes:
+    records: Any = answer.records
+    return records.read() if isinstance(records, Slice) else records
+
+
+async def _convert(
+    broker: Broker, call: Call, partition: TopicPartition, answer: FetchedPartition, wanted: Any
+) -> None:
+    config, data = broker.admin.topic_config(partition.topic), answer.records
+    if config.compression_type == "zstd":
+        raise KafkaError(
+            ErrorCode.unsupported_compression_type, f"{partition} is compressed with zstd"
+        )
+    if call.version > MAGIC_1_UNTIL or not data:
+        return
+    assert isinstance(data, bytes)
+    if call.version <= HARD_LIMIT_UNTIL and len(data) > wanted.partition_max_bytes:
+        answer.records = data[: wanted.partition_max_bytes]
+        return
+    if not config.message_downconversion_enable:
+        raise KafkaError(
+            ErrorCode.unsupported_version, f"{partition} has message.downconversion.enable=false"
+        )
+    magic = 0 if call.version <= MAGIC_0_UNTIL else 1
+    answer.records = await asyncio.to_thread(from_batches, data, magic, wanted.fetch_offset)
+
+
+# -- ListOffsets ---------------------------------------------------------------------------------
+
+
+async def _list_offsets(broker: Broker, call: Call, request: Any) -> Any:
+    return SimpleNamespace(
+        topics=[
+            SimpleNamespace(
+                name=topic.name,
+                partitions=[
+                    _offsets(broker, call, request.replica_id, topic.name, each)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _offsets(broker: Broker, call: Call, replica_id: int, topic: str, asked: Any) -> Any:
+    partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
+    try:
+        leads = replica_id != DEBUGGING_REPLICA
+        role, log = broker.replicas.find(partition, leads=leads)
+        found = _before(cast(Log, log), asked.timestamp, broker.now())[: asked.max_num_offsets]
+        if replica_id == -1 and any(each > role.high_watermark for each in found):
+            visible = [each for each in found if each <= role.high_watermark]
+            found = [role.high_watermark, *visible]
+    except KafkaError as error:
+        code = call.refused(partition, error).code
+    return SimpleNamespace(
+        partition_index=partition.partition, error_code=code, old_style_offsets=tuple(found)
+    )
+
+
+def _before(log: Log, timestamp: int, now: int) -> list[int]:
+    """The offsets at which segments begin that were last written by then, the latest first."""
+    times = [(max(it.base_offset, log.start_offset), it.modified) for it in log.segments]
+    if log.active.size:
+        times.append((log.end_offset, now))
+    if timestamp == offsets.EARLIEST:
+        times = times[:1]
+    elif timestamp != offsets.LATEST:
+        last = max((n for n, (_, time) in enumerate(times) if time <= timestamp), default=-1)
+        times = times[: last + 1]
+    return [offset for offset, _ in reversed(times)]
+
+
+# -- offsets of groups ---------------------------------------------------------------------------
+
+
+async def _commit(broker: Broker, call: Call, request: Any) -> OffsetCommitResponse:
+    longest = broker.config.offset_metadata_max_bytes
+    rows = []
+    for topic in request.topics:
+        for each in topic.partitions:
+            partition, code = TopicPartition(topic.name, each.partition_index), ErrorCode.none
+            if broker.metadata.partition(partition) is None:
+                code = ErrorCode.unknown_topic_or_partition
+            elif len(each.committed_metadata or "") > longest:
+                code = ErrorCode.offset_metadata_too_large
+            else:
+                write = broker.admin.commit_offset(
+                    request.group_id, partition, each.committed_offset
+                )
+                code = code_of(await attempt(write))
+            row = OffsetCommitResponsePartition(
+                partition_index=partition.partition, error_code=code
+            )
+            rows.append((partition, row))
+    return OffsetCommitResponse(
+        throttle_time=NO_THROTTLE,
+        topics=tuple(
+            OffsetCommitResponseTopic(name=name, partitions=partitions)
+            for name, partitions in by_topic(rows)
+        ),
+    )
+
+
+async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> OffsetFetchResponse:
+    rows = []
+    for topic in request.topics:
+        for number in topic.partition_indexes:
+            partition = TopicPartition(topic.name, number)
+            rows.append((partition, await _committed(broker, request.group_id, partition)))
+    return OffsetFetchResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=ErrorCode.none,
+        topics=tuple(
+            OffsetFetchResponseTopic(name=name, partitions=partitions)
+            for name, partitions in by_topic(rows)
+        ),
+    )
+
+
+async def _committed(
+    broker: Broker, group: str, partition: TopicPartition
+) -> OffsetFetchResponsePartition:
+    found: int | KafkaError | None = None
+    if broker.metadata.partition(partition) is not None:
+        found = await attempt(broker.admin.committed_offset(group, partition))
+    unknown = ErrorCode.unknown_topic_or_partition if found is None else code_of(found)
+    return OffsetFetchResponsePartition(
+        partition_index=partition.partition,
+        committed_offset=found if isinstance(found, int) else -1,
+        metadata="",
+        error_code=unknown,
+    )
+
+
+# API -> the last version that is handled here, and how.
+OLD: Mapping[Api, tuple[int, Handler]] = {
+    Api.PRODUCE: (2, _produce),
+    Api.FETCH: (9, _fetch),
+    Api.LIST_OFFSETS: (0, _list_offsets),
+    Api.OFFSET_COMMIT: (0, _commit),
+    Api.OFFSET_FETCH: (0, _fetch_offsets),
+}

@@ -1,0 +1,151 @@
+"""DescribeUserScramCredentials (API 50), version 0, and AlterUserScramCredentials (API 51),
+version 0: the credentials by which users come in with SCRAM.
+
+    client: salt, salted password  ─>  controller  ─>  /config/users/NAME: salt and two keys
+
+A password is not sent, not even here: the client salts it. The broker stores keys that are made of
+it, and every broker follows them. A description has the mechanisms and iterations, no key.
+
+Each user succeeds or fails whole: a request that names a user with a mistake in one place changes
+nothing of that user.
+"""
+
+from collections import Counter
+from typing import Any
+
+from kio.schema.alter_user_scram_credentials.v0.response import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from kio.schema.describe_user_scram_credentials.v0.response import (
+    CredentialInfo,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.errors import ErrorCode, KafkaError
+from engine.security.principals import user_of_znode, znode_name
+from engine.security.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    NUMBERS,
+    ScramCredential,
+)
+
+EMPTY = "Username must not be empty"
+
+
+async def describe(
+    broker: Broker, call: Call, request: Any
+) -> DescribeUserScramCredentialsResponse:
+    asked = [each.name for each in request.users or ()]
+    failure = await attempt(broker.admin.reload_users())
+    configs = {
+        user_of_znode(entity): config
+        for (kind, entity), config in broker.admin.overrides.items()
+        if kind == "users"
+    }
+    counts = Counter(asked) or Counter(
+        sorted(name for name, config in configs.items() if {*NUMBERS.values()} & {*config})
+    )
+    results = () if isinstance(failure, KafkaError) else counts
+    return DescribeUserScramCredentialsResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=code_of(failure),
+        error_message=message_of(failure),
+        results=tuple(_described(name, counts[name], configs.get(name, {})) for name in results),
+    )
+
+
+def _described(name: str, asked: int, config: dict[str, str]) -> DescribeUserScramCredentialsResult:
+    refused, infos = None, []
+    if not name:
+        refused = KafkaError(ErrorCode.resource_not_found, EMPTY)
+    elif asked > 1:
+        refused = KafkaError(
+            ErrorCode.duplicate_resource,
+            "Cannot describe SCRAM credentials for the same user twice in a single request: "
+            + name,
+        )
+    else:
+        try:
+            infos = [
+                CredentialInfo(
+                    mechanism=number, iterations=ScramCredential.parse(config[it]).iterations
+                )
+                for number, it in NUMBERS.items()
+                if it in config
+            ]
+        except ValueError as error:
+            refused = KafkaError(ErrorCode.unknown_server_error, str(error))
+        if not infos and refused is None:
+            refused = KafkaError(
+                ErrorCode.resource_not_found,
+                f"Attempt to describe a user credential that does not exist: {name}",
+            )
+    return DescribeUserScramCredentialsResult(
+        user=name,
+        error_code=code_of(refused),
+        error_message=message_of(refused),
+        credential_infos=tuple(infos),
+    )
+
+
+async def alter(broker: Broker, call: Call, request: Any) -> AlterUserScramCredentialsResponse:
+    names = list(dict.fromkeys(it.name for it in (*request.deletions, *request.upsertions)))
+    active = broker.controller_service.controller.active
+    results = []
+    for name in names:
+        deletions = [it for it in request.deletions if it.name == name]
+        upsertions = [it for it in request.upsertions if it.name == name]
+        outcome: object = KafkaError(
+            ErrorCode.not_controller, "This is not the correct controller for this cluster."
+        )
+        if active:
+            outcome = await attempt(_alter(broker, name, deletions, upsertions))
+        results.append(
+            AlterUserScramCredentialsResult(
+                user=name, error_code=code_of(outcome), error_message=message_of(outcome)
+            )
+        )
+    return AlterUserScramCredentialsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
+
+
+async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: list[Any]) -> None:
+    _check(name, deletions, upsertions)
+    entity = znode_name(name)
+    await broker.admin.reload("users", entity)
+    config = dict(broker.admin.overrides.get(("users", entity), {}))
+    for each in deletions:
+        if config.pop(NUMBERS[each.mechanism], None) is None:
+            raise KafkaError(
+                ErrorCode.resource_not_found,
+                "Attempt to delete a user credential that does not exist",
+            )
+    for each in upsertions:
+        mechanism = NUMBERS[each.mechanism]
+        config[mechanism] = ScramCredential.of(
+            mechanism, each.salt, each.salted_password, each.iterations
+        ).text()
+    await broker.admin.change_config("users", entity, config)
+
+
+def _check(name: str, deletions: list[Any], upsertions: list[Any]) -> None:
+    if not name:
+        raise KafkaError(ErrorCode.unacceptable_credential, EMPTY)
+    for each in (*upsertions, *deletions):
+        if each.mechanism not in NUMBERS:
+            raise KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+    for each in upsertions:
+        if each.iterations < MIN_ITERATIONS:
+            raise KafkaError(ErrorCode.unacceptable_credential, "Too few iterations")
+        if each.iterations > MAX_ITERATIONS:
+            raise KafkaError(ErrorCode.unacceptable_credential, "Too many iterations")
+    counts = Counter(each.mechanism for each in (*deletions, *upsertions))
+    if max(counts.values()) > 1:
+        raise KafkaError(
+            ErrorCode.duplicate_resource,
+            "A user credential cannot be altered twice in the same request",
+        )

@@ -1,0 +1,149 @@
+"""A connection that comes in to a listener: TLS first, then SASL, then the requests.
+
+    socket ──> TlsAcceptor: handshake ──> asyncio's TLS transport ──> Connection ──> authenticate
+                                                                                └──> dispatch
+
+The kernel cannot encrypt: records from a log file are read, encrypted and written, where a plain
+connection uses sendfile. The listener counts their bytes, so that a lab can show what TLS costs.
+
+A handshake that fails closes the connection: a client without TLS, a certificate that has expired
+or that nobody here trusts, none where one is required. One that stops in the middle is closed after
+a while. Nobody else waits for it.
+
+Who fails to authenticate waits for `connection.failed.authentication.delay.ms`; then the answer is
+sent, and the connection is closed. So passwords cannot be tried quickly.
+"""
+
+import asyncio
+import logging
+import os
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from engine.broker.secure_listeners import SecureListener
+from engine.broker.server import Connection, Pieces
+from engine.security.mechanism import AuthenticationFailed
+from engine.security.principals import Principal
+from engine.security.sasl_server import AuthenticationRefused, SaslServerAuthenticator
+from engine.security.tls import HANDSHAKE_TIMEOUT
+from engine.wire.errors import Malformed
+from engine.wire.frame import Frame
+
+CHUNK = 256 * 1024  # bytes of a file that are read at once
+
+log = logging.getLogger(__name__)
+
+
+def secured(
+    listener: SecureListener,
+    authenticator: Callable[[SecureListener], SaslServerAuthenticator],
+    connection: Connection,
+) -> asyncio.BaseProtocol:
+    """What the listener's protocol asks for, in front of a new connection."""
+    connection.listener = listener.name
+    if listener.listener.sasl:
+        connection.authenticator = authenticator(listener)
+        connection.authenticator.failure_delay = listener.failure_delay
+        connection.frames.max_bytes = listener.max_receive
+    return TlsAcceptor(listener, connection) if listener.listener.tls else connection
+
+
+class TlsAcceptor(asyncio.Protocol):
+    """Owns a connection until the end of the handshake.
+
+    A client may send its first request with the last bytes of the handshake: `_early` has them
+    until the connection can take them.
+    """
+
+    def __init__(self, listener: SecureListener, connection: Connection) -> None:
+        self._listener = listener
+        self._connection = connection
+        self._early = bytearray()
+        self._task: asyncio.Task[None] | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self._early += data
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        plain = cast(asyncio.Transport, transport)
+        plain.pause_reading()  # the bytes are for the handshake, which begins in a moment
+        self._task = asyncio.get_running_loop().create_task(self._accept(plain))
+
+    async def _accept(self, plain: asyncio.Transport) -> None:
+        connection, listener = self._connection, self._listener
+        try:
+            assert listener.context is not None
+            transport = await asyncio.get_running_loop().start_tls(
+                plain,
+                self,
+                listener.context,
+                server_side=True,
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT,
+            )
+            if transport is None:
+                return  # it was closed meanwhile
+            principal = self._principal(transport)
+        except (OSError, ssl.CertificateError, AuthenticationFailed) as error:
+            peer = plain.get_extra_info("peername")
+            log.info("Failed authentication with %s (SSL handshake failed: %s)", peer, error)
+            plain.abort()
+            return
+        connection.principal = principal
+        connection.send_file = partial(copy_file, listener, connection)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        while self._early:
+            buffer = connection.get_buffer(-1)
+            taken = min(len(self._early), len(buffer))
+            buffer[:taken] = self._early[:taken]
+            del self._early[:taken]
+            connection.buffer_updated(taken)
+
+    def _principal(self, transport: asyncio.Transport) -> Principal:
+        return self._listener.principals.principal(transport.get_extra_info("peercert"))
+
+
+async def copy_file(
+    listener: SecureListener,
+    connection: Connection,
+    transport: asyncio.Transport,
+    file: Any,
+    position: int,
+    size: int,
+) -> int:
+    """In place of `loop.sendfile`: returns how many bytes were sent."""
+    sent = 0
+    while sent < size:
+        chunk = os.pread(file.fileno(), min(CHUNK, size - sent), position + sent)
+        if not chunk:
+            break
+        transport.write(chunk)
+        sent += len(chunk)
+        listener.tls_copied += len(chunk)
+        await connection.writable()
+    return sent
+
+
+async def authenticate(
+    connection: Connection, authenticator: SaslServerAuthenticator, frame: Frame, max_bytes: int
+) -> Pieces | None:
+    """The answer to a request that is a part of an authentication; None for any other, which may
+    be served. `max_bytes` is the size of a request of one who is known."""
+    now = asyncio.get_running_loop().time()
+    if not authenticator.takes(int.from_bytes(frame[:2], "big"), now):
+        if authenticator.has_expired(now):
+            raise Malformed("the session has expired, and was not authenticated again")
+        return None
+    try:
+        answer = authenticator.receive(frame, now)
+    except AuthenticationRefused as refused:
+        log.info("Failed authentication with %s (%s)", connection.peer, refused)
+        await asyncio.sleep(authenticator.failure_delay)
+        await connection.send(refused.answer)
+        raise Malformed("the authentication failed") from None
+    if authenticator.complete and authenticator.principal is not None:
+        connection.principal = authenticator.principal
+        connection.frames.max_bytes = max_bytes
+    return answer

@@ -1,0 +1,159 @@
+"""The listeners of this broker: their TLS contexts, and the mechanisms of their authentication.
+
+    connection ──> SecureListener ──> TLS context, principals of certificates
+                                 └──> SaslServerAuthenticator ──> credentials in ZooKeeper, JAAS
+
+A context is made when the broker starts and when its configuration changes, so that a certificate
+can be replaced while the broker runs: connections that exist keep theirs. A configuration that does
+not work is refused when it is set, and one that other programs wrote changes nothing.
+
+SCRAM credentials are what was set for users in ZooKeeper (/config/users): the config watcher
+follows them like every other configuration.
+"""
+
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from engine.broker.admin import Admin
+from engine.config import BrokerConfig
+from engine.config.listeners import Listener
+from engine.config.security import find, parse
+from engine.errors import ErrorCode, KafkaError
+from engine.security import jaas
+from engine.security.mechanism import SaslServer
+from engine.security.plain import NAME as PLAIN
+from engine.security.plain import PlainServer
+from engine.security.principals import RULES, PrincipalMapper, znode_name
+from engine.security.sasl_client import MECHANISMS, Login
+from engine.security.sasl_server import Mechanism
+from engine.security.scram import ScramCredential, ScramServer
+from engine.security.tls import client_context, server_context
+
+log = logging.getLogger(__name__)
+
+
+class SecureListener:
+    """One listener."""
+
+    def __init__(self, listener: Listener, config: BrokerConfig, admin: Admin) -> None:
+        self.name = listener.name
+        self.listener = listener
+        self._admin = admin
+        self.tls_copied = 0  # bytes of log files that were copied to be encrypted: no sendfile
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Raises a KafkaError, and changes nothing, if this does not work."""
+        settings = config.secured(self.name)
+        context = server_context(settings.text) if self.listener.tls else None
+        mapper = PrincipalMapper(settings.value(RULES) or "DEFAULT")
+        mechanisms = self._mechanisms(config) if self.listener.sasl else {}
+        self.context: ssl.SSLContext | None = context
+        self.principals = mapper
+        self.mechanisms = mechanisms
+        self.max_receive: int = settings.value("sasl.server.max.receive.size")
+        delay: int = settings.value("connection.failed.authentication.delay.ms")
+        self.failure_delay = delay / 1000
+
+    def _mechanisms(self, config: BrokerConfig) -> dict[str, Mechanism]:
+        made = {}
+        for name in config.secured(self.name).value("sasl.enabled.mechanisms"):
+            if name not in MECHANISMS:
+                known = ", ".join(MECHANISMS)
+                raise _invalid(f"sasl.enabled.mechanisms: {name} is none of {known}")
+            max_reauth_ms = config.secured(self.name, name).value("connections.max.reauth.ms")
+            made[name] = Mechanism(self._start(config, name), max_reauth_ms)
+        if not made:
+            raise _invalid("No SASL mechanisms are enabled")
+        return made
+
+    def _start(self, config: BrokerConfig, mechanism: str) -> Callable[[], SaslServer]:
+        if mechanism == PLAIN:
+            return partial(PlainServer, _jaas(config, self.name, mechanism).users)
+        return partial(ScramServer, mechanism, partial(self.credential, mechanism))
+
+    def credential(self, mechanism: str, name: str) -> ScramCredential | None:
+        config = self._admin.overrides.get(("users", znode_name(name)), {})
+        return read_credential(config, mechanism)
+
+
+class SecureListeners:
+    """All of them, and how this broker connects to the others."""
+
+    def __init__(self, config: BrokerConfig, admin: Admin) -> None:
+        self._config = config
+        self.all = [SecureListener(each, config, admin) for each in config.endpoints]
+        self.peers = PeerSecurity(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """The broker's configuration has changed."""
+        if config.security == self._config.security and not config.security:
+            return
+        self._config = config
+        parts: list[SecureListener | PeerSecurity] = [*self.all, self.peers]
+        for each in parts:
+            try:
+                each.configure(config)
+            except KafkaError as error:
+                log.warning("%s: the listener stays as it was", error.message)
+
+    def check(self, values: Mapping[str, str]) -> None:
+        """Raises a KafkaError if the listeners would not work with these texts of keys."""
+        ours = {name: text for name, text in values.items() if find(name)}
+        if not ours:
+            return
+        config = replace(self._config, security={**self._config.security, **parse(ours)})
+        for each in self.all:
+            if each.listener.tls:
+                server_context(config.secured(each.name).text)
+
+
+class PeerSecurity:
+    """How this broker connects to the listener between brokers."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        name = config.inter_broker_listener
+        protocol = config.protocol_of(name)
+        settings = config.secured(name)
+        context = client_context(settings.text) if protocol.endswith("SSL") else None
+        login = None
+        if protocol.startswith("SASL"):
+            mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+            own = _jaas(config, name, mechanism)
+            if own.username is None or own.password is None:
+                raise _invalid(f"{_jaas_key(name, mechanism)} has no username and password")
+            login = Login(mechanism, own.username, own.password)
+        self.context: ssl.SSLContext | None = context
+        self.login: Login | None = login
+
+
+def read_credential(config: Mapping[str, str], mechanism: str) -> ScramCredential | None:
+    """Of a user's configuration in ZooKeeper. One that is not valid is none."""
+    text = config.get(mechanism)
+    try:
+        return None if text is None else ScramCredential.parse(text)
+    except ValueError as error:
+        log.warning("a user's %s in ZooKeeper: %s", mechanism, error)
+        return None
+
+
+def _jaas(config: BrokerConfig, listener: str, mechanism: str) -> jaas.JaasConfig:
+    key = _jaas_key(listener, mechanism)
+    text = config.secured(listener, mechanism).value("sasl.jaas.config")
+    if text is None:
+        raise _invalid(f"Could not find a 'KafkaServer' entry in the JAAS configuration: set {key}")
+    return jaas.parse(key, text)
+
+
+def _jaas_key(listener: str, mechanism: str) -> str:
+    return f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_config, why)

@@ -1,0 +1,251 @@
+"""Show, add and remove access control lists, as kafka-acls.sh does.
+
+    acls --list --topic orders
+    acls --add --allow-principal User:alice --operation Read --topic orders
+    acls --add --allow-principal User:bob --producer --topic o --resource-pattern-type prefixed
+    acls --add --allow-principal User:bob --consumer --topic orders --group billing
+    acls --remove --allow-principal User:alice --topic orders --force
+
+--producer allows what a producer needs on its topic (Write, Describe, Create), and on its
+transactional id; --consumer what a consumer needs (Read, Describe) and Read on its group.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+
+from engine.cli.connection import connect
+from engine.cli.main import UsageError
+from engine.cli.options import add_bootstrap, add_choice, add_flags, security
+from engine.client.admin.acl_requests import create_acls, delete_acls, describe_acls
+from engine.client.cluster import ClusterClient
+from engine.security.acls import (
+    CLUSTER_NAME,
+    PATTERNS,
+    SUPPORTED,
+    WILDCARD,
+    AccessControlEntry,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ResourcePattern,
+)
+from engine.zookeeper.acl_znodes import check_principal
+
+NAMES = {  # the options that name resources
+    "topic": AclResourceType.TOPIC,
+    "group": AclResourceType.GROUP,
+    "transactional_id": AclResourceType.TRANSACTIONAL_ID,
+    "delegation_token": AclResourceType.DELEGATION_TOKEN,
+}
+PRODUCER = AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE
+CONSUMER = AclOperation.READ, AclOperation.DESCRIBE
+
+Resources = list[tuple[AclResourceType, str]]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_bootstrap(parser)
+    actions = {"list": "print the lists", "add": "add entries", "remove": "remove entries"}
+    add_choice(parser, "action", actions, required=True)
+    for name in NAMES:
+        _several(parser, name, "NAME", "the resource; * for all of this type")
+    add_flags(
+        parser,
+        {
+            "cluster": "the resource: the cluster itself",
+            "producer": "what a producer needs, on --topic and --transactional-id",
+            "consumer": "what a consumer needs, on --topic and --group",
+            "idempotent": "with --producer: IdempotentWrite on the cluster, too",
+            "force": "--remove: do not ask",
+        },
+    )
+    parser.add_argument(
+        "--resource-pattern-type",
+        type=PatternType.named,
+        choices=list(PatternType)[1:],
+        default=PatternType.LITERAL,
+        metavar="TYPE",
+        help="literal, prefixed; to list and remove also any, match (default: literal)",
+    )
+    _several(parser, "operation", "OPERATION", "Read, Write, Describe ... (default: All)")
+    for permission in ("allow", "deny"):
+        _several(parser, f"{permission}_principal", "User:NAME", f"whom to {permission} it")
+        _several(parser, f"{permission}_host", "HOST", "from where (default: *)")
+    _several(parser, "principal", "User:NAME", "--list: entries about them only")
+
+
+def _several(parser: ArgumentParser, name: str, metavar: str, help: str) -> None:
+    option = f"--{name.replace('_', '-')}"
+    parser.add_argument(option, action="append", default=[], metavar=metavar, help=help)
+
+
+def run(options: Namespace) -> int:
+    _check(options)
+    with connect(options.bootstrap_server, security(options)) as cluster:
+        if options.action == "add":
+            for resource, entries in _bindings(options).items():
+                print(f"Adding ACLs for resource `{_resource(resource)}`:")
+                _print(entries)
+                create_acls(cluster, [AclBinding(resource, entry) for entry in entries])
+        elif options.action == "remove":
+            _remove(cluster, options)
+        _list(cluster, options)
+    return 0
+
+
+def _check(options: Namespace) -> None:
+    for principal in (*options.allow_principal, *options.deny_principal, *options.principal):
+        try:
+            check_principal(principal)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    if options.action == "list":
+        return
+    if not _resources(options):
+        raise UsageError(
+            "You must specify at least one resource: --topic <topic> or --cluster or "
+            "--group <group> or --transactional-id <transactional id>"
+        )
+    if options.action == "remove":
+        return
+    if options.resource_pattern_type not in PATTERNS:
+        raise UsageError(
+            f"A '--resource-pattern-type' value of '{options.resource_pattern_type.name}' is not "
+            "valid when adding acls."
+        )
+    if not options.allow_principal and not options.deny_principal:
+        raise UsageError(
+            "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
+        )
+    _operations(options)
+
+
+def _resources(options: Namespace) -> Resources:
+    found = [(kind, name) for option, kind in NAMES.items() for name in getattr(options, option)]
+    if options.cluster or options.idempotent:
+        found.append((AclResourceType.CLUSTER, CLUSTER_NAME))
+    return found
+
+
+def _operations(options: Namespace) -> dict[AclResourceType, tuple[AclOperation, ...]]:
+    """What is about to be allowed or denied on each type of resource."""
+    kinds = {kind for kind, _ in _resources(options)}
+    if not options.producer and not options.consumer:
+        operations = tuple(map(_operation, options.operation)) or (AclOperation.ALL,)
+        for kind in kinds:
+            for each in operations:
+                if each not in (AclOperation.ALL, *SUPPORTED[kind]):
+                    known = ", ".join(it.title for it in SUPPORTED[kind])
+                    raise UsageError(
+                        f"ResourceType {kind.name} only supports operations {known}, All"
+                    )
+        return dict.fromkeys(kinds, operations)
+    found = dict.fromkeys(kinds, ())
+    topics = (PRODUCER if options.producer else ()) + (CONSUMER if options.consumer else ())
+    wanted = {
+        AclResourceType.TOPIC: tuple(dict.fromkeys(topics)),
+        AclResourceType.GROUP: (AclOperation.READ,) if options.consumer else (),
+        AclResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE),
+        AclResourceType.CLUSTER: (AclOperation.IDEMPOTENT_WRITE,) if options.idempotent else (),
+    }
+    return {kind: wanted.get(kind, ()) for kind in found}
+
+
+def _operation(text: str) -> AclOperation:
+    found = AclOperation.named(text)
+    if found in (AclOperation.UNKNOWN, AclOperation.ANY):
+        known = ", ".join(it.title for it in list(AclOperation)[2:])
+        raise UsageError(f"--operation {text}: there is no such operation, only {known}")
+    return found
+
+
+def _entries(options: Namespace, operations: Iterable[AclOperation]) -> list[AccessControlEntry]:
+    return [
+        AccessControlEntry(principal, host, operation, permission)
+        for permission in (Permission.ALLOW, Permission.DENY)
+        for principal in getattr(options, f"{permission.name.lower()}_principal")
+        for host in getattr(options, f"{permission.name.lower()}_host") or [WILDCARD]
+        for operation in operations
+    ]
+
+
+def _bindings(options: Namespace) -> dict[ResourcePattern, list[AccessControlEntry]]:
+    operations = _operations(options)
+    return {
+        ResourcePattern(kind, name, _pattern(options, kind)): entries
+        for kind, name in _resources(options)
+        if (entries := _entries(options, operations[kind]))
+    }
+
+
+def _pattern(options: Namespace, kind: AclResourceType) -> PatternType:
+    """The cluster has one name only, which is literal."""
+    literal = kind is AclResourceType.CLUSTER
+    return PatternType.LITERAL if literal else options.resource_pattern_type
+
+
+def _filters(options: Namespace) -> list[AclBindingFilter]:
+    """Of the resources that are named; of all if none is."""
+    return [
+        AclBindingFilter(kind, name, options.resource_pattern_type)
+        for kind, name in _resources(options)
+    ]
+
+
+def _remove(cluster: ClusterClient, options: Namespace) -> None:
+    operations = _operations(options)
+    for wanted in _filters(options):
+        entries = _entries(options, operations[wanted.type])
+        what = f"resource filter `{wanted.type.name} {wanted.name}`"
+        question = (
+            f"Are you sure you want to remove {len(entries)} ACLs from {what}? (y/n)"
+            if entries
+            else f"Are you sure you want to delete all ACLs for {what}? (y/n)"
+        )
+        if options.force or _confirms(question):
+            narrow = [
+                wanted._replace(
+                    principal=it.principal,
+                    host=it.host,
+                    operation=it.operation,
+                    permission=it.permission,
+                )
+                for it in entries
+            ]
+            delete_acls(cluster, narrow or [wanted])
+
+
+def _confirms(question: str) -> bool:
+    print(question)
+    return sys.stdin.readline().strip().lower() == "y"
+
+
+def _list(cluster: ClusterClient, options: Namespace) -> None:
+    found: dict[ResourcePattern, set[AccessControlEntry]] = {}
+    for wanted in _filters(options) or [AclBindingFilter()]:
+        for resource, entry in describe_acls(cluster, wanted):
+            if not options.principal or entry.principal in options.principal:
+                found.setdefault(resource, set()).add(entry)
+    for resource, entries in sorted(found.items()):
+        print(f"Current ACLs for resource `{_resource(resource)}`:")
+        _print(sorted(entries))
+
+
+def _resource(resource: ResourcePattern) -> str:
+    return (
+        f"ResourcePattern(resourceType={resource.type.name}, name={resource.name}, "
+        f"patternType={resource.pattern.name})"
+    )
+
+
+def _print(entries: Iterable[AccessControlEntry]) -> None:
+    for each in entries:
+        print(
+            f"\t(principal={each.principal}, host={each.host}, operation={each.operation.name}, "
+            f"permissionType={each.permission.name})"
+        )
+    print()

@@ -1,0 +1,217 @@
+"""The state of a broker of Apache Kafka, in the form of a debug server's response to `state`.
+
+    Metadata           brokers, controller; leader, epoch, ISR and replicas of each partition
+    DescribeLogDirs    the replicas that it has, and their sizes
+    ListOffsets        the end of each log, by the replica id of Kafka's own tools for debugging,
+                       which any replica answers
+    Fetch at the end   the high watermark and the start of each log
+    ZooKeeper          its epoch and session, the controller's epoch
+
+Missing: groups and transactions, what a leader knows of its followers, and connections.
+
+A broker that does not answer must not hold up the others, so it is asked in a thread. Like a debug
+server's, its response counts when it arrives.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import timedelta
+from types import SimpleNamespace as Body
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+
+from engine.client.address import Address
+from engine.client.raw_connection import RawConnection
+from engine.cluster.broker_process import BrokerProcess
+from engine.cluster.ports import HOST
+from engine.errors import KafkaError
+from engine.model import TopicPartition
+from engine.wire.apis import Api
+from engine.wire.by_topic import by_topic
+from engine.zookeeper import znodes
+
+DEBUGGING_REPLICA = -2
+LATEST = -1
+NOBODY = -1
+Zookeeper = Callable[[Callable[[KazooClient], Any]], Any]  # runs a function with a connection
+Row = list[Any]
+
+
+class KafkaReporter:
+    def __init__(self, node: BrokerProcess, zookeeper: Zookeeper) -> None:
+        self._node = node
+        self._number = node.number
+        self._zookeeper = zookeeper
+        self._pool = ThreadPoolExecutor(1, f"reporter of broker {node.number}")
+        self._pending: Future[dict[str, Any]] | None = None
+        self._connection: RawConnection | None = None
+        self._session: dict[str, Any] = {}
+        self._rows: dict[TopicPartition, Row] = {}  # those that were reported
+
+    def ask(self) -> None:
+        """Begin to ask, unless the last response is still to come."""
+        if self._pending is None:
+            self._pending = self._pool.submit(self._state)
+
+    def take(self, timeout: float) -> dict[str, Any] | None:
+        """The response, if it comes in time; with the rows that have changed, as a debug server."""
+        if self._pending is None or self._pending not in wait([self._pending], timeout).done:
+            return None
+        pending, self._pending = self._pending, None
+        try:
+            answer = pending.result()
+        except (OSError, KafkaError, KazooException):
+            return None
+        known, now = self._rows, answer["rows"]
+        self._rows = now
+        changed = [[*each, *row] for each, row in now.items() if known.get(each) != row]
+        gone = [each for each in known if each not in now]
+        return {**answer, "rows": changed, "gone": gone}
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._hang_up()
+
+    # -- in the thread -------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        if self._connection is not None:
+            try:
+                return self._read()
+            except (OSError, KafkaError):
+                self._hang_up()  # it was to a process that has ended
+        try:
+            return self._read()
+        except BaseException:
+            self._hang_up()
+            raise
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.__exit__()
+            self._connection = None
+
+    def _read(self) -> dict[str, Any]:
+        if self._connection is None:
+            self._connection = RawConnection(Address(HOST, self._node.port), "brokerlab-reporter")
+            path = znodes.broker_path(self._number)
+            _, stat = self._zookeeper(lambda kazoo: kazoo.get(path))
+            self._session = {"epoch": stat.czxid, "session": stat.ephemeralOwner}
+        metadata = self._connection.ask(Api.METADATA, _all_topics())
+        partitions = {
+            TopicPartition(topic.name, each.partition_index): each
+            for topic in metadata.topics
+            for each in topic.partitions
+        }
+        epoch, _ = self._zookeeper(lambda kazoo: kazoo.get(znodes.CONTROLLER_EPOCH))
+        return {
+            "at": time.time_ns() // 1_000_000,
+            **self._session,
+            "controller": metadata.controller_id,
+            "controller_epoch": int(epoch),
+            "active": metadata.controller_id == self._number,
+            "brokers": sorted(each.node_id for each in metadata.brokers),
+            "connections": 0,
+            "tls_copied": 0,
+            "max_lag_ms": 0,  # not known, nor is the next
+            "session_ms": 0,
+            "groups": None,
+            "transactions": None,
+            "headless": [
+                (*name, each.leader_epoch, each.replica_nodes, each.isr_nodes)
+                for name, each in partitions.items()
+                if each.leader_id == NOBODY
+            ],
+            "rows": dict(self._replicas(partitions)),
+        }
+
+    def _replicas(self, partitions: dict[TopicPartition, Any]) -> Iterator[tuple[Any, Row]]:
+        """In the order of ReplicaRow; see state.py."""
+        assert self._connection is not None
+        dirs = self._connection.ask(Api.DESCRIBE_LOG_DIRS, Body(topics=None))
+        sizes = {
+            TopicPartition(topic.name, each.partition_index): each.partition_size
+            for directory in dirs.results
+            for topic in directory.topics
+            for each in topic.partitions
+        }
+        here = [each for each in sizes if each in partitions]
+        ends = _by_partition(
+            self._connection.ask(Api.LIST_OFFSETS, _latest(here)).topics, "name", "partitions"
+        )
+        wanted = {each: found.offset for each, found in ends.items() if not found.error_code}
+        answer = self._connection.ask(Api.FETCH, _fetch(wanted)) if wanted else Body(responses=())
+        reads = _by_partition(answer.responses, "topic", "partitions")
+        for name in here:
+            each, read = partitions[name], reads.get(name)
+            role = "leader" if each.leader_id == self._number else "follower"
+            start = committed = 0
+            if read is None or read.error_code:
+                role = "none"  # it does not know its role yet
+            else:
+                start, committed = read.log_start_offset, read.high_watermark
+            head = [role, each.leader_id, each.leader_epoch]
+            brokers = [each.isr_nodes, each.replica_nodes]
+            segments = len(list((self._node.directory / str(name)).glob("*.log")))
+            end = max(wanted.get(name, 0), committed)
+            yield name, [*head, *brokers, start, committed, end, sizes[name], segments, []]
+
+
+def _by_partition(topics: Any, name: str, rows: str) -> dict[TopicPartition, Any]:
+    return {
+        TopicPartition(getattr(topic, name), each.partition_index): each
+        for topic in topics
+        for each in getattr(topic, rows)
+    }
+
+
+def _all_topics() -> Body:
+    return Body(
+        topics=None,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def _latest(partitions: list[TopicPartition]) -> Body:
+    rows = (
+        (each, Body(partition_index=each.partition, current_leader_epoch=-1, timestamp=LATEST))
+        for each in partitions
+    )
+    topics = tuple(Body(name=name, partitions=group) for name, group in by_topic(rows))
+    return Body(replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=topics)
+
+
+def _fetch(offsets: dict[TopicPartition, int]) -> Body:
+    """At the end of each log: no records, unless some have just been added."""
+    rows = (
+        (
+            each,
+            Body(
+                partition=each.partition,
+                current_leader_epoch=-1,
+                fetch_offset=offset,
+                last_fetched_epoch=-1,
+                log_start_offset=-1,
+                partition_max_bytes=1,
+            ),
+        )
+        for each, offset in offsets.items()
+    )
+    return Body(
+        cluster_id=None,
+        replica_id=-1,
+        max_wait=timedelta(),
+        min_bytes=0,
+        max_bytes=1,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=tuple(Body(topic=name, partitions=group) for name, group in by_topic(rows)),
+        forgotten_topics_data=(),
+        rack_id="",
+    )

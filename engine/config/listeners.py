@@ -1,0 +1,203 @@
+"""Where a broker listens, and how each listener is secured.
+
+    listeners                          INTERNAL://127.0.0.1:9092,EXTERNAL://0.0.0.0:9093
+    advertised.listeners               EXTERNAL://lab.example:9093      what clients are told
+    listener.security.protocol.map     INTERNAL:PLAINTEXT,EXTERNAL:SASL_SSL
+    inter.broker.listener.name         INTERNAL                         for the other brokers
+
+A listener has a name, and the map gives it a security protocol; the four protocols are names, too.
+The keys of TLS and SASL may be given for one listener (security.py).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+from engine.config import security as security_keys
+from engine.config.key import Key, invalid, key, one_of, printed
+from engine.config.logs import LogsConfig
+from engine.errors import ErrorCode, KafkaError
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+_ENDPOINT = re.compile(r"([^:/]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
+
+
+class Listener(NamedTuple):
+    """Where it listens, or where clients connect."""
+
+    name: str
+    host: str  # empty: every interface
+    port: int  # 0: any free one
+    protocol: str
+
+    @property
+    def tls(self) -> bool:
+        return self.protocol.endswith("SSL")
+
+    @property
+    def sasl(self) -> bool:
+        return self.protocol.startswith("SASL")
+
+
+def _endpoints(name: str, value: Any) -> None:
+    for text in value:
+        match = _ENDPOINT.fullmatch(text)
+        if match is None:
+            raise invalid(name, text, f"Unable to parse {text} to a broker endpoint")
+        if int(match[3]) > 65535:
+            raise invalid(name, text, f"there is no port {match[3]}")
+    if not value:
+        raise invalid(name, value, "it must not be empty")
+    if name.startswith("advertised") and any("0.0.0.0" in text for text in value):
+        raise invalid(
+            name,
+            value,
+            "cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenersConfig(LogsConfig):
+    """The configuration of a broker's listeners."""
+
+    listeners: tuple[str, ...] = key(
+        ("PLAINTEXT://127.0.0.1:9092",), "The addresses where the broker listens.", _endpoints
+    )
+    advertised_listeners: tuple[str, ...] | None = key(
+        None, "The addresses for clients, if they are not those of the listeners.", _endpoints
+    )
+    listener_security_protocol_map: tuple[str, ...] = key(
+        tuple(f"{each}:{each}" for each in PROTOCOLS), "The security protocol of each listener."
+    )
+    inter_broker_listener_name: str | None = key(
+        None, "The listener by which brokers connect to each other."
+    )
+    security_inter_broker_protocol: str = key(
+        "PLAINTEXT",
+        "The security protocol between brokers, if no name of a listener is given.",
+        one_of(*PROTOCOLS),
+    )
+    # The keys of TLS and SASL that are set, by their full names. Invariant: printed nowhere.
+    security: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    # -- what follows from it ------------------------------------------------------------
+
+    @property
+    def endpoints(self) -> tuple[Listener, ...]:
+        return self._listed(self.listeners)
+
+    @property
+    def advertised(self) -> tuple[Listener, ...]:
+        """Where clients connect. A listener that is not advertised has no clients but brokers."""
+        return self._listed(self.advertised_listeners or self.listeners)
+
+    @property
+    def inter_broker_listener(self) -> str:
+        return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
+
+    def protocol_of(self, listener: str) -> str:
+        pairs = (text.partition(":") for text in self.listener_security_protocol_map)
+        protocols = {name.strip().upper(): protocol.strip() for name, _, protocol in pairs}
+        if listener not in protocols:
+            raise _refused(f"No security protocol defined for listener {listener}")
+        if protocols[listener] not in PROTOCOLS:
+            raise invalid(
+                "listener.security.protocol.map",
+                protocols[listener],
+                "Invalid security protocol",
+            )
+        return protocols[listener]
+
+    def secured(self, listener: str, mechanism: str = "") -> security_keys.SecuritySettings:
+        """The keys of TLS and SASL for a listener, or for one of its mechanisms."""
+        return security_keys.SecuritySettings(self.security, listener, mechanism)
+
+    def _listed(self, texts: tuple[str, ...]) -> tuple[Listener, ...]:
+        found = []
+        for text in texts:
+            match = _ENDPOINT.fullmatch(text)
+            assert match is not None
+            name = match[1].upper()
+            found.append(Listener(name, match[2], int(match[3]), self.protocol_of(name)))
+        return tuple(found)
+
+    # -- parsed ----------------------------------------------------------------------------
+
+    @classmethod
+    def known(cls) -> Mapping[str, Key]:
+        return {**security_keys.table(), **super().known()}
+
+    @classmethod
+    def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
+        ours = {name: text for name, text in values.items() if security_keys.find(name)}
+        rest = {name: text for name, text in values.items() if name not in ours}
+        fields = super().parsed(rest)
+        return fields | {"security": security_keys.parse(ours)} if ours else fields
+
+    def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
+        """What was changed while the broker runs counts more than what it was started with."""
+        ours = {name: text for name, text in values.items() if security_keys.find(name)}
+        rest = {name: text for name, text in values.items() if name not in ours}
+        config, faults = super().lenient(rest)
+        for name, text in ours.items():
+            try:
+                config = replace(
+                    config, security={**config.security, **security_keys.parse({name: text})}
+                )
+            except KafkaError as error:
+                faults[name] = error.message
+        return config, faults
+
+    def texts(self) -> dict[str, str | None]:
+        return super().texts() | {name: printed(value) for name, value in self.security.items()}
+
+    def validate_together(self) -> None:
+        names, ports = [], []
+        for each in self.endpoints:
+            names.append(each.name)
+            ports += [each.port] if each.port else []
+        what = f"listeners: {printed(self.listeners)}"
+        _require(len({*names}) == len(names), f"Each listener must have a different name, {what}")
+        _require(len({*ports}) == len(ports), f"Each listener must have a different port, {what}")
+        if self.inter_broker_listener_name:
+            _require(
+                self.security_inter_broker_protocol == "PLAINTEXT",
+                "Only one of inter.broker.listener.name and security.inter.broker.protocol should "
+                "be set.",
+            )
+        told = [each.name for each in self.advertised]
+        _require(
+            self.inter_broker_listener in told,
+            "inter.broker.listener.name must be a listener name defined in advertised.listeners. "
+            f"The valid options based on currently configured listeners are {','.join(told)}",
+        )
+        _require(
+            {*told} <= {*names},
+            "advertised.listeners listener names must be equal to or a subset of the ones defined "
+            f"in listeners. Found {','.join(told)}. The valid options based on the current "
+            f"configuration are {','.join(names)}",
+        )
+        self._check_mechanism()
+        super().validate_together()
+
+    def _check_mechanism(self) -> None:
+        between = self.inter_broker_listener
+        if self.protocol_of(between).startswith("SASL"):
+            settings = self.secured(between)
+            mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+            _require(
+                mechanism in settings.value("sasl.enabled.mechanisms"),
+                "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms "
+                "when SASL is used for inter-broker communication",
+            )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise _refused(message)
+
+
+def _refused(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_config, message)

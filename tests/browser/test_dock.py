@@ -1,0 +1,210 @@
+"""The dock: a picture that stays in sight, beside the cells of its notebook.
+
+A page with the parts of JupyterLab that the dock needs, a notebook and its cells, and several
+widgets in it. With JupyterLab itself it is in test_start.py.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from engine.cluster.recording import Recording
+from tests.browser.conftest import SCREENSHOTS
+from tests.browser.jupyter import ROOT
+from tests.browser.picture_page import NAMES, PicturePage
+from widgets import ClusterView, WireView
+from widgets.stage import SceneWidget
+
+# As JupyterLab has them; the second cell shows the first widget again, the third one another.
+CELLS = """() => {
+    document.querySelector("main").innerHTML = `<div class="jp-Notebook">
+        <div class="jp-WindowedPanel-outer"><div class="jp-mod-active" tabindex="0">
+        <div id="one"></div><div id="again"></div><div id="two"></div></div></div></div>`;
+    const style = document.createElement("style");
+    style.textContent = `.jp-Notebook { height: 647px; }
+        .jp-WindowedPanel-outer { width: 100%; height: 100%; overflow: auto; }`;
+    document.head.append(style);
+    window.models = {};
+    window.leave = {};
+    window.draw = (place, name, traits) => {
+        const model = (models[name] ??= new Model(traits));
+        model.send = (message) => heardBy(name, message).then((told) => model.tell(told));
+        leave[place] = brokerlab.render({ model, el: document.getElementById(place) });
+    };
+}"""
+# It is laid out for the dock, and nothing of it has to be scrolled to.
+WHOLE = """(frame) => {
+    const size = frame.querySelector("svg.lab-scene").viewBox.baseVal;
+    return size.width === frame.clientWidth && frame.scrollHeight <= frame.clientHeight + 1;
+}"""
+WORDS = "▸ The picture stays in sight"
+
+
+class Cells:
+    def __init__(self, page: Page, width: int) -> None:
+        self.page = page
+        recording = Recording.load(ROOT / "labs" / "recorded" / "failover.jsonl.gz")
+        self.views: dict[str, SceneWidget] = {
+            "cluster": ClusterView(recording),
+            "wire": WireView(recording),
+        }
+        self.frame = PicturePage(page, self.views["cluster"], width)
+        page.expose_function("heardBy", self._heard)
+        page.evaluate(CELLS)
+
+    def _traits(self, name: str) -> dict[str, Any]:
+        return {trait: getattr(self.views[name], trait) for trait in (*NAMES, "docked")}
+
+    def _heard(self, name: str, message: dict[str, Any]) -> dict[str, Any]:
+        if "watch" not in message:
+            self.views[name]._heard(self.views[name], message, None)
+        return self._traits(name)
+
+    def show(self, place: str, name: str = "cluster") -> Locator:
+        arguments = [place, name, self._traits(name)]
+        self.page.evaluate("([place, name, traits]) => draw(place, name, traits)", arguments)
+        return self.page.locator(f"#{place}")
+
+    def leave(self, place: str) -> None:
+        """As a cell that is run again does with its old output."""
+        self.page.evaluate(
+            "(it) => { leave[it](); document.getElementById(it).innerHTML = ''; }", place
+        )
+
+    @property
+    def dock(self) -> Locator:
+        return self.page.locator(".lab-dock")
+
+    def photograph(self, name: str) -> None:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        for theme in ("light", "dark"):
+            self.frame.darken(theme == "dark")
+            self.page.screenshot(path=SCREENSHOTS / f"dock_{name}_{theme}.png")
+
+
+@pytest.fixture
+def cells(browser: Browser) -> Iterator[Callable[[int, int], Cells]]:
+    contexts = []
+
+    def open_page(width: int, height: int = 768) -> Cells:
+        size = {"width": width, "height": height}
+        contexts.append(browser.new_context(reduced_motion="reduce", viewport=size))
+        return Cells(contexts[-1].new_page(), width - 78)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize(("width", "high"), [(1366, 647), (1104, 647), (1920, 959)])
+def test_all_of_the_picture_is_beside_the_cells(
+    cells: Callable[..., Cells], width: int, high: int
+) -> None:
+    page = cells(width, high + 120)
+    page.page.add_style_tag(content=f".jp-Notebook {{ height: {high}px !important; }}")
+    view = page.views["cluster"]
+    view.dock()
+    cell = page.show("one")
+    expect(page.dock.locator("svg.lab-scene")).to_be_visible()
+    expect(cell).to_contain_text(WORDS)
+    expect(cell.locator("svg.lab-scene")).to_have_count(0)
+    outer = page.page.locator(".jp-WindowedPanel-outer")
+    frame = page.dock.locator(".lab-frame")
+    for share in (0, 0.15, 0.3, 0.5, 1):
+        view.do("seek", share)
+        page.page.evaluate("(told) => models.cluster.tell(told)", page._traits("cluster"))
+        page.page.wait_for_function(WHOLE, arg=frame.element_handle())
+        assert page.frame.unreadable() == []
+    left, right = outer.bounding_box(), page.dock.bounding_box()
+    assert left and right
+    assert left["x"] + left["width"] <= right["x"] + 1
+    page.photograph(str(width))
+
+
+def test_it_goes_back_under_its_cell_by_a_click_and_by_the_keyboard(
+    cells: Callable[..., Cells],
+) -> None:
+    page = cells(1366)
+    cell = page.show("one")
+    stage = cell.locator(".lab-stage")
+    expect(stage.locator("svg.lab-scene")).to_be_visible()
+    cell.get_by_role("button", name="keep the picture in sight").click()
+    expect(page.dock.locator("svg.lab-scene")).to_be_visible()
+    expect(page.page.locator(":focus")).to_have_attribute("aria-pressed", "true")
+
+    page.page.keyboard.press("Enter")  # the button has kept the focus
+    expect(page.dock).to_have_count(0)
+    expect(stage.locator("svg.lab-scene")).to_be_visible()
+    expect(page.page.locator(":focus")).to_have_attribute("aria-pressed", "false")
+
+    page.page.keyboard.press("Enter")
+    expect(page.dock).to_have_count(1)
+    page.page.keyboard.press("Escape")  # to the cells, where Shift+Enter runs them
+    expect(page.page.locator(".jp-mod-active")).to_be_focused()
+    cell.get_by_role("button", name=WORDS).click()
+    expect(page.dock).to_have_count(0)
+    expect(stage).to_be_visible()
+
+
+def test_a_narrow_page_has_it_under_its_cell_and_a_wide_one_beside(
+    cells: Callable[..., Cells],
+) -> None:
+    page = cells(900)
+    page.views["cluster"].dock()
+    cell = page.show("one")
+    expect(cell.locator("svg.lab-scene")).to_be_visible()
+    expect(page.dock).to_have_count(0)
+    expect(cell.locator(".lab-dock-button")).to_be_hidden()
+    expect(cell.get_by_text(WORDS)).to_be_hidden()
+
+    page.page.set_viewport_size({"width": 1366, "height": 768})
+    page.page.evaluate("document.querySelector('main').style.width = '1288px'")
+    expect(page.dock.locator("svg.lab-scene")).to_be_visible()
+    page.page.evaluate("document.querySelector('main').style.width = '822px'")
+    expect(page.dock).to_have_count(0)
+    expect(cell.locator("svg.lab-scene")).to_be_visible()
+    expect(cell.locator("svg.lab-scene")).to_contain_text("producers")  # at full height again
+
+
+def test_two_cells_show_it_and_one_of_them_is_run_again(cells: Callable[..., Cells]) -> None:
+    page = cells(1366)
+    page.views["cluster"].dock()
+    page.show("one")
+    again = page.show("again")
+    expect(page.dock.locator("svg.lab-scene")).to_have_count(1)
+    expect(again.locator(".lab-stage")).to_be_hidden()
+    expect(again).to_contain_text(WORDS)
+
+    page.leave("one")
+    expect(page.dock.locator("svg.lab-scene")).to_be_visible()  # of the other cell
+    page.leave("again")
+    expect(page.dock).to_have_count(0)
+    expect(page.page.locator(".lab-docked")).to_have_count(0)
+
+
+def test_the_newest_picture_has_the_dock(cells: Callable[..., Cells]) -> None:
+    page = cells(1366)
+    page.views["cluster"].dock()
+    one, again = page.show("one"), page.show("again")
+    expect(page.dock).to_have_attribute("aria-label", "the picture that stays in sight")
+    page.views["wire"].dock()
+    page.show("two", "wire")
+    expect(page.dock.locator(".lab-top b")).to_have_text("Wire")
+    for cell in (one, again):
+        expect(cell.locator("svg.lab-scene")).to_be_visible()
+        expect(cell.get_by_text(WORDS)).to_be_hidden()
+    assert page.views["cluster"].docked == ""
+    assert page.dock.count() == 1
+
+
+def test_when_the_kernel_has_ended_it_is_under_its_cell(cells: Callable[..., Cells]) -> None:
+    page = cells(1366)
+    page.views["cluster"].dock()
+    cell = page.show("one")
+    expect(page.dock).to_have_count(1)
+    page.page.evaluate("models.cluster.listeners.comm_live_update[0].call({ comm_live: false })")
+    expect(page.dock).to_have_count(0)
+    expect(cell).to_contain_text("The kernel has ended. Run this cell again.")
+    expect(cell.get_by_text(WORDS)).to_be_hidden()

@@ -1,0 +1,329 @@
+"""TLS and SASL with stock clients, allowed and refused; and what no client should send."""
+
+import asyncio
+import datetime
+import socket
+import ssl
+from contextlib import suppress
+from struct import pack
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.helpers import create_ssl_context
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from kafka import KafkaConsumer
+from kafka.errors import KafkaError as KafkaPythonError
+
+from engine import AdminClient as OwnAdminClient
+from engine import Cluster
+from engine.client.values import KafkaException
+from engine.cluster.authority import CertificateAuthority
+from engine.cluster.single_requests import Body, ask
+from engine.errors import ErrorCode
+from engine.wire.apis import Api
+
+MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+PASSWORD = "se,cr=et"
+COMMON = {"connection.failed.authentication.delay.ms": "10"}
+
+
+@pytest.fixture(scope="module")
+def sasl_ssl():
+    with Cluster(brokers=2, security="SASL_SSL", users={"alice": PASSWORD}, config=COMMON) as made:
+        made.topic("orders", replicas=2)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mutual_tls():
+    with Cluster(security="SSL", users={"alice": PASSWORD}) as made:
+        made.topic("orders", replicas=1)
+        yield made
+
+
+def written(settings, topic):
+    """The result of one record by confluent-kafka."""
+    outcome, troubles = [], []
+    producer = Producer(
+        {**settings, "message.timeout.ms": 8000, "error_cb": troubles.append, "log_level": 0}
+    )
+    producer.produce(topic, b"x", on_delivery=lambda error, message: outcome.append(error))
+    producer.flush(20)
+    return outcome[0], [each.code() for each in troubles]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_confluent_kafka(sasl_ssl, mechanism):
+    settings = sasl_ssl.settings("alice", mechanism)
+    assert written(settings, "orders")[0] is None
+    reader = Consumer({**settings, "group.id": mechanism, "auto.offset.reset": "earliest"})
+    reader.subscribe(["orders"])
+    message = reader.poll(30)
+    reader.close()
+    assert message.error() is None
+    assert message.value() == b"x"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("user", ["alice", "nobody"])
+def test_confluent_kafka_with_a_wrong_password(sasl_ssl, mechanism, user):
+    settings = sasl_ssl.settings("alice", mechanism)
+    settings |= {"sasl.username": user, "sasl.password": "wrong"}
+    error, troubles = written(settings, "orders")
+    assert error.code() == KafkaError._MSG_TIMED_OUT
+    assert KafkaError._AUTHENTICATION in troubles
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafka_python(sasl_ssl, mechanism):
+    given = sasl_ssl.settings("alice", mechanism)
+    settings = {
+        "bootstrap_servers": given["bootstrap.servers"],
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": given["ssl.ca.location"],
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": PASSWORD,
+    }
+    with_it = KafkaConsumer(**settings)
+    assert "orders" in with_it.topics()
+    with_it.close()
+    settings["sasl_plain_password"] = "wrong"
+    with pytest.raises(KafkaPythonError):
+        KafkaConsumer(**settings, bootstrap_timeout_ms=4000)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_aiokafka(sasl_ssl, mechanism):
+    given = sasl_ssl.settings("alice", mechanism)
+
+    async def story():
+        producer = AIOKafkaProducer(
+            bootstrap_servers=given["bootstrap.servers"],
+            security_protocol="SASL_SSL",
+            ssl_context=create_ssl_context(cafile=given["ssl.ca.location"]),
+            sasl_mechanism=mechanism,
+            sasl_plain_username="alice",
+            sasl_plain_password=PASSWORD,
+        )
+        await producer.start()
+        try:
+            return await producer.send_and_wait("orders", b"aio")
+        finally:
+            await producer.stop()
+
+    assert asyncio.run(story()).topic == "orders"
+
+
+def test_our_own_clients_are_told_why_and_nothing_more(sasl_ssl):
+    wrong = {**sasl_ssl.settings("alice"), "sasl.password": "quite wrong"}
+    texts = []
+    for user in ("alice", "nobody"):
+        with (
+            OwnAdminClient({**wrong, "sasl.username": user}) as admin,
+            pytest.raises(KafkaException) as refused,
+        ):
+            admin.list_topics(timeout=20)
+        texts.append(str(refused.value))
+    assert texts[0] == texts[1]
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-256" in texts[0]
+    logs = [(sasl_ssl.directory(each) / "broker.log").read_text() for each in sasl_ssl.brokers]
+    for secret in ("quite wrong", PASSWORD):
+        assert not any(secret in text for text in [*texts, *logs])
+
+
+def test_credentials_are_changed_while_the_brokers_run(sasl_ssl):
+    admin = AdminClient(sasl_ssl.settings("alice"))
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    upsertion = UserScramCredentialUpsertion("bob", info, b"of bob")
+    admin.alter_user_scram_credentials([upsertion])["bob"].result(30)
+    described = admin.describe_user_scram_credentials(["bob"])["bob"].result(30)
+    assert [each.iterations for each in described.scram_credential_infos] == [4096]
+    bob = {**sasl_ssl.settings("alice"), "sasl.username": "bob", "sasl.password": "of bob"}
+    for address in sasl_ssl.bootstrap.split(","):  # each broker follows them
+
+        def knows(address=address):
+            with OwnAdminClient({**bob, "bootstrap.servers": address}) as client:
+                try:
+                    return "orders" in client.list_topics(timeout=20).topics
+                except KafkaException:
+                    return False
+
+        sasl_ssl.wait(f"bob at {address}", knows)
+
+
+@pytest.mark.parametrize("iterations", [10, 10_000_000])
+def test_credentials_of_too_few_or_too_many_iterations(sasl_ssl, iterations):
+    row = Body(name="eve", mechanism=2, iterations=iterations, salt=b"s", salted_password=b"p")
+    request = Body(deletions=(), upsertions=(row,))
+    controller = sasl_ssl.state().controller
+    (result,) = ask(sasl_ssl, controller, Api.ALTER_USER_SCRAM_CREDENTIALS, request).results
+    assert result.error_code == ErrorCode.unacceptable_credential
+    assert result.error_message == f"Too {'few' if iterations < 4096 else 'many'} iterations"
+
+
+# -- certificates ------------------------------------------------------------------------------
+
+
+def test_a_client_with_its_certificate(mutual_tls):
+    assert written(mutual_tls.settings("alice"), "orders")[0] is None
+    assert mutual_tls.read("orders") == ["x"]
+
+
+@pytest.mark.parametrize("fault", ["none", "foreign", "expired", "other authority", "other host"])
+def test_certificates_that_are_refused(mutual_tls, tmp_path, fault):
+    settings = mutual_tls.settings("alice")
+    foreign = CertificateAuthority(tmp_path, "Somebody")
+    ours = CertificateAuthority(mutual_tls.data / "security")
+    match fault:
+        case "none":
+            del settings["ssl.certificate.location"], settings["ssl.key.location"]
+        case "foreign":
+            pair = foreign.issue("alice")
+        case "expired":
+            begins = datetime.datetime(2001, 1, 1, tzinfo=datetime.UTC)
+            pair = ours.issue("alice", begins=begins, valid=datetime.timedelta(days=1))
+        case "other authority":
+            settings["ssl.ca.location"] = str(foreign.certificate)
+        case "other host":
+            address = settings["bootstrap.servers"].replace("127.0.0.1", "127.0.0.2")
+            settings["bootstrap.servers"] = address
+    if fault in ("foreign", "expired"):
+        for place, text in zip(("certificate", "key"), pair, strict=True):
+            (tmp_path / place).write_text(text)
+            settings[f"ssl.{place}.location"] = str(tmp_path / place)
+    with OwnAdminClient(settings) as admin, pytest.raises(KafkaException):
+        admin.list_topics(timeout=2)
+    assert written(mutual_tls.settings("alice"), "orders")[0] is None  # the others are served
+
+
+# -- on a raw socket -----------------------------------------------------------------------------
+
+VERSIONS = pack(">hhih", 18, 0, 1, -1)
+METADATA = pack(">hhihi", 3, 0, 2, -1, 0)
+
+
+def handshake(mechanism, version=1):
+    name = mechanism.encode()
+    return pack(">hhihh", 17, version, 3, -1, len(name)) + name
+
+
+def token(data):
+    return pack(">hhihi", 36, 0, 4, -1, len(data)) + data
+
+
+class Session:
+    """Frames over TLS."""
+
+    def __init__(self, cluster):
+        settings = cluster.settings("alice")
+        host, _, port = settings["bootstrap.servers"].split(",")[0].rpartition(":")
+        context = ssl.create_default_context(cafile=settings["ssl.ca.location"])
+        plain = socket.create_connection((host, int(port)), 20)
+        self._socket = context.wrap_socket(plain, server_hostname=host)
+
+    def ask(self, *frames):
+        """The answer to the last one; None if the connection is closed."""
+        answer = None
+        for frame in frames:
+            with suppress(OSError):  # closed before all was sent: nothing will come, either
+                self._socket.sendall(pack(">i", len(frame)) + frame)
+            answer = self._receive()
+            if answer is None:
+                return None
+        return answer
+
+    def _receive(self):
+        try:
+            size = self._exactly(4)
+            return self._exactly(int.from_bytes(size, "big")) if size else None
+        except OSError:
+            return None
+
+    def _exactly(self, count):
+        data = b""
+        while len(data) < count:
+            more = self._socket.recv(count - len(data))
+            if not more:
+                return None
+            data += more
+        return data
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture
+def session(sasl_ssl):
+    made = Session(sasl_ssl)
+    yield made
+    made.close()
+
+
+ALICE = b"\0alice\0" + PASSWORD.encode()
+
+
+def test_tokens_without_a_request_around_them(session):
+    assert session.ask(VERSIONS, handshake("PLAIN", 0)) is not None
+    assert session.ask(ALICE) == b""
+    assert len(session.ask(METADATA)) > 20
+
+
+def test_nothing_is_served_to_one_who_is_known_but_another_handshake(session):
+    assert session.ask(handshake("PLAIN"), token(ALICE)) is not None
+    assert session.ask(METADATA) is not None
+    assert session.ask(handshake("PLAIN"))[4:6] == pack(">h", 34)  # ILLEGAL_SASL_STATE
+    assert session.ask(token(ALICE))[4:6] == pack(">h", 34)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        (METADATA,),
+        (VERSIONS, VERSIONS),
+        (token(ALICE),),  # before the handshake
+        (handshake("PLAIN"), METADATA),
+        (handshake("PLAIN"), handshake("PLAIN")),
+        (handshake("PLAIN", 0), b"nonsense"),
+        (b"\x60nonsense of GSSAPI",),
+        (handshake("SCRAM-SHA-256"), token(b"n,,n=alice,r=x"), token(b"c=biws,r=x,p="), METADATA),
+        (handshake("PLAIN"), token(b"\0" + b"a" * 1_000_000 + b"\0x"), METADATA),
+    ],
+)
+def test_requests_out_of_order_close_the_connection(session, frames):
+    assert session.ask(*frames) is None
+
+
+def test_a_mechanism_that_is_not_enabled(session):
+    answer = session.ask(handshake("GSSAPI"))
+    assert answer[4:6] == pack(">h", 33)  # UNSUPPORTED_SASL_MECHANISM
+    assert b"SCRAM-SHA-256" in answer
+    assert session.ask(METADATA) is None
+
+
+def test_a_failure_says_neither_name_nor_password(sasl_ssl):
+    answers = []
+    for data in (b"\0alice\0wrong", b"\0nobody\0wrong"):
+        session = Session(sasl_ssl)
+        answers.append(session.ask(handshake("PLAIN"), token(data)))
+        assert session.ask(METADATA) is None
+        session.close()
+    assert answers[0] == answers[1]
+    assert b"Invalid username or password" in answers[0]
+
+
+@pytest.mark.parametrize("first", [b"\0\0\0\x0c" + METADATA, b"\x16\x03\x01\x00\xff", b""])
+def test_bytes_that_are_no_tls_stop_nobody(sasl_ssl, first):
+    host, _, port = sasl_ssl.bootstrap.split(",")[0].rpartition(":")
+    with socket.create_connection((host, int(port)), 20) as plain:
+        plain.sendall(first)
+        assert written(sasl_ssl.settings("alice"), "orders")[0] is None
+        if first.startswith(b"\0"):
+            while data := plain.recv(100):  # until the broker closes the connection
+                assert data[:1] == b"\x15"  # an alert of TLS
