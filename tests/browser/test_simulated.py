@@ -95,10 +95,15 @@ def test_one_goes_through_a_run_message_by_message(view: SimulatedPage) -> None:
     assert DIED < view.time < DIED + 2
 
 
+def keys(marks: Locator) -> set[str]:
+    """In no order: what is near the head is drawn first. At one moment, not one by one."""
+    return set(marks.evaluate_all("all => all.map(each => each.dataset.key)"))
+
+
 def test_another_future_and_the_run_before(view: SimulatedPage) -> None:
     view.go_to_the_fault()
     marks = view.stage.locator('[data-key^="mark "]')
-    before = [each.get_attribute("data-key") for each in marks.all()]
+    before = keys(marks)
 
     view.press("another future, from here on")
 
@@ -110,7 +115,7 @@ def test_another_future_and_the_run_before(view: SimulatedPage) -> None:
     expect(view.stage.locator('[data-key^="mark run.forked"]')).to_have_attribute(
         "aria-label", re.compile("another future from here on: seed 8")
     )
-    assert [each.get_attribute("data-key") for each in marks.all()] != before
+    assert keys(marks) != before
     view.photograph("forked")
 
     view.stage.locator('[data-key^="mark run.forked"]').click()
@@ -118,7 +123,8 @@ def test_another_future_and_the_run_before(view: SimulatedPage) -> None:
     chosen.select_option("0")
     expect(view.shape("run")).to_have_text("seed 7")
     expect(view.stage.locator('[data-key^="mark run.forked"]')).to_have_count(0)
-    assert [each.get_attribute("data-key") for each in marks.all()] == before
+    expect(view.shape("exactly")).to_have_text(f"at {DIED:.3f} s")
+    assert keys(marks) == before
     darken(view.page)
     view.press("a step forward")
     view.step("a step forward")
