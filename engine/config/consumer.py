@@ -101,6 +101,7 @@ class ConsumerConfig(ClientConfig):
     )
 
     def validate_together(self) -> None:
+        super().validate_together()
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise invalid(
                 "heartbeat.interval.ms",

@@ -123,6 +123,7 @@ class ProducerConfig(ClientConfig):
         return super().parse(given, base)
 
     def validate_together(self) -> None:
+        super().validate_together()
         if self.delivery_timeout_ms < self.linger_ms + self.request_timeout_ms:
             raise invalid(
                 "delivery.timeout.ms",

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from engine.client.address import Address
-from engine.config.client import ClientConfig
+from engine.config.client import ALIASES, ClientConfig
 from engine.config.key import Type, parse
 from engine.errors import KafkaError
 from engine.streams.offsets import bad
@@ -35,7 +35,13 @@ WITHOUT_EFFECT = re.compile(
     r"(send|receive)\.buffer\.bytes|connections\.max\.idle\.ms|client\.dns\.lookup"
     r"|metrics?\..*|auto\.include\.jmx\.reporter"
 )
-UNSAFE = re.compile(r"sasl\..*|ssl\..*")  # must not be ignored silently
+# What Java's clients call otherwise than librdkafka and ours.
+OF_JAVA = {
+    re.compile(r"sasl\.jaas\.config"): "give kafka.sasl.username and kafka.sasl.password",
+    re.compile(r"ssl\.truststore\..*"): "give kafka.ssl.ca.location, a PEM file",
+    re.compile(r"ssl\.keystore\..*"): "give kafka.ssl.certificate.location and "
+    "kafka.ssl.key.location, PEM files",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +79,8 @@ class Options:
     client: ClassVar[type[ClientConfig]] = ClientConfig  # whose settings `kafka.*` are
     refused: ClassVar[Mapping[str, str]] = {}  # settings that Spark replaces: what to do instead
 
-    kafka: Mapping[str, str]  # bootstrap.servers and others, without the "kafka."
+    # bootstrap.servers and others, without the "kafka."; passwords are among them
+    kafka: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def known(cls) -> dict[str, tuple[str, Option]]:
@@ -122,12 +129,11 @@ class Options:
         for name, text in kafka.items():
             if name in cls.refused:
                 raise bad(KAFKA + name, cls.refused[name])
-            if UNSAFE.fullmatch(name) or (
-                name == "security.protocol" and text.strip().upper() != "PLAINTEXT"
-            ):
-                raise bad(KAFKA + name, "only PLAINTEXT connections can be made from here")
-            if name != "security.protocol" and not WITHOUT_EFFECT.fullmatch(name):
-                taken[name] = text
+            for of_java, instead in OF_JAVA.items():
+                if of_java.fullmatch(name):
+                    raise bad(KAFKA + name, f"this is Java's name; {instead}")
+            if not WITHOUT_EFFECT.fullmatch(name):
+                taken[ALIASES.get(name, name)] = text
         try:
             config = cls.client.parse(taken)
             for address in config.bootstrap_servers:

@@ -50,12 +50,14 @@ def read(split: Split, options: ReadOptions) -> Iterator[Any]:
 
 def opened(options: ReadOptions) -> ClusterClient:
     """A client; while no broker answers, it tries again until `patience` is over."""
+    consumer = options.consumer
     return ClusterClient(
         options.addresses,
-        options.consumer.client_id or "brokerlab",
-        options.consumer.request_timeout_ms / 1000,
+        consumer.client_id or "brokerlab",
+        consumer.request_timeout_ms / 1000,
         options.patience,
         waits=True,
+        security=consumer.security_texts(),
     )
 
 

@@ -134,6 +134,7 @@ def _view(options: WriteOptions) -> ClusterClient:
         config.client_id or "brokerlab",
         timeout=config.request_timeout_ms / 1000,
         patience=config.delivery_timeout_ms / 1000,
+        security=config.security_texts(),
     )
 
 

@@ -121,6 +121,7 @@ class Topics:
                 timeout=self._consumer.request_timeout_ms / 1000,
                 patience=self._options.patience,
                 within=min(OPENING, self._options.patience),
+                security=self._consumer.security_texts(),
             )
         return self._view
 

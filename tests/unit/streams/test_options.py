@@ -75,7 +75,6 @@ def test_a_consumers_own_settings_are_taken_or_have_no_effect() -> None:
         kafka__fetch__max__bytes="1000",
         kafka__group__id="g",
         kafka__receive__buffer__bytes="4096",
-        kafka__security__protocol="plaintext",
     )
 
     assert given.consumer.isolation_level == "read_committed"
@@ -86,6 +85,23 @@ def test_a_consumers_own_settings_are_taken_or_have_no_effect() -> None:
         "fetch.max.bytes",
         "group.id",
     }
+
+
+def test_security_has_the_names_of_librdkafka_and_no_password_is_printed() -> None:
+    given = options(
+        kafka__security__protocol="SASL_SSL",
+        kafka__sasl__mechanisms="SCRAM-SHA-256",
+        kafka__sasl__username="alice",
+        kafka__sasl__password="secret",
+    )
+
+    assert given.consumer.security_texts().items() >= {
+        ("security.protocol", "SASL_SSL"),
+        ("sasl.mechanism", "SCRAM-SHA-256"),
+        ("sasl.username", "alice"),
+        ("sasl.password", "secret"),
+    }
+    assert "secret" not in f"{given!r} {given.consumer!r}"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +116,11 @@ def test_a_consumers_own_settings_are_taken_or_have_no_effect() -> None:
         ({"kafka.fetch.max.byte": "1"}, "fetch.max.byte; did you mean fetch.max.bytes?"),
         ({"kafka.isolation.level": "x"}, "isolation.level: String must be one of"),
         ({"kafka.auto.offset.reset": "latest"}, "kafka.auto.offset.reset: .* set startingOffsets"),
-        ({"kafka.security.protocol": "SSL"}, "kafka.security.protocol: only PLAINTEXT"),
-        ({"kafka.sasl.mechanism": "PLAIN"}, "kafka.sasl.mechanism: only PLAINTEXT"),
+        ({"kafka.security.protocol": "TLS"}, "security.protocol: String must be one of"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "SASL_SSL needs sasl.mechanism"),
+        ({"kafka.sasl.jaas.config": "x"}, "jaas.config: this is Java's name; .*sasl.username"),
+        ({"kafka.ssl.truststore.location": "x"}, "Java's name; give kafka.ssl.ca.location"),
+        ({"kafka.ssl.keystore.key": "x"}, "Java's name; give kafka.ssl.certificate.location"),
         ({"subscribe": "-"}, "subscribe, subscribePattern, assign: one of them must be given"),
         ({"subscribePattern": "x"}, "assign: give one of them, not several"),
         ({"subscribe": " , "}, "subscribe: it must not be empty"),

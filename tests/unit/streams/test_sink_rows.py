@@ -148,7 +148,7 @@ def test_defaults() -> None:
         ({"kafka.enable.idempotence": "false"}, "it is always on"),
         ({"kafka.lingr.ms": "5"}, r"kafka\.\*: .*lingr\.ms"),
         ({"kafka.transactional.id": "t"}, r"transactional\.id: Spark may run a task twice"),
-        ({"kafka.security.protocol": "SSL"}, "only PLAINTEXT"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "SASL_SSL needs sasl.mechanism"),
         ({"kafka.value.serializer": "x"}, "encode them in the DataFrame"),
         ({"topic": ""}, "it must not be empty"),
         ({"topic": "a", "exactlyOnce": "true", "stagingTopic": "a"}, "keeps its own records"),
