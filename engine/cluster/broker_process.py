@@ -69,6 +69,11 @@ class BrokerProcess:
         return f"{HOST}:{self.port}"
 
     @property
+    def security_settings(self) -> dict[str, str]:
+        """TLS and SASL of a client that is the brokers' own user."""
+        return self._security.settings() if self._security else {}
+
+    @property
     def status(self) -> Status:
         if self._child is None or not self._child.alive:
             return Status.DOWN
@@ -125,8 +130,8 @@ class BrokerProcess:
 
     def await_cluster(self, others: set[int]) -> None:
         """Wait until its metadata contain these brokers and a controller."""
-        security = self._security.settings() if self._security else {}
-        with ClusterClient([Address(HOST, self.port)], security=security) as view:
+        address = Address(HOST, self.port)
+        with ClusterClient([address], security=self.security_settings) as view:
 
             def knows() -> bool:
                 view.refresh()

@@ -3,9 +3,9 @@
     DIR/broker-4/    its log directory and its broker.log, as of any broker; and server.properties,
                      which is written at each start
 
-It gets the settings of the cluster, and it can be killed, paused, stopped and restarted. It has no
-debug server: kafka_reporter.py asks it for its state. It emits no events, and no link of its own is
-cut or slow; a broker of ours can hold back its messages to it.
+It gets the settings of the cluster, those of security included. It can be killed, paused, stopped
+and restarted. It has no debug server: kafka_reporter.py asks it for its state. It emits no events,
+and no link of its own is cut or slow; a broker of ours can hold back its messages to it.
 
 Kafka's jars are those of `make real`, or of the Kafka 2.8 that KAFKA_HOME names.
 
@@ -24,6 +24,7 @@ from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.child import Child
 from engine.cluster.ports import free_port
 from engine.config import protocol
+from engine.config.properties import properties_text
 from engine.errors import ErrorCode, KafkaError
 
 OURS, KAFKA = "ours", "kafka"  # the kinds of brokers
@@ -99,8 +100,12 @@ class KafkaProcess(BrokerProcess):
             "zookeeper.connect": zookeeper,
             "log.dirs": self.directory,
         }
-        lines = (f"{key}={value}\n" for key, value in settings.items())
-        (self.directory / "server.properties").write_text("".join(lines))
+        path = self.directory / "server.properties"
+        if self._security is None:
+            path.write_text(properties_text(settings, escapes=True))
+        else:
+            secured = self._security.kafka_settings(self.number, self.port)
+            self._security.write(path, {**settings, **secured})
         self._child = Child(arguments, self.directory / "broker.log", env=environment, keep=keep)
         self.expected = True
 

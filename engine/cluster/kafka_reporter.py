@@ -96,7 +96,8 @@ class KafkaReporter:
 
     def _read(self) -> dict[str, Any]:
         if self._connection is None:
-            self._connection = RawConnection(Address(HOST, self._node.port), "brokerlab-reporter")
+            address, security = Address(HOST, self._node.port), self._node.security_settings
+            self._connection = RawConnection(address, "brokerlab-reporter", security)
             path = znodes.broker_path(self._number)
             _, stat = self._zookeeper(lambda kazoo: kazoo.get(path))
             self._session = {"epoch": stat.czxid, "session": stat.ephemeralOwner}

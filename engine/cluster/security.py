@@ -34,6 +34,7 @@ from engine.zookeeper import znodes
 BROKERS = "broker"  # the name of the brokers' own user
 BETWEEN = "SCRAM-SHA-512"  # the mechanism between brokers
 MECHANISMS = ("PLAIN", *HASHES)
+CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 STANDARD = "SCRAM-SHA-256"  # of clients, unless they choose another one
 
 
@@ -81,6 +82,25 @@ class ClusterSecurity:
 
     def properties(self, broker: int, port: int) -> Path:
         """The file with a broker's settings, written anew."""
+        path = self._home / f"broker-{broker}.properties"
+        self.write(path, self.broker_settings(broker, port))
+        return path
+
+    def kafka_settings(self, broker: int, port: int) -> dict[str, str]:
+        """The same for a broker of Apache Kafka."""
+        values = self.broker_settings(broker, port)
+        keystore = values.pop("ssl.keystore.location", None)
+        if keystore:
+            key, begin, certificate = Path(keystore).read_text().partition(CERTIFICATE)
+            values |= _keystore(key, begin + certificate)
+        return values
+
+    def write(self, path: Path, values: Mapping[str, object]) -> None:
+        """A file of properties as Java reads them, for its owner only."""
+        write_secret(path, properties_text(values, escapes=True))
+
+    def broker_settings(self, broker: int, port: int) -> dict[str, str]:
+        """Its listener, certificate and logins, passwords included."""
         name = self.protocol
         values = {
             "listeners": f"{name}://127.0.0.1:{port}",
@@ -96,9 +116,7 @@ class ClusterSecurity:
                 users = self._passwords if mechanism == "PLAIN" else {}
                 key = f"listener.name.{name.lower()}.{mechanism.lower()}.sasl.jaas.config"
                 values[key] = jaas.line(mechanism, BROKERS, own, users)
-        path = self._home / f"broker-{broker}.properties"
-        write_secret(path, properties_text(values, escapes=True))
-        return path
+        return values
 
     def _tls(self, broker: int) -> dict[str, str]:
         assert self._authority is not None
@@ -177,19 +195,25 @@ class ClusterSecurity:
         address = {"bootstrap.servers": bootstrap} if bootstrap else {}
         plain = properties_text({**address, **self.settings(user)}, escapes=False)
         write_secret(self._clients / f"{user}.properties", plain)
-        java = properties_text({**address, **self._java(user)}, escapes=True)
-        write_secret(self._clients / f"{user}.java.properties", java)
+        self.write(self._clients / f"{user}.java.properties", {**address, **self._java(user)})
 
     def _java(self, user: str) -> dict[str, str]:
         values = {"security.protocol": self.protocol}
         if self._authority is not None:
             certificate, key = self._certificate(user)
-            both = self._clients / f"{user}.keystore.pem"
-            write_secret(both, key.read_text() + certificate.read_text())
-            values["ssl.truststore.type"] = values["ssl.keystore.type"] = "PEM"
+            values["ssl.truststore.type"] = "PEM"
             values["ssl.truststore.location"] = str(self._authority.certificate)
-            values["ssl.keystore.location"] = str(both)
+            values |= _keystore(key.read_text(), certificate.read_text())
         if self.sasl:
             values["sasl.mechanism"] = STANDARD
             values["sasl.jaas.config"] = jaas.line(STANDARD, user, self._passwords[user])
         return values
+
+
+def _keystore(key: str, certificate: str) -> dict[str, str]:
+    """As text: Kafka takes a PEM file as a keystore only if its key has a password."""
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": key,
+        "ssl.keystore.certificate.chain": certificate,
+    }
