@@ -171,7 +171,7 @@ class BrokerServer:
         connect = environment.connect
         slots = config.max_incremental_fetch_session_cache_slots
         admin = Admin(config, zookeeper, metadata, self._decoder, environment.new_uuid)
-        listeners = SecureListeners(config, admin)
+        listeners = SecureListeners(config, admin, self._emit, clock)
         environment.peer_security = listeners.peers
         replicas = environment.replicas(config, self._directories, clock, self._emit, _duration)
         replicas.changed.append(purgatory.wake)

@@ -34,7 +34,6 @@ from engine.broker.handlers import (
     transactions,
     versions,
 )
-from engine.broker.secure_connection import authenticate
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.security.sasl_server import SaslServerAuthenticator
@@ -116,10 +115,9 @@ class Dispatcher:
         return SaslServerAuthenticator(listener.mechanisms, respond, versions.unsupported)
 
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
-        if (it := connection.authenticator) is not None:
-            most = self._broker.config.socket_request_max_bytes
-            if (done := await authenticate(connection, it, frame, most)) is not None:
-                return done
+        check = connection.authenticate
+        if check is not None and (done := await check(frame)) is not None:
+            return done
         try:
             header, request = decode_request(frame, HANDLERS)
         except UnservedVersion as error:

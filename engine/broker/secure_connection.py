@@ -15,7 +15,6 @@ sent, and the connection is closed. So passwords cannot be tried quickly.
 """
 
 import asyncio
-import logging
 import os
 import ssl
 from collections.abc import Callable
@@ -33,8 +32,6 @@ from engine.wire.frame import Frame
 
 CHUNK = 256 * 1024  # bytes of a file that are read at once
 
-log = logging.getLogger(__name__)
-
 
 def secured(
     listener: SecureListener,
@@ -44,8 +41,10 @@ def secured(
     """What the listener's protocol asks for, in front of a new connection."""
     connection.listener = listener.name
     if listener.listener.sasl:
-        connection.authenticator = authenticator(listener)
-        connection.authenticator.failure_delay = listener.failure_delay
+        most = connection.frames.max_bytes
+        connection.authenticate = partial(
+            authenticate, listener, connection, authenticator(listener), most
+        )
         connection.frames.max_bytes = listener.max_receive
     return TlsAcceptor(listener, connection) if listener.listener.tls else connection
 
@@ -86,8 +85,8 @@ class TlsAcceptor(asyncio.Protocol):
                 return  # it was closed meanwhile
             principal = self._principal(transport)
         except (OSError, ssl.CertificateError, AuthenticationFailed) as error:
-            peer = plain.get_extra_info("peername")
-            log.info("Failed authentication with %s (SSL handshake failed: %s)", peer, error)
+            host, port = plain.get_extra_info("peername")[:2]
+            listener.failed(f"{host}:{port}", f"SSL handshake failed: {error}")
             plain.abort()
             return
         connection.principal = principal
@@ -127,7 +126,11 @@ async def copy_file(
 
 
 async def authenticate(
-    connection: Connection, authenticator: SaslServerAuthenticator, frame: Frame, max_bytes: int
+    listener: SecureListener,
+    connection: Connection,
+    authenticator: SaslServerAuthenticator,
+    max_bytes: int,
+    frame: Frame,
 ) -> Pieces | None:
     """The answer to a request that is a part of an authentication; None for any other, which may
     be served. `max_bytes` is the size of a request of one who is known."""
@@ -139,8 +142,8 @@ async def authenticate(
     try:
         answer = authenticator.receive(frame, now)
     except AuthenticationRefused as refused:
-        log.info("Failed authentication with %s (%s)", connection.peer, refused)
-        await asyncio.sleep(authenticator.failure_delay)
+        listener.failed(connection.peer, str(refused))
+        await asyncio.sleep(listener.failure_delay)
         await connection.send(refused.answer)
         raise Malformed("the authentication failed") from None
     if authenticator.complete and authenticator.principal is not None:

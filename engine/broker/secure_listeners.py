@@ -22,6 +22,7 @@ from engine.config import BrokerConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
 from engine.errors import ErrorCode, KafkaError
+from engine.model import Event
 from engine.security import jaas
 from engine.security.mechanism import SaslServer
 from engine.security.plain import NAME as PLAIN
@@ -38,10 +39,19 @@ log = logging.getLogger(__name__)
 class SecureListener:
     """One listener."""
 
-    def __init__(self, listener: Listener, config: BrokerConfig, admin: Admin) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        config: BrokerConfig,
+        admin: Admin,
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+    ) -> None:
         self.name = listener.name
         self.listener = listener
         self._admin = admin
+        self._emit = emit
+        self._now = now
         self.tls_copied = 0  # bytes of log files that were copied to be encrypted: no sendfile
         self.configure(config)
 
@@ -57,6 +67,11 @@ class SecureListener:
         self.max_receive: int = settings.value("sasl.server.max.receive.size")
         delay: int = settings.value("connection.failed.authentication.delay.ms")
         self.failure_delay = delay / 1000
+
+    def failed(self, peer: str, why: str) -> None:
+        """A client could not prove who it is. `why` has no name and no password."""
+        facts = {"listener": self.name, "host": peer.rpartition(":")[0], "why": why}
+        self._emit(Event("authentication.failed", self._now(), facts))
 
     def _mechanisms(self, config: BrokerConfig) -> dict[str, Mechanism]:
         made = {}
@@ -83,9 +98,15 @@ class SecureListener:
 class SecureListeners:
     """All of them, and how this broker connects to the others."""
 
-    def __init__(self, config: BrokerConfig, admin: Admin) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        admin: Admin,
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+    ) -> None:
         self._config = config
-        self.all = [SecureListener(each, config, admin) for each in config.endpoints]
+        self.all = [SecureListener(each, config, admin, emit, now) for each in config.endpoints]
         self.peers = PeerSecurity(config)
 
     def configure(self, config: BrokerConfig) -> None:

@@ -26,7 +26,6 @@ from typing import Any, cast
 from engine.broker.file_slices import sendable
 from engine.links import Links
 from engine.security.principals import ANONYMOUS
-from engine.security.sasl_server import SaslServerAuthenticator
 from engine.storage.segment import Slice
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
@@ -38,6 +37,7 @@ BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
 Pieces = Sequence[Any]  # bytes, and slices of files between them
 Handle = Callable[["Connection", Frame], Awaitable[Pieces | None]]
 Secure = Callable[["Connection"], asyncio.BaseProtocol]  # what is in front of a connection
+Authenticate = Callable[[Frame], Awaitable["Pieces | None"]]  # None: the request may be served
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_id: str | None = None
         self.peer_id: int | None = None  # the id of a broker, once a request shows it
         self.listener, self.principal = "PLAINTEXT", ANONYMOUS
-        self.authenticator: SaslServerAuthenticator | None = None  # of a listener with SASL
+        self.authenticate: Authenticate | None = None  # of a listener with SASL
         self.send_file: Callable[..., Awaitable[int]] = asyncio.get_running_loop().sendfile
         self._transport: asyncio.Transport | None = None
         self.frames = FrameReader(server.max_request_bytes)

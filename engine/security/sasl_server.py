@@ -97,7 +97,6 @@ class SaslServerAuthenticator:
         unsupported: Callable[[], Any],  # ... to one of an unknown version
     ) -> None:
         self.state = SaslState.HANDSHAKE_OR_VERSIONS_REQUEST
-        self.failure_delay = 0.0  # seconds before the answer to a failed authentication
         self.principal: Principal | None = None
         self.mechanism = ""
         self.expires: float | None = None  # when the session ends, in the caller's time

@@ -27,6 +27,7 @@ from engine.cluster.authority import CertificateAuthority
 from engine.cluster.single_requests import Body, ask
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
+from tests.interop.watch import until
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 PASSWORD = "se,cr=et"
@@ -316,6 +317,27 @@ def test_a_failure_says_neither_name_nor_password(sasl_ssl):
         session.close()
     assert answers[0] == answers[1]
     assert b"Invalid username or password" in answers[0]
+
+
+def test_each_failure_is_an_event_without_a_password(sasl_ssl, mutual_tls):
+    seen = [each.number for each in sasl_ssl.events()][-1]
+    session = Session(sasl_ssl)
+    session.ask(handshake("PLAIN"), token(b"\0alice\0not hers"))
+    session.close()
+    host, _, port = mutual_tls.bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port)), 10) as plain:
+        plain.sendall(b"no handshake of TLS")
+        while plain.recv(100):
+            pass
+
+    def failures(cluster, after=0):
+        events = cluster.events(after)
+        return [each.data for each in events if each.kind == "authentication.failed"]
+
+    (refused,) = until(lambda: failures(sasl_ssl, seen))
+    assert (refused["listener"], refused["host"]) == ("SASL_SSL", "127.0.0.1")
+    assert "not hers" not in str(refused)
+    assert until(lambda: [it for it in failures(mutual_tls) if "handshake" in it["why"]])
 
 
 @pytest.mark.parametrize("first", [b"\0\0\0\x0c" + METADATA, b"\x16\x03\x01\x00\xff", b""])
