@@ -5,7 +5,9 @@ that layer is the limit, for any broker.
 """
 
 import time
+from collections.abc import Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -32,7 +34,12 @@ QUIET = {"delivery.report.only.error": True, "on_delivery": _failed, "log_level"
 
 class KafkaPeer(TwoWay):
     bootstrap: str
+    security: Mapping[str, str] = MappingProxyType({})  # a user's settings
     _topic: str
+
+    def new_topic(self) -> str:
+        """Its name; the broker creates it when the producer asks for it."""
+        return f"bench-{next(_numbers)}"
 
     def loads(self, size: Size) -> dict[str, Load]:
         def small() -> float:
@@ -57,7 +64,8 @@ class KafkaPeer(TwoWay):
         return spent
 
     def consume(self, records: int, times: int = 1) -> float:
-        consumer = Consumer(CONSUMER | {"bootstrap.servers": self.bootstrap})
+        at = {"bootstrap.servers": self.bootstrap, **self.security}
+        consumer = Consumer(CONSUMER | at)
         consumer.list_topics(self._topic, PATIENCE)  # connects
         begin = TopicPartition(self._topic, 0, FIRST)
         start = time.perf_counter()
@@ -86,9 +94,9 @@ class KafkaPeer(TwoWay):
 
     def _producer(self, more: dict[str, Any]) -> Producer:
         """For a topic of its own; the connection is open, and one record went that way."""
-        config = {"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5} | more
-        producer = Producer(config | QUIET)
-        self._topic = f"bench-{next(_numbers)}"
+        at = {"bootstrap.servers": self.bootstrap, **self.security}
+        producer = Producer(at | {"acks": "all", "linger.ms": 5} | more | QUIET)
+        self._topic = self.new_topic()
         deadline = time.monotonic() + PATIENCE
         while producer.list_topics(self._topic, PATIENCE).topics[self._topic].error:
             if time.monotonic() > deadline:  # the broker creates it, which takes a moment
