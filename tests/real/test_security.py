@@ -15,6 +15,8 @@ from engine.cluster import java
 from engine.cluster.kafka_process import KAFKA, OURS
 from engine.config.properties import properties_text
 from engine.model import TopicPartition
+from engine.security import jaas
+from engine.security.sasl_client import MECHANISMS
 from tests.interop.watch import until
 from tests.real.conftest import CONFIG, PATIENCE
 from tests.real.kafka import MixedCluster, Output
@@ -140,6 +142,20 @@ def test_a_user_is_made_by_kafkas_tool_and_logs_in(cluster: MixedCluster) -> Non
         else:
             assert "SaslAuthenticationException: Authentication failed" in listed.out + listed.err
             assert password not in listed.out + listed.err
+
+
+def test_each_mechanism(cluster: MixedCluster) -> None:
+    text = settings(cluster, "bob").read_text()
+    mechanisms = MECHANISMS if "sasl.mechanism" in text else ()
+    for mechanism in mechanisms:
+        login = jaas.line(mechanism, "bob", "the builder").replace("\\", "\\\\")
+        own = re.sub(r"^sasl\.(mechanism|jaas\.config)=.*\n", "", text, flags=re.MULTILINE)
+        settings(cluster, "bob").write_text(
+            f"{own}sasl.mechanism={mechanism}\nsasl.jaas.config={login}\n"
+        )
+        listed = run(cluster, "bob", TOPICS, "--list")
+        assert (listed.code, listed.out.split()) == (0, []), listed
+    settings(cluster, "bob").write_text(text)
 
 
 def test_leaders_of_both_kinds_replicate_over_the_secured_listener(cluster: MixedCluster) -> None:
