@@ -199,7 +199,9 @@ class BrokerServer:
             apis=HANDLERS.keys(),
             controller_service=ControllerService(controller, zookeeper, connect, self._spawn),
             groups=groups,
-            transactions=TransactionService(services, groups, producer_ids, connect),
+            transactions=TransactionService(
+                services, groups, producer_ids, connect, environment.transactions
+            ),
             links=environment.links,
             listeners=listeners,
             acls=self._acls(zookeeper),

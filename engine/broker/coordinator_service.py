@@ -351,10 +351,9 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
         groups: GroupService,
         producer_ids: ProducerIds,
         connect: Connect,
+        kind: type[TransactionCoordinator] = TransactionCoordinator,
     ) -> None:
-        coordinator = TransactionCoordinator(
-            services.config, groups.partition_of, services.exists, services.emit
-        )
+        coordinator = kind(services.config, groups.partition_of, services.exists, services.emit)
         super().__init__(services, TRANSACTIONS_TOPIC, coordinator)
         self._producer_ids = producer_ids
         self._sender = TxnMarkerSender(

@@ -33,6 +33,7 @@ from engine.broker.secure_listeners import PeerSecurity, SecureListener
 from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
 from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.links import Links
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory, parse_name
@@ -48,6 +49,7 @@ class Environment:
 
     replicas: type[ReplicaManager] = ReplicaManager
     groups: type[GroupCoordinator] = GroupCoordinator
+    transactions: type[TransactionCoordinator] = TransactionCoordinator
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config

@@ -12,11 +12,12 @@ Left out: the search for a broker that answers. The world names one.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from engine.broker.metadata import PartitionInfo
+from engine.client.consuming.completed_fetch import AbortedTransactions
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import ANY_EPOCH
@@ -83,6 +84,7 @@ class Seen(NamedTuple):
     rows: list[Row]
     high_watermark: int = -1
     preferred: int = -1
+    next_offset: int = -1  # behind the last batch; -1: there was none
 
 
 class Client:
@@ -226,17 +228,21 @@ class Client:
         leader_epoch: int = ANY_EPOCH,
         anywhere: bool = False,
         rack: str = "",
+        committed: bool = False,
     ) -> None:
-        """Fetch from one broker, as a consumer."""
+        """Fetch from one broker, as a consumer; `committed`: isolation.level=read_committed."""
 
         def answered(answer: Consumed | None) -> None:
             if answer is None:
                 done(Seen(ErrorCode.network_exception, []))
                 return
-            rows = rows_of(answer.records, offset)
-            done(Seen(answer.code, rows, answer.high_watermark, answer.preferred))
+            data = answer.records
+            rows = rows_of(data, offset, answer.aborted if committed else None)
+            end = max((header.next_offset for _, header in scan(data)), default=-1)
+            done(Seen(answer.code, rows, answer.high_watermark, answer.preferred, end))
 
-        self.ask(broker, Consume(partition, offset, leader_epoch, anywhere, rack), answered)
+        question = Consume(partition, offset, leader_epoch, anywhere, rack, committed)
+        self.ask(broker, question, answered)
 
     def ask(
         self,
@@ -258,11 +264,20 @@ class Client:
         channel.ask(question, answered, timeout)
 
 
-def rows_of(data: bytes, offset: int = 0) -> list[Row]:
-    """The records in some batches, from an offset on."""
-    return [
-        Row(record.offset, (record.value or b"").decode(), header.leader_epoch)
-        for position, header in scan(data)
-        for record in records.decode(data[position : position + header.size])
-        if record.offset >= offset
-    ]
+def rows_of(
+    data: bytes, offset: int = 0, aborted: Iterable[tuple[int, int]] | None = None
+) -> list[Row]:
+    """The records in some batches, from an offset on; without those of aborted transactions, if
+    these are given."""
+    skipped = None if aborted is None else AbortedTransactions(aborted)
+    rows = []
+    for position, header in scan(data):
+        batch = memoryview(data)[position : position + header.size]
+        if (skipped and skipped.covers(header, batch)) or header.is_control:
+            continue
+        rows += [
+            Row(record.offset, bytes(record.value or b"").decode(), header.leader_epoch)
+            for record in records.decode(batch)
+            if record.offset >= offset
+        ]
+    return rows

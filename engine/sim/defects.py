@@ -9,20 +9,28 @@ storms in which Kafka with ZooKeeper cannot keep its promise.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from engine.coordinator.effects import OnWritten
 from engine.coordinator.group import Group
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
+from engine.coordinator.offsets import Commit, GroupOffsets
+from engine.coordinator.transactions.coordinator import TransactionCoordinator
+from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
+from engine.coordinator.transactions.transaction import Transaction
 from engine.model import TopicPartition
 from engine.replication.log_read import ANY_EPOCH
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import IsrState, Partition, Proposal
 from engine.replication.replica_manager import NO_EPOCH, ReplicaManager
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
+from engine.storage.producers import Producers
 from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrTopicState
 
 
@@ -40,6 +48,8 @@ class Defect(NamedTuple):
     config: Mapping[str, str] = {}  # of every broker
     power: Power = Power.CAREFUL
     coordinator: type[GroupCoordinator] = GroupCoordinator
+    transactions: type[TransactionCoordinator] = TransactionCoordinator
+    in_transactions: bool = False  # only runs with transactions can show it
 
 
 class Careless(ReplicaManager):
@@ -137,6 +147,87 @@ class GenerationUnchecked(GroupCoordinator):
         self.groups.__class__ = GroupsUnchecked
 
 
+class AlwaysStable(Producers):
+    def first_unstable(self, high_watermark: int) -> int | None:
+        super().first_unstable(high_watermark)
+        return None
+
+
+class ReadsTheUnstable(ReplicaManager):
+    def _create(
+        self, partition: TopicPartition, topic_id: UUID | None
+    ) -> tuple[Partition, PartitionLog]:
+        role, log = super()._create(partition, topic_id)
+        log.producers.__class__ = AlwaysStable
+        return role, log
+
+
+class StoresAtOnce(GroupOffsets):
+    def begin(self, commit: Commit, producer_id: int = NO_PRODUCER_ID) -> int:
+        return super().begin(commit)
+
+
+class GroupsWithoutTransactions(GroupMetadataManager):
+    def new(self, id: str) -> Group:
+        group = super().new(id)
+        group.offsets.__class__ = StoresAtOnce
+        return group
+
+
+class OffsetsAtOnce(GroupCoordinator):
+    def __init__(self, *its: Any) -> None:
+        super().__init__(*its)
+        self.groups.__class__ = GroupsWithoutTransactions
+
+
+class TransactionsWith(TransactionCoordinator):
+    """All transactions are of the class `transaction`, which has a defect."""
+
+    transaction: type[Transaction]
+
+    def __init__(self, *its: Any) -> None:
+        super().__init__(*its)
+        create = self.transactions._create
+
+        def careless(id: str, partition: int, metadata: TransactionMetadata) -> Transaction:
+            made = create(id, partition, metadata)
+            made.__class__ = self.transaction
+            return made
+
+        self.transactions._create = careless  # type: ignore[method-assign]
+
+
+class ForgetsMarkers(Transaction):
+    def start(self, now: int) -> None:
+        """The markers of the coordinator before may not have been written."""
+
+
+class MarkersForgotten(TransactionsWith):
+    transaction = ForgetsMarkers
+
+
+class ForgetsAborts(Transaction):
+    def start(self, now: int) -> None:
+        if self.metadata.state is TxnState.PREPARE_ABORT:
+            self.metadata = replace(self.metadata, state=TxnState.PREPARE_COMMIT)
+        super().start(now)
+
+
+class AbortsForgotten(TransactionsWith):
+    transaction = ForgetsAborts
+
+
+class KeepsItsEpoch(Transaction):
+    def change(self, to: TransactionMetadata, now: int, then: OnWritten, **how: Any) -> None:
+        if to.state is TxnState.EMPTY and self.producer.epoch != NO_EPOCH:
+            to = replace(to, producer=self.producer)
+        super().change(to, now, then, **how)
+
+
+class EpochKept(TransactionsWith):
+    transaction = KeepsItsEpoch
+
+
 SOUND = Defect("nothing is wrong")
 
 DEFECTS: Mapping[str, Defect] = {
@@ -166,6 +257,31 @@ DEFECTS: Mapping[str, Defect] = {
     "commit-at-once": Defect(
         "a commit is acknowledged as soon as the coordinator has it",
         config={"offsets.commit.required.acks": "1"},
+    ),
+    "unstable-read": Defect(
+        "what a transaction has written counts as stable before its end",
+        ReadsTheUnstable,
+        in_transactions=True,
+    ),
+    "offsets-at-once": Defect(
+        "offsets of a transaction count before its end",
+        coordinator=OffsetsAtOnce,
+        in_transactions=True,
+    ),
+    "markers-forgotten": Defect(
+        "a new coordinator does not end the transactions whose end was decided",
+        transactions=MarkersForgotten,
+        in_transactions=True,
+    ),
+    "abort-forgotten": Defect(
+        "a new coordinator commits what was to be aborted",
+        transactions=AbortsForgotten,
+        in_transactions=True,
+    ),
+    "epoch-kept": Defect(
+        "a producer gets the epoch of the one before it",
+        transactions=EpochKept,
+        in_transactions=True,
     ),
     "last-replica-standing": Defect(
         "the last replica in sync may lose its power, and what it had not flushed",

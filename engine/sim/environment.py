@@ -50,6 +50,7 @@ class SimulatedEnvironment(Environment):
         self.random = random
         self.events = EventForwarder(emit)
         self.replicas, self.groups = defect.replicas, defect.coordinator
+        self.transactions = defect.transactions
         self.zookeeper_client: SimulatedZookeeperClient | None = None
         self.stop: Callable[[], None] | None = None  # what SIGTERM does
         self._process, self._disk, self._now = process, disk, now

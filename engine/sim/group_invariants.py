@@ -63,7 +63,7 @@ def commits_of_the_past_are_refused(observed: ObservedState) -> Iterator[str]:
     """In the log, after the record of a generation there is no commit of an earlier one, and none
     of a client that is no member. (There may be one of a later generation, whose own record could
     not be stored while its members keep their partitions.)"""
-    log = observed.committed.get(COORDINATED, [])
+    log = observed.committed.get(COORDINATED, []) if observed.group_workload.machines else []
     known = observed.memory.get("commits", 0)
     for each in log[known:]:
         for _, value in entries(each.data):
@@ -159,7 +159,7 @@ def the_group_has_read_everything(observed: ObservedState) -> Iterator[str]:
 
 def _coordinators(observed: ObservedState) -> Iterator[ObservedReplica]:
     """The coordinator by ZooKeeper, if it knows that it is."""
-    for each in observed.leaders:
+    for each in observed.leaders if observed.group_workload.machines else ():
         if each.role.id == COORDINATED:
             yield each
 

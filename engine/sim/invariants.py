@@ -3,16 +3,17 @@
 An invariant reads the latest observed state and yields a text for each contradiction. It may keep
 values in `observed.memory`: what it has checked already, or compares with later. All are checked
 after every turn of the storm, while brokers are down or disagree. Those that hold only after all
-faults are mended are checked at the end (`AT_REST`). Those of groups are in group_invariants.py.
+faults are mended are checked at the end (`AT_REST`). Those of groups and transactions are in
+group_invariants.py and transaction_invariants.py.
 """
 
 from collections.abc import Callable, Iterator
 
 from engine.broker.metadata import NO_BROKER
-from engine.sim import group_invariants
+from engine.sim import group_invariants, transaction_invariants
 from engine.sim.disk import MemoryLog
 from engine.sim.observed_state import ObservedState
-from engine.storage.batch import NO_PRODUCER_ID
+from engine.storage.batch import NO_SEQUENCE
 from engine.zookeeper import znodes
 
 Invariant = Callable[[ObservedState], Iterator[str]]
@@ -157,9 +158,9 @@ def sequences_are_stored_once(observed: ObservedState) -> Iterator[str]:
     for partition, committed in observed.committed.items():
         known = observed.memory.get(("sequences", partition), 0)
         for header, _ in committed[known:]:
-            if header.producer_id == NO_PRODUCER_ID:
+            if header.base_sequence == NO_SEQUENCE:
                 continue
-            key = ("sequence", partition, header.producer_id)
+            key = ("sequence", partition, header.producer_id, header.producer_epoch)
             expected = observed.memory.get(key, 0)
             if header.base_sequence != expected:
                 yield (
@@ -244,5 +245,11 @@ ALWAYS: tuple[Invariant, ...] = (
     sequences_are_stored_once,
     acknowledged_in_order,
     *group_invariants.ALWAYS,
+    *transaction_invariants.ALWAYS,
 )
-AT_REST: tuple[Invariant, ...] = (everybody_is_back, all_logs_are_alike, *group_invariants.AT_REST)
+AT_REST: tuple[Invariant, ...] = (
+    everybody_is_back,
+    all_logs_are_alike,
+    *group_invariants.AT_REST,
+    *transaction_invariants.AT_REST,
+)

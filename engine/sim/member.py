@@ -2,32 +2,29 @@
 
     application   poll: runs callbacks, reads the partitions it owns, commits its position
                     │
-    cores         MetadataView, Membership, OffsetManager, ... ──> requests ──> brokers
+    cores         Membership, OffsetManager, ... ──> cores.py ──> requests ──> brokers
 
 The member signs each commit: the metadata of the offset has its generation, its id, and a number.
 So the log of __consumer_offsets shows which member of which generation made each commit.
-
-Left out: lanes. Each request has a connection of its own, and waits for no other.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import ceil
 from typing import Any, NamedTuple
 
 from engine.client.consuming.membership import Membership
 from engine.client.consuming.offset_commits import OffsetManager
 from engine.client.consuming.rebalance_callbacks import OnAssign, OnRevoke, RebalanceCallback
 from engine.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
-from engine.client.core import ANY, Ask, Core
+from engine.client.core import Ask
 from engine.client.metadata import MetadataView
 from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.sim.client import Client
-from engine.sim.clock import Timer
+from engine.sim.cores import SimulatedCores
 from engine.sim.workload import Reader
 from engine.wire.apis import Api
 
@@ -66,29 +63,30 @@ class Member:
             **SETTINGS,  # type: ignore[arg-type]  # names of numbers only
         )
         self._client = client
-        self._timeout = config.request_timeout_ms
         self._coordinator = CoordinatorLookup(
             CoordinatorType.GROUP, GROUP, config.retry_backoff_ms / 1000
         )
         self.membership = Membership(config, self._coordinator, emit)
         self._offsets = OffsetManager(config, self._coordinator, self.membership)
-        self._view = MetadataView(config)
-        self._cores: list[Core] = [
-            *(self._view, self.membership),
-            *(self._offsets, self._coordinator),
-        ]
+        self._cores = SimulatedCores(
+            client,
+            MetadataView(config),
+            [self.membership, self._offsets, self._coordinator],
+            config.request_timeout_ms,
+            prepare=self._signed,
+            seen=self._seen,
+        )
         self._busy = False  # a callback is not done
         self._sought: set[TopicPartition] = set()  # whose committed offsets are being fetched
         self._asking = False
         self._committed: dict[TopicPartition, int] = {}  # by this member
-        self._turn = self._signatures = 0
-        self._alarm: Timer | None = None
+        self._signatures = 0
         self.membership.subscribe((topic,), None, self._now)
-        self._act()
+        self._cores.act()
 
     @property
     def _now(self) -> float:
-        return self.process.clock.now / 1000
+        return self._cores.now
 
     # -- the application -------------------------------------------------------------------
 
@@ -102,18 +100,18 @@ class Member:
         self._seek()
         for reader in self.readers.values():
             reader.poll()
-        self._act()
+        self._cores.act()
 
     def commit(self, *, again: bool = False) -> None:
         """Commit the positions that have changed; with `again`, all of them."""
         offsets = {each: reader.position for each, reader in self.readers.items()}
         new = {each: at for each, at in offsets.items() if at != self._committed.get(each)}
         self._commit(offsets if again else new)
-        self._act()
+        self._cores.act()
 
     def leave(self) -> None:
         self.membership.unsubscribe(self._now)
-        self._act()
+        self._cores.act()
 
     def _carry_out(self, callback: RebalanceCallback) -> None:
         if isinstance(callback, OnAssign):
@@ -163,34 +161,11 @@ class Member:
                 self.readers[each] = Reader(self._client, each, max(row.offset, 0))
                 self._committed[each] = row.offset
 
-    # -- the cores -------------------------------------------------------------------------
-
-    def _act(self) -> None:
-        for core in self._cores:
-            for ask in core.step(self._now, self._view):
-                self._send(core, ask)
-        dues = [due for core in self._cores if (due := core.due()) is not None]
-        if self._alarm is not None:
-            self._alarm.cancel()
-        if dues:
-            left = max(1, ceil((min(dues) - self._now) * 1000))
-            self._alarm = self.process.after(left, self._act)
-
-    def _send(self, core: Core, ask: Ask) -> None:
-        if ask.api is Api.OFFSET_COMMIT:
-            ask = ask._replace(request=self._signed(ask.request))
-        broker = self._any_broker() if ask.to == ANY else ask.to
-        timeout = round(ask.timeout * 1000) if ask.timeout else self._timeout
-        self._client.ask(broker, ask.request, partial(self._answered, core, ask), timeout)
-
-    def _any_broker(self) -> int:
-        """The brokers that would answer, in turn; if there are none, broker 1."""
-        self._turn += 1
-        brokers = self._client.brokers() or [1]
-        return brokers[self._turn % len(brokers)]
-
-    def _signed(self, request: Any) -> Any:
-        """The request, signed. No signature is a part of another one."""
+    def _signed(self, ask: Ask) -> Ask:
+        """A commit, signed. No signature is a part of another one."""
+        if ask.api is not Api.OFFSET_COMMIT:
+            return ask
+        request = ask.request
         self._signatures += 1
         who = f"{request.generation_id_or_member_epoch} {request.member_id} {self._signatures:05}"
         topics = tuple(
@@ -200,17 +175,11 @@ class Member:
             )
             for topic in request.topics
         )
-        return replace(request, topics=topics)
+        return ask._replace(request=replace(request, topics=topics))
 
-    def _answered(self, core: Core, ask: Ask, response: Any) -> None:
-        if response is None:
-            error = KafkaError(ErrorCode.network_exception, "the connection broke")
-            core.failed(ask, error, self._now)
-        else:
-            if ask.api is Api.OFFSET_COMMIT and _has_no_error(response):
-                self.acknowledged.append(ask.request.topics[0].partitions[0].committed_metadata)
-            core.answered(ask, response, self._now)
-        self._act()
+    def _seen(self, ask: Ask, response: Any) -> None:
+        if ask.api is Api.OFFSET_COMMIT and _has_no_error(response):
+            self.acknowledged.append(ask.request.topics[0].partitions[0].committed_metadata)
 
 
 def _has_no_error(response: Any) -> bool:

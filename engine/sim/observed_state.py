@@ -23,6 +23,8 @@ from engine.sim.client import Delivery
 from engine.sim.disk import MemoryLog, Stored
 from engine.sim.group_workload import GroupWorkload
 from engine.sim.node import Life
+from engine.sim.transactions.transaction_log import TransactionLog
+from engine.sim.transactions.workload import TransactionWorkload
 from engine.sim.workload import Workload
 from engine.sim.world import Happened, World
 from engine.zookeeper import znodes
@@ -52,11 +54,16 @@ class ObservedState:
         partitions: Sequence[TopicPartition],
         workload: Workload,
         group_workload: GroupWorkload,
+        transaction_workload: TransactionWorkload,
     ) -> None:
         self.world = world
         self.partitions = partitions
         self.workload = workload
         self.group_workload = group_workload
+        self.transaction_workload = transaction_workload
+        self.transaction_logs = {
+            each.partition: TransactionLog() for each in transaction_workload.readers
+        }
         self.news: Sequence[Happened] = ()  # events since the last observation
         self.states: dict[TopicPartition, LeaderAndIsr] = {}  # in ZooKeeper
         self.replicas: list[ObservedReplica] = []

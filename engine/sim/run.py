@@ -22,6 +22,8 @@ from engine.sim.group_workload import MACHINES as MEMBERS
 from engine.sim.invariants import ALWAYS, AT_REST, Violation, check
 from engine.sim.observed_state import ObservedState
 from engine.sim.storm import Storm
+from engine.sim.transactions.workload import MACHINES as WRITERS
+from engine.sim.transactions.workload import TransactionWorkload
 from engine.sim.workload import MACHINES, Workload
 from engine.sim.world import START, World
 
@@ -43,10 +45,13 @@ CONFIG = {  # shorter times than the defaults, so that much happens in a short r
     "offsets.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "1000",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
 WITH_GROUP = 3, 1  # one seed of three has a group: 1, 4, 7 ...
+WITH_TRANSACTIONS = 3, 0  # one has transactions: 0, 3, 6 ...
 ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fetch: 0, 2, 4 ...
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
 PATIENCE = 4000  # ms until a connection breaks
@@ -78,15 +83,26 @@ class Run:
             seed, brokers, delay=(1, 5), config=config, patience=PATIENCE, defect=defect
         )
         self._end = BEGIN + round(seconds * 1000)
+        every, rest = WITH_TRANSACTIONS
+        writes = defect.in_transactions or (defect is SOUND and seed % every == rest)
+        writers = WRITERS if writes else ()
         every, rest = WITH_GROUP
-        members = MEMBERS if seed % every == rest else ()
+        members = MEMBERS if seed % every == rest and not writes else ()
         self._partitions = [*PARTITIONS, COORDINATED] if members else PARTITIONS
         self.workload = Workload(self.world, PARTITIONS, self._chance)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
-        self.observed = ObservedState(
-            self.world, self._partitions, self.workload, self.group_workload
+        self.transaction_workload = TransactionWorkload(
+            self.world, PARTITIONS[0], writers, self._chance
         )
-        clients = [*MACHINES, *members]
+        self._partitions = [*self._partitions, *self.transaction_workload.partitions]
+        self.observed = ObservedState(
+            self.world,
+            self._partitions,
+            self.workload,
+            self.group_workload,
+            self.transaction_workload,
+        )
+        clients = [*MACHINES, *members, *writers]
         every, rest = OTHERS
         others = Random(seed) if defect is SOUND and seed % every == rest else None
         self.storm = Storm(
@@ -116,6 +132,10 @@ class Run:
         self.world.create(TOPIC, turns, **CONFIG_OF_TOPICS)
         if self.group_workload.machines:
             self.world.create(COORDINATED.topic, turns[-1:], **CONFIG_OF_TOPICS)
+        for each in self.transaction_workload.partitions:
+            if each.partition == 0:
+                count = sum(it.topic == each.topic for it in self.transaction_workload.partitions)
+                self.world.create(each.topic, turns[:count], **CONFIG_OF_TOPICS)
 
     def _fork(self, seed: int) -> None:
         self.world.random.seed(seed)
@@ -128,6 +148,7 @@ class Run:
         if self.world.now < self._end:
             self.workload.send()
             self.group_workload.turn()
+            self.transaction_workload.turn()
             self.storm.turn()
             self.world.clock.after(self._chance.choice(TURNS), self._turn)
         else:
@@ -136,6 +157,7 @@ class Run:
             self.workload.read()
             if not self.is_well:
                 self.group_workload.turn(is_calm=True)
+                self.transaction_workload.turn(is_calm=True)
             self.storm.turn()
             self.world.clock.after(TURN, self._turn)
 

@@ -7,6 +7,7 @@
 Left out: several requests in flight on one connection; here each request waits for its answer.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +16,7 @@ from kio.schema.produce.v9.request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kio.schema.produce.v9.response import ProduceResponse
 
 from engine.broker.broker import Broker, Call
 from engine.broker.dispatch import HANDLERS
@@ -28,7 +30,7 @@ from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.fetch import FetchAnswer
 
 ALL = -1  # acks
-READ_UNCOMMITTED = 0  # the isolation level
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # the isolation levels
 NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in HANDLERS}
 CALLS = {api: Call(RequestHeader(int(api), api.newest, 0, "member"), "sim") for api in HANDLERS}
 OF_LEADERS = Call(RequestHeader(int(Api.FETCH), 10, 0, "member"), "sim")  # not of followers, too
@@ -54,6 +56,7 @@ class Consume(NamedTuple):
     leader_epoch: int = ANY_EPOCH  # as the consumer believes
     anywhere: bool = False  # also of a follower
     rack: str = ""
+    committed: bool = False  # only below the last stable offset
 
 
 class Consumed(NamedTuple):
@@ -61,6 +64,7 @@ class Consumed(NamedTuple):
     records: bytes = b""
     high_watermark: int = -1
     preferred: int = -1
+    aborted: tuple[tuple[int, int], ...] = ()  # first offset and producer of each
 
 
 class Locate(NamedTuple):
@@ -141,10 +145,10 @@ class SimulatedServer:
         return Produced(answer.error_code, answer.base_offset)
 
     async def _consume(self, request: Consume) -> Consumed:
-        partition, offset, leader_epoch, anywhere, rack = request
+        partition, offset, leader_epoch, anywhere, rack, committed = request
         message = fetch_request(
             {partition: (offset, leader_epoch)},
-            READ_UNCOMMITTED,
+            READ_COMMITTED if committed else READ_UNCOMMITTED,
             partition_bytes=BYTES,
             max_bytes=BYTES,
             min_bytes=0,
@@ -156,13 +160,26 @@ class SimulatedServer:
         for found in response.responses:
             for each in found.partitions:
                 records = cast(Any, each.records).read() if each.records else b""
-                preferred = each.preferred_read_replica
-                return Consumed(each.error_code, records, each.high_watermark, preferred)
+                preferred, ends = each.preferred_read_replica, each.aborted_transactions or ()
+                aborted = tuple((it.first_offset, it.producer_id) for it in ends)
+                return Consumed(each.error_code, records, each.high_watermark, preferred, aborted)
         return Consumed(ErrorCode.none)
 
 
 def _copied(response: Any) -> Any:
-    """The response with the bytes of the log as they are now."""
+    """The response as a client decodes it: with the bytes of the log as they are now, and without a
+    time of the broker's, which no topic here has."""
+    if isinstance(response, ProduceResponse):
+        topics = tuple(
+            replace(
+                each,
+                partition_responses=tuple(
+                    replace(row, log_append_time=None) for row in each.partition_responses
+                ),
+            )
+            for each in response.responses
+        )
+        return replace(response, responses=topics)
     if isinstance(response, FetchAnswer):
         for topic in response.responses:
             for each in topic.partitions:

@@ -28,20 +28,24 @@ WAITING = 20  # records of a producer without a result; with so many it sends no
 class Reader:
     """Reads one partition from its leader, and retries after errors."""
 
-    def __init__(self, client: Client, partition: TopicPartition, start: int = 0) -> None:
+    def __init__(
+        self,
+        client: Client,
+        partition: TopicPartition,
+        start: int = 0,
+        *,
+        committed: bool = False,  # isolation.level=read_committed
+    ) -> None:
         self.partition = partition
-        self.start = start
+        self.position = start
         self.rows: list[Row] = []
         self.refused: ErrorCode | None = None  # for good: its next offset is out of range
         self._epoch = -1  # the newest that it knows
         self._client = client
+        self._committed = committed
         self._info: PartitionInfo | None = None  # with the leader, as far as it knows
         self._asking = False
         self._polls = 0
-
-    @property
-    def position(self) -> int:
-        return self.rows[-1].offset + 1 if self.rows else self.start
 
     def poll(self) -> None:
         """Looks up the leader again from time to time: a former leader may not know that it is."""
@@ -71,6 +75,7 @@ class Reader:
             info.leader,
             self._seen,
             leader_epoch=info.leader_epoch,
+            committed=self._committed,
         )
 
     def _seen(self, seen: Seen) -> None:
@@ -80,6 +85,7 @@ class Reader:
             if seen.code == ErrorCode.offset_out_of_range:
                 self.refused = seen.code
         self.rows += seen.rows
+        self.position = max(self.position, seen.next_offset)
 
 
 class Workload:

@@ -30,6 +30,11 @@ FOUND = {
     "elect-anybody": Expected(20, "no_acknowledged_record_is_lost"),
     "generation-unchecked": Expected(20, "commits_of_the_past_are_refused"),
     "commit-at-once": Expected(40, "committed_offsets_survive"),
+    "unstable-read": Expected(3, "the_last_stable_offset_waits"),
+    "offsets-at-once": Expected(3, "offsets_wait_for_the_marker"),
+    "markers-forgotten": Expected(10, "every_transaction_has_ended"),
+    "abort-forgotten": Expected(40, "transactions_end_in_one_way"),
+    "epoch-kept": Expected(3, "an_epoch_belongs_to_one_producer"),
     "last-replica-standing": Expected(10, "no_acknowledged_record_is_lost", first=40),
     "back-too-soon": Expected(30, "no_acknowledged_record_is_lost"),
 }

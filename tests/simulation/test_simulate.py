@@ -61,7 +61,7 @@ def test_a_fork_and_a_recording(capsys, tmp_path):
     ("words", "said"),
     [
         ((), "say which run: --seed N"),
-        (("--seed", 1, "--defect", "bad-luck"), "there is no defect bad-luck; there are back-too"),
+        (("--seed", 1, "--defect", "bad-luck"), "there is no defect bad-luck; there are abort-f"),
         (("--seed", 1, "--fork", "here"), "'here' is not SECONDS:SEED"),
     ],
 )

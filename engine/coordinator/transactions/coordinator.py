@@ -281,8 +281,7 @@ class TransactionCoordinator(Coordinator):
         return self.transactions.spare_producer_id is None
 
     def give_producer_id(self, producer_id: int) -> None:
-        """An id that was never used before."""
-        assert self.needs_producer_id, "one is available"
+        """An id that was never used before. It may replace one: two requests may wait for ids."""
         self.transactions.spare_producer_id = producer_id
 
     def marked(

@@ -1,14 +1,18 @@
 """A coordinator's partitions: loading, appends that wait for replicas, and a change of leader."""
 
+import asyncio
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 
 from engine.broker import coordinator_service
-from engine.broker.coordinator_service import CoordinatorService
+from engine.broker.coordinator_service import CoordinatorService, TransactionService
 from engine.broker.coordinator_topic import OFFSETS, OFFSETS_TOPIC
 from engine.broker.metadata import TopicInfo
 from engine.coordinator.effects import Append, Reply
+from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import placed
@@ -238,3 +242,27 @@ def test_no_append_of_a_former_leader_is_reported_after_the_partition_was_loaded
         ("unload", NUMBER),
         ("load", NUMBER, SINCE + 1),
     ]
+
+
+def test_two_producers_wait_for_a_producer_id_at_once(monkeypatch):
+    numbers = iter([7, 8])
+
+    class ProducerIds:
+        async def next(self):
+            await asyncio.sleep(0)  # ZooKeeper is asked, and the other request is served
+            return next(numbers)
+
+    async def answered(self, request, *who):
+        return "has one"  # a known transactional id, so the new one is left for others
+
+    monkeypatch.setattr(CoordinatorService, "handle", answered)
+    service = object.__new__(TransactionService)
+    service.coordinator = TransactionCoordinator(config(), None, None, None)
+    service._producer_ids = ProducerIds()
+    request = InitProducerIdRequest(transactional_id="t", transaction_timeout=timedelta(seconds=1))
+
+    async def both():
+        asked = [service.handle(request, 4, name, "here") for name in ("one", "other")]
+        return await asyncio.gather(*asked)
+
+    assert asyncio.run(both()) == ["has one", "has one"]

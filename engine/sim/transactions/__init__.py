@@ -1,0 +1,1 @@
+"""Transactions in a simulated cluster: those who write and read, and what is in the logs."""
