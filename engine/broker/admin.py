@@ -16,6 +16,7 @@ cannot be read changes nothing.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID, uuid4
 
 from kazoo.exceptions import KazooException
@@ -29,6 +30,7 @@ from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import C, Decoder, Unreadable, decoded
+from engine.zookeeper.quota_znodes import KINDS
 from engine.zookeeper.requests import (
     Children,
     Create,
@@ -42,6 +44,7 @@ from engine.zookeeper.requests import (
 )
 
 DYNAMIC_DEFAULT = znodes.DEFAULT_ENTITY
+CLIENT_NAMES = [Children(f"{znodes.CONFIG}/{kind}") for kind in KINDS]
 PAUSE = 0.1  # seconds until ZooKeeper is asked again after a lost connection
 MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
 
@@ -93,13 +96,14 @@ class Admin:
             (Source.STATIC_BROKER, static),
         ]
 
-    async def reload(self, kind: str, entity: str) -> None:
-        """Read an entity's overrides again."""
-        (node,) = await self._zookeeper.ask([Get(znodes.config_path(kind, entity))])
+    async def reload(self, kind: str, entity: str, *more: Children) -> list[Any]:
+        """Read an entity's overrides again. Returns the answers to further requests."""
+        node, *others = await self._zookeeper.ask([Get(znodes.config_path(kind, entity)), *more])
         self._store(kind, entity, node)
         if node is None:
             self.overrides.pop((kind, entity), None)
         self._forget_configs()
+        return others
 
     def _store(self, kind: str, entity: str, node: ZnodeData | None) -> None:
         path, data = znodes.config_path(kind, entity), node.data if node else b""
@@ -127,16 +131,29 @@ class Admin:
             self._store("topics", topic, node)
         self._forget_configs()
 
-    async def reload_users(self) -> None:
-        """Read what was set for users, also for those that other programs have created."""
-        (names,) = await self._zookeeper.ask([Children(f"{znodes.CONFIG}/users")])
-        asks = [Get(znodes.config_path("users", name)) for name in names or ()]
-        nodes = await self._zookeeper.ask(asks)
-        for kind, entity in [key for key in self.overrides if key[0] == "users"]:
-            if entity not in (names or ()):
-                del self.overrides[kind, entity]
-        for name, node in zip(names or (), nodes, strict=True):
-            self._store("users", name, node)
+    async def reload_clients(self, kinds: Sequence[list[str] | None]) -> None:
+        """Read what was set for the users, client ids and addresses with these names, and for the
+        client ids of each user."""
+        known = [key for key in self.overrides if key[0] in KINDS]
+        found = [
+            (kind, name) for kind, names in zip(KINDS, kinds, strict=True) for name in names or ()
+        ]
+        users = [name for kind, name in found if kind == "users"]
+        below = await self._zookeeper.ask(
+            [Children(f"{znodes.config_path('users', user)}/clients") for user in users]
+        )
+        for user, clients in zip(users, below, strict=True):
+            found += [("users", f"{user}/clients/{client}") for client in clients or ()]
+        nodes = await self._zookeeper.ask([Get(znodes.config_path(*key)) for key in found])
+        for key in known:
+            if key not in found:
+                del self.overrides[key]
+        for (kind, name), node in zip(found, nodes, strict=True):
+            self._store(kind, name, node)
+
+    async def reload_all_clients(self) -> None:
+        """The same for all there are, also for those that other programs have created."""
+        await self.reload_clients(await self._zookeeper.ask(CLIENT_NAMES))
 
     async def know(self, topics: Collection[str]) -> None:
         """Read the configurations of these topics that are missing, and wait for ZooKeeper."""
@@ -157,7 +174,7 @@ class Admin:
         """Replace what is set for an entity, and notify every broker. It was validated before."""
         path, data = znodes.config_path(kind, entity), znodes.encode_config(overrides)
         _check_size(data)
-        await self._write(path, data)
+        await self._write(path, data, parents="/" in entity)
         change = znodes.encode_config_change(kind, entity)
         await self._zookeeper.ask([Create(znodes.CONFIG_CHANGE, change, sequence=True)])
         await self.reload(kind, entity)

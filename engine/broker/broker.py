@@ -9,6 +9,7 @@
                                                  sessions      incremental fetches
                                                  producer_ids
                                                  acls          who may do what, if anybody checks
+                                                 quotas        how much clients may use
                                                  links         faults of the network, for labs
                                                  listeners     TLS and SASL of each listener
 
@@ -34,6 +35,8 @@ from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.links import Links
+from engine.quotas.client_quota_manager import ControllerMutationQuota
+from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
 from engine.security.principals import ANONYMOUS, Principal
 from engine.wire.apis import APIS, Api
@@ -48,13 +51,14 @@ def clock() -> int:
 
 
 class Call(NamedTuple):
-    """The header of a request, the client's address, the listener where it came in, and who
-    sent it."""
+    """The header of a request, the client's address, the listener where it came in, who sent
+    it, and what it may change."""
 
     header: RequestHeader
     peer: str
     listener: str = "PLAINTEXT"
     principal: Principal = ANONYMOUS
+    mutations: ControllerMutationQuota | None = None  # of a request for topics, if there are quotas
 
     @property
     def version(self) -> int:
@@ -64,6 +68,11 @@ class Call(NamedTuple):
     def host(self) -> str:
         """The client's host, as Java writes an address."""
         return f"/{self.peer.rpartition(':')[0]}"
+
+    def take(self, partitions: int, now: int) -> None:
+        """Partitions are created or deleted. Raises a KafkaError if the client has to wait."""
+        if self.mutations is not None:
+            self.mutations.record(partitions, now)
 
     def refused(self, what: object, error: KafkaError) -> KafkaError:
         """Log the error: not every client shows it to its user."""
@@ -94,6 +103,7 @@ class Broker:
     transactions: TransactionService
     links: Links
     listeners: SecureListeners
+    quotas: QuotaManagers
     acls: AclStore | None = None  # None: everything is allowed
     events: Ring = field(default_factory=Ring)
     clock: Callable[[], int] = clock

@@ -50,10 +50,12 @@ from engine.controller.controller import Controller
 from engine.controller.events import Rebalance, UncleanAllowed
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
+from engine.quotas.quota_managers import QuotaManagers
 from engine.security.authorizer import AclAuthorizer
 from engine.zookeeper import znodes
 from engine.zookeeper.client import Session, SessionState, ZookeeperClient
 from engine.zookeeper.decoder import WRITTEN_BY_OTHERS, Decoder, Unreadable, decoded
+from engine.zookeeper.quota_znodes import read_quotas
 from engine.zookeeper.requests import Create, Get
 
 SWEEP_MS = 1000  # how often files are removed whose delay after deletion is over
@@ -204,6 +206,7 @@ class BrokerServer:
             ),
             links=environment.links,
             listeners=listeners,
+            quotas=QuotaManagers(config, self._emit),
             acls=self._acls(zookeeper),
             events=environment.events,
             clock=clock,
@@ -291,6 +294,8 @@ class BrokerServer:
         broker.replicas.reconfigure(broker.admin.topic_config, config)
         broker.groups.configure(config)
         broker.transactions.configure(config)
+        if kind != "topics":
+            broker.quotas.configure(read_quotas(broker.admin.overrides))
         if kind == "brokers":
             broker.listeners.configure(config)
         controller_service = broker.controller_service
@@ -345,6 +350,7 @@ class BrokerServer:
         self._every(SWEEP_MS, replicas.logs.sweep)
         if config.connections_max_idle_ms >= 0:
             self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)
+        self._every(FORGET_MS, lambda: broker.quotas.expire(broker.now()))
         self._every(
             FORGET_MS, lambda: replicas.logs.expire_producers(config.transactional_id_expiration_ms)
         )

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable
 
-from engine.broker.admin import DYNAMIC_DEFAULT, Admin
+from engine.broker.admin import CLIENT_NAMES, DYNAMIC_DEFAULT, Admin
 from engine.broker.change_notifications import ChangeNotifications
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
@@ -41,9 +41,9 @@ class ConfigWatcher:
 
     async def reread(self) -> None:
         """Read everything: notes may have been deleted meanwhile."""
-        for entity in (DYNAMIC_DEFAULT, str(self._admin.static.broker_id)):
-            await self._admin.reload("brokers", entity)
+        await self._admin.reload("brokers", DYNAMIC_DEFAULT)
+        own = str(self._admin.static.broker_id)
+        clients = await self._admin.reload("brokers", own, *CLIENT_NAMES)
         await self._admin.reload_topics(self._admin.topics())
-        if any(each.sasl for each in self._admin.static.endpoints):  # which needs credentials
-            await self._admin.reload_users()
+        await self._admin.reload_clients(clients)
         self._changed("brokers", DYNAMIC_DEFAULT)

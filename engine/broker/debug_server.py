@@ -181,6 +181,7 @@ class DebugServer:
             **self._status()._asdict(),
             "brokers": sorted(metadata.brokers),
             "connections": len(self._broker_server.connections),
+            "quotas": broker.quotas.snapshot(broker.now()),
             "tls_copied": sum(it.tls_copied for it in broker.listeners.all),
             "max_lag_ms": broker.config.replica_lag_time_max_ms,
             "session_ms": broker.config.zookeeper_session_timeout_ms,

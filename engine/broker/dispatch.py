@@ -16,6 +16,7 @@ from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
     acls,
     alter_isr,
+    client_quotas,
     configs,
     elections,
     fetch,
@@ -34,6 +35,7 @@ from engine.broker.handlers import (
     transactions,
     versions,
 )
+from engine.broker.request_quotas import serve_with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.security.sasl_server import SaslServerAuthenticator
@@ -88,6 +90,8 @@ HANDLERS: dict[Api, Handler] = {
     Api.EXPIRE_DELEGATION_TOKEN: security.expire_token,
     Api.DESCRIBE_DELEGATION_TOKEN: security.describe_tokens,
     Api.DELETE_GROUPS: groups.handle,
+    Api.DESCRIBE_CLIENT_QUOTAS: client_quotas.describe,
+    Api.ALTER_CLIENT_QUOTAS: client_quotas.alter,
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: scram_credentials.describe,
     Api.ALTER_USER_SCRAM_CREDENTIALS: scram_credentials.alter,
     Api.ALTER_ISR: alter_isr.handle,
@@ -107,7 +111,7 @@ CURRENT = (-1, versions.handle)  # APIs whose old versions differ in nothing but
 
 class Dispatcher:
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+        self.broker = broker
 
     def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
         """For a new connection to a listener with SASL."""
@@ -126,17 +130,20 @@ class Dispatcher:
             return encode_response(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
         connection.peer_id = broker_of(request, header.client_id)
-        broker, began = self._broker, time_ns()
+        broker, began, connection.throttle_ms = self.broker, time_ns(), 0
         call = Call(header, connection.peer, connection.listener, connection.principal)
         api = APIS[header.api_key]
         last_old, handler = old_versions.OLD.get(api, CURRENT)
         if header.api_version > last_old:
             handler = HANDLERS[api]
-        if broker.acls is None:
-            response = await handler(broker, call, request)
+        serve = handler if broker.acls is None else partial(authorized, handler=handler)
+        if broker.quotas.enabled:
+            response, answer = await serve_with_quotas(
+                broker, connection, call, request, serve, frame
+            )
         else:
-            response = await authorized(broker, call, request, handler)
-        answer = None if response is None else encode_response(header, response)
+            response = await serve(broker, call, request)
+            answer = None if response is None else encode_response(header, response)
         if broker.events.tracing:
             who, span = connection.peer, Span(began, time_ns())
             broker.events.traced(header, who, request, response, span, frame, answer)

@@ -22,6 +22,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from engine.broker import broker as brokers
+from engine.broker.address_gate import AddressGate
 from engine.broker.broker import Broker
 from engine.broker.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
@@ -113,7 +114,9 @@ class Environment:
 
     def secure(self, listener: SecureListener) -> Secure:
         """What the protocol of a listener puts in front of its connections."""
-        return partial(secured, listener, self._dispatcher.authenticator)
+        serve = partial(secured, listener, self._dispatcher.authenticator)
+        quotas = self._dispatcher.broker.quotas.connections
+        return lambda connection: AddressGate(quotas, self.now, partial(serve, connection))
 
     async def announce(
         self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]

@@ -27,6 +27,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
 from engine.replication.replica_manager import ReplicaManager
+from engine.wire.fetch import FetchAnswer
 
 NO_SESSION = 0
 INITIAL, FINAL = 0, -1  # epochs that make a request a full one
@@ -159,6 +160,21 @@ class FetchSessions:
         session = self._sessions.pop(number, None)
         if session is not None:
             session.end()
+
+    def withhold(self, answer: FetchAnswer) -> FetchAnswer:
+        """An empty answer in place of one that is not sent, because its client is throttled. What
+        was in it is due again. A session that has just been opened is closed: its first answer has
+        to name every partition."""
+        session = self._sessions.get(answer.session_id)
+        if session is None or session.full:
+            self._close(answer.session_id)
+            return FetchAnswer([], answer.error_code)
+        for topic in answer.responses:
+            for each in topic.partitions:
+                partition = TopicPartition(topic.topic, each.partition_index)
+                session.sent.pop(partition, None)
+                session.due[partition] = None
+        return FetchAnswer([], answer.error_code, session.id)
 
     def __len__(self) -> int:
         return len(self._sessions)

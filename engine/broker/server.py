@@ -48,7 +48,10 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, server: "Server") -> None:
         self.server = server
         self.peer = "?"
-        self.last_used = 0.0  # the loop's time of the last bytes in
+        self.throttle_ms = 0  # no request is taken for so long after this one (quotas, KIP-219)
+        self.last_used = self._turn_ends = (
+            0.0  # the loop's time of the last bytes; of the turn's end
+        )
         self.client_id: str | None = None
         self.peer_id: int | None = None  # the id of a broker, once a request shows it
         self.listener, self.principal = "PLAINTEXT", ANONYMOUS
@@ -58,7 +61,6 @@ class Connection(asyncio.BufferedProtocol):
         self.frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
-        self._turn_ends = 0.0  # then other connections are served
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -113,13 +115,14 @@ class Connection(asyncio.BufferedProtocol):
         try:
             while True:
                 frame = await self._next()
-                answer = await self.server.handle(self, frame)
-                if answer is None:
-                    continue
-                if links.answers_to_drop and self.peer_id is None and links.drops(_api_key(frame)):
-                    self.close("a lab asked to drop this answer")
-                    return
-                await self.send(answer)
+                if answer := await self.server.handle(self, frame):
+                    drop = links.answers_to_drop and self.peer_id is None
+                    if drop and links.drops(int.from_bytes(frame[:2], "big")):
+                        self.close("a lab asked to drop this answer")
+                        return
+                    await self.send(answer)
+                if self.throttle_ms:
+                    await asyncio.sleep(self.throttle_ms / 1000)  # muted
         except Malformed as error:
             self.close(str(error))
         except (ConnectionError, RuntimeError) as error:
@@ -187,10 +190,6 @@ class Connection(asyncio.BufferedProtocol):
             abort = self._transport.abort
             self._task.add_done_callback(lambda task: abort())
             self._task.cancel()
-
-
-def _api_key(frame: Frame) -> int:
-    return int.from_bytes(frame[:2], "big")
 
 
 class Server:

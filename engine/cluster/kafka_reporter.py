@@ -117,6 +117,7 @@ class KafkaReporter:
             "brokers": sorted(each.node_id for each in metadata.brokers),
             "connections": 0,
             "tls_copied": 0,
+            "quotas": [],
             "max_lag_ms": 0,  # not known, nor is the next
             "session_ms": 0,
             "groups": None,

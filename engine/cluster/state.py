@@ -46,6 +46,7 @@ class BrokerState:
     brokers: tuple[int, ...] = ()  # the live brokers in its metadata
     connections: int = 0
     tls_copied: int = 0  # bytes of log files that TLS kept from being sent by sendfile
+    quotas: tuple[Mapping[str, Any], ...] = ()  # who uses a quota: limit, rate, throttle_ms ...
     max_lag_ms: int = 0  # replica.lag.time.max.ms; 0: unknown, in an old recording
     session_ms: int = 0  # zookeeper.session.timeout.ms; likewise
 

@@ -97,7 +97,9 @@ class StateMerger:
         if headless != seen.headless:
             self._changed |= headless.keys() | seen.headless.keys()
             seen.headless = headless
-        seen.facts = {name: answer[name] for name in FACTS} | {"brokers": tuple(answer["brokers"])}
+        seen.facts = {name: answer[name] for name in FACTS} | {
+            name: tuple(answer[name]) for name in ("brokers", "quotas")
+        }
         self._answered.add(broker)
 
     def snapshot(
@@ -195,6 +197,7 @@ FACTS = (
     "brokers",
     "connections",
     "tls_copied",
+    "quotas",
     "max_lag_ms",
     "session_ms",
 )

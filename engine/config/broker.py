@@ -4,7 +4,7 @@
     log.* ...        are inherited from `LogsConfig`: the defaults of topics
     broker.id, zookeeper.connect    have no default
 
-Kafka's keys for threads, buffers, quotas and metrics have no effect here: inert.py.
+Kafka's keys for threads, buffers and metrics have no effect here: inert.py.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from engine.config.authorizer import AuthorizerConfig
 from engine.config.key import Key, Long, Short, at_least, between, invalid, key, not_empty, required
 from engine.config.listeners import ListenersConfig
 from engine.config.logs import MINUTE_MS
+from engine.config.quotas import QuotasConfig
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
 from engine.errors import ErrorCode, KafkaError
 
@@ -29,7 +30,7 @@ def _selector(name: str, value: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerConfig(AuthorizerConfig, ListenersConfig):
+class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
     """The configuration of one broker."""
 
     kind: ClassVar[str] = "broker"

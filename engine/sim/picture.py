@@ -53,6 +53,7 @@ class Picture:
             "brokers": sorted(metadata.brokers),
             "connections": 0,
             "tls_copied": 0,
+            "quotas": [],
             "max_lag_ms": node.config.replica_lag_time_max_ms,
             "session_ms": node.config.zookeeper_session_timeout_ms,
             "headless": [

@@ -41,11 +41,11 @@ async def describe(
     broker: Broker, call: Call, request: Any
 ) -> DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
-    failure = await attempt(broker.admin.reload_users())
+    failure = await attempt(broker.admin.reload_all_clients())
     configs = {
         user_of_znode(entity): config
         for (kind, entity), config in broker.admin.overrides.items()
-        if kind == "users"
+        if kind == "users" and "/" not in entity
     }
     counts = Counter(asked) or Counter(
         sorted(name for name, config in configs.items() if {*NUMBERS.values()} & {*config})

@@ -8,7 +8,9 @@ finds the controller in the metadata. Each topic has a result of its own. With `
 the checks are done. If the controller takes longer than `timeout`, the response is
 REQUEST_TIMED_OUT, and the work continues.
 
-Left out: racks (see `creation`), creation policies, quotas.
+A client's `controller_mutation_rate` is the partitions that it may create and delete in a second.
+
+Left out: racks (see `creation`), creation policies.
 """
 
 from collections import Counter
@@ -85,7 +87,7 @@ async def _each(
 async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsResponse:
     names = Counter(topic.name for topic in request.topics)
     outcomes = [
-        await attempt(_create(broker, names, topic, request.validate_only))
+        await attempt(_create(broker, call, names, topic, request.validate_only))
         for topic in request.topics
     ]
     if not request.validate_only:
@@ -102,7 +104,9 @@ async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsRespon
     )
 
 
-async def _create(broker: Broker, names: Counter[str], topic: Any, validate_only: bool) -> Plan:
+async def _create(
+    broker: Broker, call: Call, names: Counter[str], topic: Any, validate_only: bool
+) -> Plan:
     _check_controller(broker)
     _check_once(names, topic.name)
     planned = plan(
@@ -114,6 +118,7 @@ async def _create(broker: Broker, names: Counter[str], topic: Any, validate_only
         by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
     )
     if not validate_only:
+        call.take(len(planned.assignment), broker.now())
         await broker.admin.create_topic(planned.name, planned.assignment, planned.overrides)
     return planned
 
@@ -188,6 +193,7 @@ async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
             "Topic deletion is disabled: delete.topic.enable is false.",
         )
     topic = _find(broker, wanted)
+    call.take(len(topic.partitions), broker.now())
     await broker.admin.delete_topic(topic.name)
     return topic
 
@@ -229,7 +235,7 @@ async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) ->
 async def create_partitions(broker: Broker, call: Call, request: Any) -> CreatePartitionsResponse:
     names = Counter(topic.name for topic in request.topics)
     outcomes = [
-        await attempt(_grow(broker, names, topic, request.validate_only))
+        await attempt(_grow(broker, call, names, topic, request.validate_only))
         for topic in request.topics
     ]
     if not request.validate_only:
@@ -250,7 +256,7 @@ Assignment = dict[int, list[int]]
 
 
 async def _grow(
-    broker: Broker, names: Counter[str], wanted: Any, validate_only: bool
+    broker: Broker, call: Call, names: Counter[str], wanted: Any, validate_only: bool
 ) -> tuple[str, Assignment]:
     _check_controller(broker)
     _check_once(names, wanted.name)
@@ -261,6 +267,7 @@ async def _grow(
         )
     added = _added(broker, topic, wanted)
     if not validate_only:
+        call.take(len(added), broker.now())
         await broker.admin.add_partitions(wanted.name, added)
     return wanted.name, added
 

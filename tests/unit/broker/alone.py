@@ -10,6 +10,7 @@ from engine.broker.purgatory import Purgatory
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.links import Links
+from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.errors import RequestHeader
 from engine.zookeeper.decoder import Decoder
@@ -101,6 +102,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         transactions=None,
         links=Links(),
         listeners=SecureListeners(config, admin, [].append, lambda: 0),
+        quotas=QuotaManagers(config, lambda event: None),
     )
 
 

@@ -60,6 +60,7 @@ class Lab:
         self.broker.links, self.broker.events = self.links, self.events
         listeners = [SimpleNamespace(tls_copied=20), SimpleNamespace(tls_copied=3)]
         self.broker.listeners = SimpleNamespace(all=listeners)
+        self.broker.quotas = SimpleNamespace(snapshot=lambda now: [{"user": "alice", "at": now}])
         self.groups = []
         self.broker.groups = SimpleNamespace(snapshot=lambda: list(self.groups))
         self.transactions = []
@@ -221,6 +222,7 @@ async def test_the_state_is_told_once_and_then_what_changed(lab):
     assert (first["controller"], first["active"], first["controller_epoch"]) == (2, False, 4)
     assert (first["brokers"], first["connections"], first["faults"]) == ([1, 2], 2, {})
     assert first["tls_copied"] == 23
+    assert first["quotas"] == [{"user": "alice", "at": 1000}]
     led = [
         *("orders", 0, "leader", 1, 5, [1, 2], [1, 2, 3], 2, 7, 10, 700, 2),
         [[2, 10, -1], [3, 7, 800]],

@@ -20,6 +20,7 @@ def state(*rows, at=0, gone=(), headless=(), **facts):
         "brokers": [1, 2],
         "connections": 0,
         "tls_copied": 0,
+        "quotas": [],
         "groups": None,
         "transactions": None,
     }

@@ -1,0 +1,103 @@
+"""DescribeClientQuotas (API 48), versions 0 and 1, and AlterClientQuotas (API 49), versions 0 and
+1: how much users, client ids and addresses may use.
+
+    entity    [("user", "alice"), ("client-id", None)]    None: the default, for each other one
+    filter    of each part the name, the default, or any name; `strict`: no other parts
+
+Any broker does it. Each entity of AlterClientQuotas succeeds or fails as a whole: nothing of one
+with a mistake is changed. An entity stays in ZooKeeper when its last quota is removed, as in Kafka;
+then it is not described. What is refused, and with which words: engine/quotas/alteration.py.
+
+Left out: names of hosts in place of addresses.
+"""
+
+from typing import Any
+
+from kio.schema.alter_client_quotas.v1.response import AlterClientQuotasResponse
+from kio.schema.alter_client_quotas.v1.response import EntityData as AlteredEntity
+from kio.schema.alter_client_quotas.v1.response import EntryData as AlteredEntry
+from kio.schema.describe_client_quotas.v1.response import (
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+from engine.broker.broker import Broker, Call
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.errors import ErrorCode, KafkaError
+from engine.quotas.alteration import (
+    UNEXPECTED,
+    Alteration,
+    FilterComponent,
+    MatchType,
+    altered,
+    check_address,
+    described,
+    entity_of,
+)
+from engine.quotas.entity import ClientQuotaEntity
+from engine.zookeeper.quota_znodes import place_of, read_quotas, written
+
+
+async def describe(broker: Broker, call: Call, request: Any) -> DescribeClientQuotasResponse:
+    found = await attempt(_describe(broker, request))
+    quotas = None if isinstance(found, KafkaError) else found
+    return DescribeClientQuotasResponse(
+        throttle_time=NO_THROTTLE,
+        error_code=code_of(found),
+        error_message=message_of(found),
+        entries=None
+        if quotas is None
+        else tuple(
+            EntryData(
+                entity=tuple(
+                    EntityData(entity_type=kind, entity_name=name) for kind, name in entity.parts()
+                ),
+                values=tuple(ValueData(key=key, value=value) for key, value in values.items()),
+            )
+            for entity, values in quotas.items()
+        ),
+    )
+
+
+async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, dict[str, float]]:
+    components = [
+        FilterComponent(each.entity_type, each.match_type, each.match)
+        for each in request.components
+    ]
+    if any(it.match_type == MatchType.EXACT and not it.name for it in components):
+        raise KafkaError(ErrorCode.unknown_server_error, UNEXPECTED)
+    await broker.admin.reload_all_clients()
+    quotas = read_quotas(broker.admin.overrides)
+    return {each: quotas[each] for each in described(quotas, components, strict=request.strict)}
+
+
+async def alter(broker: Broker, call: Call, request: Any) -> AlterClientQuotasResponse:
+    entries = []
+    for each in request.entries:
+        outcome = await attempt(_alter(broker, each, validate_only=request.validate_only))
+        entries.append(
+            AlteredEntry(
+                error_code=code_of(outcome),
+                error_message=message_of(outcome),
+                entity=tuple(
+                    AlteredEntity(entity_type=it.entity_type, entity_name=it.entity_name)
+                    for it in each.entity
+                ),
+            )
+        )
+    return AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=tuple(entries))
+
+
+async def _alter(broker: Broker, entry: Any, *, validate_only: bool) -> None:
+    entity = entity_of((each.entity_type, each.entity_name) for each in entry.entity)
+    if isinstance(entity.ip, str):
+        check_address(written(entity.ip))
+    kind, name = place_of(entity)
+    await broker.admin.reload(kind, name)
+    before = broker.admin.overrides.get((kind, name), {})
+    changes = [Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
+    config = altered(before, entity, changes)
+    if not validate_only:
+        await broker.admin.change_config(kind, name, config)

@@ -1,0 +1,128 @@
+"""A request whose client may have a quota: it is served, counted, and the client is throttled.
+
+    request ──> handler ──> response, its size ──> record ──> time to wait
+                                                                │
+    throttle_time_ms = 1200 in the response, sent at once <─────┤
+    nothing is read from the connection for 1200 ms       <─────┘     (KIP-219)
+
+    Produce    the size of the request         it counts when the response is ready
+    Fetch      the size of the response        if it is too much, an empty one is sent in its place,
+                                               and its records are not counted; followers are free
+    all        the time spent on it            not the time that it waits for replicas or records
+    CreateTopics, CreatePartitions, DeleteTopics    the partitions: their handler takes the tokens
+
+If a client is over several quotas, the longest time counts. Requests between brokers are free.
+
+A broker here has one thread, its event loop, so all clients together can use 100 % of the time. In
+Kafka it is 100 % for each of `num.io.threads` and `num.network.threads`.
+
+Left out: topics that are created by themselves, by Metadata or FindCoordinator, do not count.
+"""
+
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
+from time import perf_counter_ns
+from typing import Any, cast
+
+from engine.broker.broker import Broker, Call
+from engine.broker.server import Connection, Pieces
+from engine.quotas.client_quota_manager import QuotaKind
+from engine.wire.apis import APIS, Api
+from engine.wire.codec import encode_response
+from engine.wire.fetch import FetchAnswer
+from engine.wire.frame import SIZE, Frame
+
+Serve = Callable[[Broker, Call, Any], Awaitable[Any]]
+
+BETWEEN_BROKERS = {
+    Api.LEADER_AND_ISR,
+    Api.STOP_REPLICA,
+    Api.UPDATE_METADATA,
+    Api.CONTROLLED_SHUTDOWN,
+    Api.WRITE_TXN_MARKERS,
+    Api.ALTER_ISR,
+}
+# From these versions on a request over the quota is refused.
+STRICT_SINCE = {Api.CREATE_TOPICS: 6, Api.CREATE_PARTITIONS: 3, Api.DELETE_TOPICS: 5}
+PERCENT_OF_A_SECOND = 100 / 1e9  # of a nanosecond
+
+
+async def serve_with_quotas(
+    broker: Broker, connection: Connection, call: Call, request: Any, serve: Serve, frame: Frame
+) -> tuple[Any, Pieces | None]:
+    """The response, and its bytes. The connection is told for how long it reads nothing."""
+    quotas, api = broker.quotas, APIS[call.header.api_key]
+    client = call.principal.name, call.header.client_id or ""
+    follows = api is Api.FETCH and request.replica_id >= 0
+    if api in STRICT_SINCE:
+        strict = call.version >= STRICT_SINCE[api]
+        call = call._replace(mutations=quotas.mutation.mutations(*client, strict=strict))
+    if api is Api.FETCH and not follows:
+        request = _limited(request, quotas.fetch.most(*client))
+    work = TimedWork(serve(broker, call, request))
+    response = await work
+    answer = None if response is None else encode_response(call.header, response)
+    if follows or api in BETWEEN_BROKERS:
+        return response, answer
+
+    now, waits = broker.now(), dict[QuotaKind, int]()
+    if answer is not None:  # Produce with acks=0 has none, and its time does not count
+        used = work.spent * PERCENT_OF_A_SECOND
+        waits[QuotaKind.REQUEST] = quotas.request.record(*client, used, now)
+    if api is Api.PRODUCE:
+        waits[QuotaKind.PRODUCE] = quotas.produce.record(*client, len(frame), now)
+    if call.mutations is not None:
+        waits[QuotaKind.CONTROLLER_MUTATION] = call.mutations.throttle_ms(now)
+    size = 0
+    if api is Api.FETCH:
+        assert answer is not None
+        (size,) = SIZE.unpack_from(cast(bytes, answer[0]))
+        waits[QuotaKind.FETCH] = quotas.fetch.record(*client, size, now)
+    kind = max(waits, key=lambda each: waits[each], default=QuotaKind.REQUEST)
+    wait = waits.get(kind, 0)
+    if wait <= 0:
+        return response, answer
+
+    quotas.note(kind, *client, wait, now)
+    connection.throttle_ms = wait
+    if isinstance(response, FetchAnswer):
+        quotas.fetch.unrecord(*client, size, now)
+        response = broker.sessions.withhold(response)
+    if response is not None and hasattr(response, "throttle_time"):
+        response = replace(response, throttle_time=wait)
+        answer = encode_response(call.header, response)
+    return response, answer
+
+
+def _limited(request: Any, most: float | None) -> Any:
+    """A consumer gets no more at once than its quota allows after a pause, or it would never get
+    anything."""
+    if most is None or most >= request.max_bytes:
+        return request
+    limit = max(0, int(most)) if most == most else 0  # not a number: nothing
+    return replace(request, max_bytes=limit, min_bytes=min(request.min_bytes, limit))
+
+
+class TimedWork:
+    """Something to await that counts the time in which it runs, in nanoseconds."""
+
+    def __init__(self, work: Awaitable[Any]) -> None:
+        self._work = work
+        self.spent = 0
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = self._work.__await__()
+        failure: BaseException | None = None
+        while True:
+            began = perf_counter_ns()
+            try:
+                waits_for = next(steps) if failure is None else steps.throw(failure)
+            except StopIteration as end:
+                return end.value
+            finally:
+                self.spent += perf_counter_ns() - began
+            failure = None
+            try:
+                yield waits_for
+            except BaseException as error:  # the event loop's, as for a cancelled task
+                failure = error

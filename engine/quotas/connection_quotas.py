@@ -1,0 +1,45 @@
+"""How many connections an address may open in a second: `connection_creation_rate`.
+
+    ips/192.0.2.7     this address
+    ips/<default>     each other address
+
+A connection too many is not served: it is kept for a while, so that the client does not try again
+at once, and is closed. It does not count in the rate. The time is that of the rate (rate.py), but
+at most one window.
+"""
+
+from collections.abc import Mapping
+
+from engine.quotas.entity import DEFAULT, ClientQuotaEntity, Name
+from engine.quotas.rate import WINDOWS, Rate, Windows, java_int
+
+KEY = "connection_creation_rate"
+EXPIRED_MS = 3_600_000
+
+
+class ConnectionQuotas:
+    def __init__(self, windows: Windows = WINDOWS) -> None:
+        self._windows = windows
+        self._quotas: dict[Name, float] = {}
+        self._rates: dict[str, tuple[Rate, int]] = {}  # with the time of the last connection
+
+    def configure(self, quotas: Mapping[ClientQuotaEntity, float]) -> None:
+        self._quotas = {it.ip: quota for it, quota in quotas.items() if it.ip is not None}
+
+    def connect(self, address: str, now: int) -> int:
+        """An address opens a connection; the time in ms after which it is closed, or 0."""
+        quota = self._quotas.get(address, self._quotas.get(DEFAULT))
+        if quota is None:
+            return 0
+        rate, _ = self._rates.get(address) or (Rate(self._windows), now)
+        self._rates[address] = rate, now
+        rate.record(1, now)
+        wait = java_int(min(rate.throttle_ms(quota, now), self._windows.size_ms))
+        if wait > 0:
+            rate.record(-1, now)
+        return max(0, wait)
+
+    def expire(self, now: int) -> None:
+        for address, (_, used) in list(self._rates.items()):
+            if now - used > EXPIRED_MS:
+                del self._rates[address]
