@@ -7,12 +7,14 @@
 
 The synonyms of a key are all the places that have a value for it; the first one counts.
 A value with commas in it is written in brackets: cleanup.policy=[compact,delete].
+Users, client ids and addresses have quotas: quota_configs.py.
 """
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
+from engine.cli import quota_configs
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_choice, security
@@ -34,17 +36,23 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--entity-type",
         required=True,
-        choices=["topics", "brokers"],
-        help="the kind of entity that is configured",
+        action="append",
+        choices=["topics", "brokers", *quota_configs.KINDS],
+        help="the kind of entity that is configured; users and clients may be given together",
     )
-    entity = parser.add_mutually_exclusive_group()
-    entity.add_argument("--entity-name", metavar="NAME", help="a topic, or a broker's number")
-    entity.add_argument(
+    parser.add_argument(
+        "--entity-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a topic, a broker's number, a user, a client id, an address; one for each type",
+    )
+    parser.add_argument(
         "--entity-default",
         dest="entity_name",
-        action="store_const",
+        action="append_const",
         const=DEFAULT,
-        help="the default for all brokers without a setting of their own",
+        help="instead of a name: the default for all without a setting of their own",
     )
     parser.add_argument(
         "--all", action="store_true", help="--describe: also print keys that have their default"
@@ -66,8 +74,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    kind = ResourceType.TOPIC if options.entity_type == "topics" else ResourceType.BROKER
-    name = options.entity_name
+    if set(options.entity_type) & quota_configs.KINDS.keys():
+        return _quotas(options)
+    if len(options.entity_type) > 1 or len(options.entity_name) > 1:
+        raise UsageError("Only 'users' and 'clients' entity types may be specified together")
+    kind = ResourceType.TOPIC if options.entity_type == ["topics"] else ResourceType.BROKER
+    name = next(iter(options.entity_name), None)
     if kind is ResourceType.TOPIC and name == DEFAULT:
         raise UsageError("--entity-default is for brokers: defaults of topics are set there")
     if kind is ResourceType.BROKER and name and not name.isdecimal():
@@ -89,6 +101,21 @@ def run(options: Namespace) -> int:
             names = _all_names(cluster, kind) if name is None else [name]
             for each in names:
                 _describe(cluster, kind, each, options.all)
+    return 0
+
+
+def _quotas(options: Namespace) -> int:
+    changes = options.add_config | options.delete_config
+    entity = options.entity_type, options.entity_name
+    altered = options.action == "alter"
+    if altered and not changes:
+        raise UsageError("--alter needs --add-config or --delete-config")
+    quota_configs.check(*entity, changes if altered else {})
+    with connect(options.bootstrap_server, security(options)) as cluster:
+        if altered:
+            quota_configs.alter(cluster, *entity, changes)
+        else:
+            quota_configs.describe(cluster, *entity)
     return 0
 
 

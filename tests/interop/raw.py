@@ -30,9 +30,15 @@ class Raw:
     """One connection. Its calls block, and fail when the broker is silent for too long."""
 
     def __init__(
-        self, bootstrap: str, *, receive_buffer: int | None = None, source: str = ""
+        self,
+        bootstrap: str,
+        *,
+        receive_buffer: int | None = None,
+        source: str = "",
+        client_id: str = "raw",
     ) -> None:
         """`source`: the client's own address."""
+        self._client_id = client_id
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.socket()
         self._socket.bind((source, 0))
@@ -116,7 +122,10 @@ class Raw:
         """Send without waiting for the answer; the header is what it takes to decode that."""
         api = APIS[api]
         header = RequestHeader(
-            api, api.newest if version is None else version, next(self._numbers), "raw"
+            api,
+            api.newest if version is None else version,
+            next(self._numbers),
+            self._client_id,
         )
         with contextlib.suppress(ConnectionError):  # hung up on already: `frame` will tell
             self.send(codec.encode_request(header, request))

@@ -4,4 +4,5 @@ client      AdminClient                          arguments   checks of the appli
 executor    its thread, and the futures          values      arguments and results
 operations  from these values to requests, and back
 requests    topics, configurations, elections    group_requests  groups and their offsets
+acl_requests, quota_requests                     what clients may do, and how much
 """

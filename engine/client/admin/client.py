@@ -7,8 +7,8 @@
 
 A method returns futures at once; one thread completes them in order (executor.py), with the
 functions of operations.py. Wrong types and values are refused before any request is sent. In
-addition to confluent-kafka's methods there are Kafka's own for reassignments, log directories and
-the deletion of offsets, and two that wait until every broker knows about a topic.
+addition to confluent-kafka's methods there are Kafka's own for reassignments, log directories,
+quotas and the deletion of offsets, and two that wait until every broker knows about a topic.
 
 Left out: access control and SCRAM, which our brokers don't have, and `poll`, as there are no
 callbacks. `include_authorized_operations` is not known for the same reason.
@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 from engine.client.address import Address
-from engine.client.admin import group_requests, operations, requests
+from engine.client.admin import group_requests, operations, quota_requests, requests
 from engine.client.admin.arguments import groups_of, listed, operation, places, some
 from engine.client.admin.executor import LONGEST, UNSET, AdminExecutor
 from engine.client.admin.values import (
@@ -54,6 +54,8 @@ from engine.client.values import (
 from engine.client.values import KafkaError as ClientError
 from engine.config.admin import AdminConfig
 from engine.errors import KafkaError
+from engine.quotas.alteration import FilterComponent
+from engine.quotas.entity import ClientQuotaEntity
 
 T = TypeVar("T")
 Futures = dict[T, "Future[Any]"]
@@ -259,6 +261,36 @@ class AdminClient:
         """The moves in progress, of these partitions or of all."""
         wanted = None if partitions is None else places(partitions)
         return self._executor.one(operations.list_reassignments, request_timeout, wanted)
+
+    # -- quotas --------------------------------------------------------------------------
+
+    def describe_client_quotas(
+        self,
+        components: Sequence[FilterComponent] = (),
+        strict: bool = False,
+        request_timeout: float = UNSET,
+    ) -> "Future[dict[ClientQuotaEntity, dict[str, float]]]":
+        """Of all users, client ids and addresses that these match. Named as in Kafka's Java client,
+        as is the next one: confluent-kafka has none."""
+        wanted = listed(components, FilterComponent)
+        return self._executor.one(
+            quota_requests.describe_client_quotas, request_timeout, wanted, strict
+        )
+
+    def alter_client_quotas(
+        self,
+        alterations: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
+        validate_only: bool = False,
+        request_timeout: float = UNSET,
+    ) -> Futures[ClientQuotaEntity]:
+        """Set these quotas, by their keys; None removes one."""
+        return self._executor.each(
+            some(list(alterations), ClientQuotaEntity),
+            lambda cluster, entity: quota_requests.alter_client_quotas(
+                cluster, entity, alterations[entity], validate_only
+            ),
+            request_timeout,
+        )
 
     # -- groups --------------------------------------------------------------------------
 
