@@ -58,7 +58,7 @@ async def serve_with_quotas(
         strict = call.version >= STRICT_SINCE[api]
         call = call._replace(mutations=quotas.mutation.mutations(*client, strict=strict))
     if api is Api.FETCH and not follows:
-        request = _limited(request, quotas.fetch.most(*client))
+        request = limited(request, quotas.fetch.most(*client))
     work = TimedWork(serve(broker, call, request))
     response = await work
     answer = None if response is None else encode_response(call.header, response)
@@ -94,7 +94,7 @@ async def serve_with_quotas(
     return response, answer
 
 
-def _limited(request: Any, most: float | None) -> Any:
+def limited(request: Any, most: float | None) -> Any:
     """A consumer gets no more at once than its quota allows after a pause, or it would never get
     anything."""
     if most is None or most >= request.max_bytes:

@@ -79,7 +79,7 @@ def run(options: Namespace) -> int:
     if len(options.entity_type) > 1 or len(options.entity_name) > 1:
         raise UsageError("Only 'users' and 'clients' entity types may be specified together")
     kind = ResourceType.TOPIC if options.entity_type == ["topics"] else ResourceType.BROKER
-    name = next(iter(options.entity_name), None)
+    name: Any = options.entity_name[0] if options.entity_name else None
     if kind is ResourceType.TOPIC and name == DEFAULT:
         raise UsageError("--entity-default is for brokers: defaults of topics are set there")
     if kind is ResourceType.BROKER and name and not name.isdecimal():
