@@ -48,7 +48,7 @@ WORDS = {
 SILENT = frozenset({"logger", "log_level"})  # for logs, which these clients do not write
 LEFT_OUT = {
     "stats_cb": "there are no statistics as librdkafka has them; ask the cluster for its state()",
-    "throttle_cb": "no broker of this engine throttles a client",
+    "throttle_cb": "a throttled client waits, and tells nobody",
 }
 
 

@@ -17,7 +17,7 @@ from engine.coordinator.effects import Caller
 from engine.coordinator.members import Members
 from engine.errors import ErrorCode
 
-NO_THROTTLE = 0  # there are no quotas, so no client is ever throttled
+NO_THROTTLE = 0  # the broker puts in another time, if the client is over a quota
 NO_MEMBER = ""  # the id of a member that has none yet
 NO_GENERATION = -1
 

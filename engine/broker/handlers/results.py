@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-NO_THROTTLE = timedelta()  # there are no quotas
+NO_THROTTLE = timedelta()  # request_quotas.py puts in another time, if there is one
 
 
 async def attempt(work: Awaitable[T]) -> T | KafkaError:
