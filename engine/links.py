@@ -4,6 +4,9 @@
     broker 1 <──── out ──── broker 3        and what 3 sends to 1 passes 3's link "1"
     broker 1 <── in, out ── ZooKeeper       both directions are kept here, ZooKeeper has no firewall
 
+The link "zookeeper" is that to every ZooKeeper server; in an ensemble there is one to each server
+too: "zookeeper-2" is the one to the second server of zookeeper.connect.
+
 A cut link behaves like a pulled cable: no connection breaks, nothing is lost and nothing arrives.
 When it is healed, the bytes arrive, if neither side has timed out. A link between two brokers is
 cut in one direction at the sender, and in both directions at both brokers.
@@ -19,7 +22,7 @@ import os
 from dataclasses import dataclass
 from typing import Self
 
-ZOOKEEPER = "zookeeper"
+ZOOKEEPER = "zookeeper"  # all servers; one of an ensemble is "zookeeper-2"
 VARIABLE = "BROKERLAB_LINKS"  # {"3": {"out_cut": true}, "zookeeper": {"delay": 0.2}}
 
 
@@ -82,6 +85,10 @@ class Links:
     def faults(self) -> dict[str, Link]:
         """The links that have a fault."""
         return {name: link for name, link in self._links.items() if link != Link()}
+
+    def to_server(self, number: int) -> Link:
+        """The link to one ZooKeeper server of an ensemble, counted from 1."""
+        return self._links.setdefault(f"{ZOOKEEPER}-{number}", Link())
 
     async def passes(self, name: str) -> None:
         """Wait until a message to that node may leave; at once, unless there is a fault."""

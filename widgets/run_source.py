@@ -231,7 +231,8 @@ def same(one: ClusterState, other: ClusterState) -> bool:
         one.partitions is other.partitions
         and one.groups is other.groups
         and one.transactions is other.transactions
-        and (one.controller, one.links) == (other.controller, other.links)
+        and (one.controller, one.links, one.zookeepers)
+        == (other.controller, other.links, other.zookeepers)
         and _timeless(one) == _timeless(other)
     )
 

@@ -95,9 +95,11 @@ class Environment:
     # -- connections -----------------------------------------------------------------------
 
     def zookeeper(self, listener: Callable[[Session], None]) -> ZookeeperClient:
-        config, link = self.config, self.links.zookeeper
+        config, links = self.config, self.links
         timeout = config.zookeeper_session_timeout_ms / 1000
-        return ZookeeperClient(config.zookeeper_connect, timeout, listener, link)
+        return ZookeeperClient(
+            config.zookeeper_connect, timeout, listener, links.zookeeper, links.to_server
+        )
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
         return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peer_security)

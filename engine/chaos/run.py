@@ -41,10 +41,16 @@ Say = Callable[[str], None]
 
 
 def run(
-    seconds: float, seed: int, brokers: int = 3, data: Path | None = None, say: Say = print
+    seconds: float,
+    seed: int,
+    brokers: int = 3,
+    data: Path | None = None,
+    say: Say = print,
+    zookeepers: int = 1,
 ) -> ChaosVerdict:
     """`data`: the directory in which the cluster's files are kept."""
-    with Cluster(brokers, data=data, config=settings(brokers)) as cluster:
+    config = settings(brokers)
+    with Cluster(brokers, zookeepers=zookeepers, data=data, config=config) as cluster:
         create(cluster.bootstrap, NewTopic(TOPIC, PARTITIONS, min(brokers, 3)))
         until(lambda: is_whole(cluster), WHOLE, "that the topic is there")
         with ChaosWorkload(

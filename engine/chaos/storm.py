@@ -10,12 +10,16 @@ directories of those partitions away, and the broker copies them from the leader
 of another broker are damaged only when all replicas are in sync again: a record may have no more
 than two copies.
 
+If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and now
+and then more than half, for less than a session lasts.
+
 The seed decides the faults, but not their effects, which depend on how far the clients are. So a
 run cannot be replayed to the last event, as a run of the simulator can.
 """
 
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -75,6 +79,44 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
+# -- faults of one server of ZooKeeper, of several ------------------------------------------------
+
+
+def kill_server(cluster: Cluster, server: str) -> None:
+    cluster.kill(server)
+
+
+def pause_server(cluster: Cluster, server: str) -> None:
+    cluster.pause(server)
+
+
+def restart_server(cluster: Cluster, server: str) -> None:
+    cluster.restart(server, wait=False)
+
+
+def isolate_server(cluster: Cluster, server: str) -> None:
+    """From the other servers; brokers reach it, and it serves nobody."""
+    for other in cluster.zookeepers:
+        if other != server:
+            cluster.cut(server, other)
+
+
+def pause_quorum(cluster: Cluster, servers: Sequence[str], seconds: float) -> None:
+    """Nobody is a leader or a follower meanwhile, and nothing is written."""
+    for server in servers:
+        cluster.pause(server)
+    time.sleep(seconds)
+    for server in servers:
+        cluster.resume(server)
+
+
+ServerFault = Callable[[Cluster, str], None]
+SERVER_FAULTS: tuple[ServerFault, ...] = (
+    kill_server, pause_server, restart_server, isolate_server,
+)  # fmt: skip
+SERVERS, QUORUM = 0.3, 0.2  # how often a fault is one of ZooKeeper; how often such a one, of most
+BRIEF = (0.3, 1.5)  # seconds without a quorum: a session lasts longer
+
 Fault = Callable[[Cluster, int, int], None]
 FAULTS: tuple[Fault, ...] = (
     kill, stop, rot, pause, cut, cut_one_way, cut_from_zookeeper, slow, drop_an_answer,
@@ -88,9 +130,12 @@ class FaultStorm:
         self._cluster = cluster
         self._chance = Random(seed)
         self.damaged = False  # files of one broker; until its replicas are in sync again
+        self._harmed: set[str] = set()  # the servers of ZooKeeper that have a fault
 
     def harm(self) -> str:
         """Cause one fault, and return its name; "" if it cannot be done now."""
+        if len(self._cluster.zookeepers) > 1 and self._chance.random() < SERVERS:
+            return self._harm_zookeeper()
         cluster, fault = self._cluster, self._chance.choice(FAULTS)
         broker = self._chance.choice(cluster.brokers)
         others = [each for each in cluster.brokers if each != broker]
@@ -105,11 +150,26 @@ class FaultStorm:
         words = [fault.__name__.replace("_", " "), f"{broker}"]
         return " ".join(words if fault in ALONE else [*words, f"{other}"])
 
+    def _harm_zookeeper(self) -> str:
+        cluster, servers = self._cluster, self._cluster.zookeepers
+        most = len(servers) // 2 + 1
+        if self._chance.random() < QUORUM and not self._harmed:
+            paused = self._chance.sample(servers, most)
+            pause_quorum(cluster, paused, seconds := self.pick(*BRIEF))
+            return f"pause {' and '.join(paused)} for {seconds:.1f} s"
+        fault, server = self._chance.choice(SERVER_FAULTS), self._chance.choice(servers)
+        if server in self._harmed or len(servers) - len(self._harmed) <= most:
+            return ""
+        self._harmed.add(server)
+        fault(cluster, server)
+        return f"{fault.__name__.removesuffix('_server')} {server}"
+
     def pick(self, least: float, most: float) -> float:
         return self._chance.uniform(least, most)
 
     def heal(self) -> None:
         heal(self._cluster)
+        self._harmed.clear()
         for broker in self._cluster.brokers:
             self._replace(broker)
 
@@ -127,8 +187,13 @@ class FaultStorm:
 
 
 def heal(cluster: Cluster) -> None:
-    """Heal all links, resume and restart all brokers."""
+    """Heal all links, resume and restart all servers of ZooKeeper and all brokers."""
     cluster.heal()
+    for server in cluster.zookeepers:
+        if not cluster.child(server).alive:
+            cluster.restart(server, wait=False)
+        elif cluster.child(server).paused:
+            cluster.resume(server)
     for broker in cluster.brokers:
         child = cluster.child(broker)
         if not child.alive:

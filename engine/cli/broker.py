@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--port", type=int, default=9092, metavar="P", help="where to listen; 0 takes a free port"
     )
     parser.add_argument(
-        "--zookeeper", required=True, metavar="HOST:PORT", help="the cluster's ZooKeeper"
+        "--zookeeper", required=True, metavar="HOST:PORT,...", help="the cluster's ZooKeeper"
     )
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="where its logs are kept"

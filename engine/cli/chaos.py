@@ -26,6 +26,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--brokers", type=int, default=3, metavar="N", help="how many (default: %(default)s)"
     )
     parser.add_argument(
+        "--zookeepers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="servers of ZooKeeper; several have faults, too (default: %(default)s)",
+    )
+    parser.add_argument(
         "--data", type=Path, metavar="DIR", help="keep the cluster's files here; an empty directory"
     )
 
@@ -47,7 +54,10 @@ def run(options: Namespace) -> int:
             "chaos needs a stock client, which is not installed: pip install confluent-kafka"
         ) from None
     try:
-        verdict = chaos.run(options.seconds, options.seed, options.brokers, options.data, _say)
+        verdict = chaos.run(
+            *(options.seconds, options.seed, options.brokers, options.data, _say),
+            zookeepers=options.zookeepers,
+        )
     except Late as late:
         print(f"the cluster did not recover: {late}")
         return 1

@@ -4,8 +4,10 @@ When every broker serves and knows the controller it prints one line:
 
     ready bootstrap=127.0.0.1:9092,127.0.0.1:9093 zookeeper=127.0.0.1:40123 data=DIR
 
-Started again on the same directory, the cluster has all its data. A broker that dies by itself is
-reported, and the others continue.
+With --zookeepers 3 the line has the addresses of three servers, with commas.
+
+Started again on the same directory, the cluster has all its data. A broker or a ZooKeeper server
+that dies by itself is reported, and the others continue.
 """
 
 import signal
@@ -34,7 +36,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--data", type=Path, required=True, metavar="DIR", help="where everything is kept"
     )
     parser.add_argument(
-        "--zookeeper", metavar="HOST:PORT", help="use this ZooKeeper instead of an embedded one"
+        "--zookeepers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many ZooKeeper servers; of 3, one may die",
+    )
+    parser.add_argument(
+        "--zookeeper",
+        metavar="HOST:PORT,...",
+        help="use this ZooKeeper instead of an embedded one",
     )
     parser.add_argument(
         "--security",
@@ -58,6 +69,7 @@ def run(options: Namespace) -> int:
         options.brokers,
         port=options.port,
         data=options.data,
+        zookeepers=options.zookeepers,
         zookeeper=options.zookeeper,
         config=dict(options.config),
         security=options.security,
@@ -76,7 +88,8 @@ def run(options: Namespace) -> int:
             while True:
                 time.sleep(CHECK_INTERVAL)
                 for broker, reason in cluster.deaths():
-                    _say(f"broker {broker} has ended: {reason}; start it again by:")
+                    name = f"broker {broker}" if isinstance(broker, int) else broker
+                    _say(f"{name} has ended: {reason}; start it again by:")
                     _say(f"  {cluster.command(broker)}")
     except KeyboardInterrupt:
         return 0

@@ -1,6 +1,6 @@
 """A cluster on this machine: a ZooKeeper, and one operating-system process per broker.
 
-    DIR/zookeeper/     ZooKeeper's znodes and log
+    DIR/zookeeper/     ZooKeeper's znodes and log; of several servers: zookeeper-1, zookeeper-2 ...
     DIR/broker-1/      a broker's log directory, its broker.pid and its broker.log
     DIR/broker-2/ ...
 
@@ -32,8 +32,9 @@ from engine.cluster import resources, topics
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
+from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.event_stream import ClusterEvent
-from engine.cluster.faults import End, Faults
+from engine.cluster.faults import End, Faults, is_zookeeper
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.observer import Observer
@@ -45,9 +46,7 @@ from engine.cluster.scratch import Scratch
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.cluster.zookeeper import ZookeeperServer
 from engine.errors import ErrorCode, KafkaError
-from engine.links import ZOOKEEPER
 from engine.table import Table
 from engine.wire.apis import Api
 
@@ -71,6 +70,7 @@ class Cluster:
         *,
         port: int = 0,
         data: Path | str | None = None,
+        zookeepers: int = 1,
         zookeeper: str | None = None,
         config: Mapping[str, str] | None = None,
         security: str = "PLAINTEXT",
@@ -78,6 +78,9 @@ class Cluster:
         report: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`port` is the first broker's, the others follow; 0 takes free ones.
+
+        `zookeepers`: how many servers of it are started, see ensemble.py; or `zookeeper` is the
+        address of one that runs.
 
         `security`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and `users` their passwords: see
         security.py. The cluster's own clients are then the brokers' own user.
@@ -89,10 +92,10 @@ class Cluster:
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._keep = [self._scratch.end] if self._scratch else []
-        self._server = (
-            None if zookeeper else ZookeeperServer(self.data / "zookeeper", keep=self._keep)
+        self._observer = Observer(self.directory, self._members)
+        self._ensemble = ZookeeperEnsemble(
+            self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
         )
-        self._zookeeper = zookeeper or ""
         self._config = _defaults(brokers) | dict(config or {})
         self._report = report
         self._security = self._secured(security, users or {})
@@ -100,7 +103,6 @@ class Cluster:
             self._config = self._security.with_super_user(self._config)
         self._nodes: dict[int, BrokerProcess] = {}
         self._faults = Faults()
-        self._observer = Observer(self.directory, self._members)
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         self._trace_settings = {"on": False, "frames": False}
@@ -112,8 +114,13 @@ class Cluster:
 
     @property
     def zookeeper(self) -> str:
-        """HOST:PORT of the ZooKeeper in use."""
-        return self._server.address if self._server else self._zookeeper
+        """HOST:PORT of each ZooKeeper server in use, with commas."""
+        return self._ensemble.address
+
+    @property
+    def zookeepers(self) -> list[str]:
+        """The names of the ZooKeeper servers that this cluster started, also of dead ones."""
+        return self._ensemble.names
 
     @property
     def bootstrap(self) -> str:
@@ -162,25 +169,27 @@ class Cluster:
     def directory(self, broker: int) -> Path:
         return self.data / f"broker-{broker}"
 
-    def child(self, broker: int) -> Child:
-        """The broker's process."""
-        return self._node(broker).child
+    def child(self, broker: End) -> Child:
+        """The process of a broker, or of a ZooKeeper server."""
+        return self._ensemble.child(broker) if isinstance(broker, str) else self._node(broker).child
 
-    def command(self, broker: int) -> str:
-        """The command that starts this broker by hand."""
+    def command(self, broker: End) -> str:
+        """The command that starts this broker, or server of ZooKeeper, by hand."""
+        if isinstance(broker, str):
+            return self._ensemble.command(broker)
         return self._node(broker).command(self.zookeeper)
 
     # -- start and stop ------------------------------------------------------------------
 
     def start(self) -> Self:
         """Returns once every broker is registered and serves, and knows the controller."""
-        need = resources.cluster(len(self._nodes), zookeeper=self._server is not None)
+        need = resources.cluster(len(self._nodes), zookeepers=len(self.zookeepers))
         try:
             resources.check(need, self.data)
             with resources.refusals(need.what):
                 self._start()
         except BaseException as error:
-            blamed = self._server.last_words if self._server else ""
+            blamed = self._ensemble.last_words
             self.stop()
             if blamed and isinstance(error, KafkaError):
                 raise KafkaError(error.code, blamed) from error
@@ -188,9 +197,9 @@ class Cluster:
         return self
 
     def _start(self) -> None:
-        if self._server:
+        if self.zookeepers:
             self._report("starting ZooKeeper")
-            self._server.start()
+        self._ensemble.start()
         if self._security:
             self._security.store_users(self.zookeeper)
         for node in self._nodes.values():
@@ -217,8 +226,7 @@ class Cluster:
         self._observer.close()
         for node in self._nodes.values():
             node.release_port()
-        if self._server:
-            self._server.stop()
+        self._ensemble.stop()
         if self._scratch:
             self._scratch.remove()
 
@@ -243,10 +251,15 @@ class Cluster:
         self._await(node)
         return number
 
-    # -- faults of brokers ---------------------------------------------------------------
+    # -- faults of brokers and ZooKeeper servers -----------------------------------------
 
-    def kill(self, broker: int) -> None:
-        """SIGKILL: as a crash of the machine, except that the page cache survives."""
+    def kill(self, broker: End) -> None:
+        """SIGKILL: as a crash of the machine, except that the page cache survives.
+
+        Here and below: a broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper").
+        """
+        if isinstance(broker, str):
+            return self._ensemble.kill(broker)
         node = self._node(broker)
         node.expected = False
         if node.status is Status.UP:
@@ -255,26 +268,17 @@ class Cluster:
         self._is_down(node, "killed")
 
     def pause(self, broker: End) -> None:
-        """SIGSTOP: as in a long garbage collection. A broker, or "zookeeper"."""
-        if broker == ZOOKEEPER:
-            self._own_zookeeper().pause()
-            return
+        """SIGSTOP: as in a long garbage collection."""
+        if isinstance(broker, str):
+            return self._ensemble.pause(broker)
         self._node(broker).child.pause()
         self._observer.note("broker.paused", broker=broker)
 
     def resume(self, broker: End) -> None:
-        if broker == ZOOKEEPER:
-            self._own_zookeeper().resume()
-            return
+        if isinstance(broker, str):
+            return self._ensemble.resume(broker)
         self._node(broker).child.resume()
         self._observer.note("broker.resumed", broker=broker)
-
-    def _own_zookeeper(self) -> Child:
-        if self._server is None:
-            raise KafkaError(
-                ErrorCode.invalid_request, f"{self.zookeeper} was not started by this cluster"
-            )
-        return self._server.child
 
     def stop_broker(self, broker: int) -> int:
         """SIGTERM: it hands over leadership and closes its logs. Returns its exit code."""
@@ -289,8 +293,10 @@ class Cluster:
         self._is_down(node, "stopped", code=code)
         return code
 
-    def restart(self, broker: int, *, wait: bool = True) -> None:
+    def restart(self, broker: End, *, wait: bool = True) -> None:
         """Start a broker that is down; one that is up is stopped first."""
+        if isinstance(broker, str):
+            return self._ensemble.restart(broker, wait=wait)
         node = self._node(broker)
         if node.status is not Status.DOWN:
             self.stop_broker(broker)
@@ -307,9 +313,10 @@ class Cluster:
     def cut(self, one: End, other: End, both: bool = True) -> None:
         """Between two brokers, or a broker and "zookeeper": messages are held back, without error.
 
+        Or between a server of an ensemble ("zookeeper-2") and a broker, or another server.
         `both=False`: only messages from the first to the other.
         """
-        self._check_ends(one, other, one if one != ZOOKEEPER else other, other if both else one)
+        self._check_ends(one, other, one, *([other] if both or is_zookeeper(one) else []))
         kept_by = [self._faults.cut(one, other)]
         if both:
             kept_by.append(self._faults.cut(other, one))
@@ -350,22 +357,29 @@ class Cluster:
         self._observer.request(broker, request)
 
     def _check_ends(self, one: End, other: End, *kept_by: End) -> None:
-        if one == other or not {one, other} <= {*self._nodes, ZOOKEEPER}:
+        names = self._ensemble.link_names
+        ours = {*self._nodes, *names}
+        if one == other or not {one, other} <= ours or self._ensemble.within(one, other):
+            ends = " or ".join(f'"{name}"' for name in names)
             raise KafkaError(
                 ErrorCode.invalid_request,
                 f"there is no link between {one} and {other}: it has a broker of this cluster at "
-                f'one end, and another one or "{ZOOKEEPER}" at the other',
+                f"one end, and another one or {ends} at the other",
             )
-        if kafka := [each for each in kept_by if each != ZOOKEEPER and self._node(each).is_kafka]:
+        brokers = {*kept_by} & {*self._nodes}
+        if kafka := [each for each in brokers if self._node(each).is_kafka]:
             raise KafkaError(
                 ErrorCode.invalid_request,
                 f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
                 f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible",
             )
 
-    def _send_faults(self, brokers: Iterable[int], heal: bool = False) -> None:
+    def _send_faults(self, keepers: Iterable[End], heal: bool = False) -> None:
         """A paused broker applies them when it is resumed, one that is down when it starts."""
-        for broker in sorted(set(brokers)):
+        for broker in sorted(set(keepers), key=str):
+            if isinstance(broker, str):
+                self._ensemble.change_links(broker, self._faults.of(broker))
+                continue
             status = self._node(broker).status
             if status is not Status.DOWN and not self._node(broker).is_kafka:
                 request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
@@ -376,11 +390,12 @@ class Cluster:
     def state(self) -> ClusterState:
         """A snapshot of what every broker reports now; see state.py."""
         self.deaths()
-        return self._observer.state(self._faults.states())
+        return self._ensemble.added(self._observer.state(self._faults.states()))
 
     def events(self, after: int = 0) -> list[ClusterEvent]:
         """The events after the event with that number, in order; 0: all of them."""
         self.deaths()
+        self._ensemble.tell()
         return self._observer.events(after)
 
     def trace(self, on: bool = True, *, frames: bool = False) -> None:
@@ -425,9 +440,10 @@ class Cluster:
     def _members(self) -> dict[int, ProcessState]:
         return {number: node.member for number, node in self._nodes.items()}
 
-    def deaths(self) -> list[tuple[int, str]]:
-        """Brokers that have ended by themselves since the last call, and why."""
-        found = []
+    def deaths(self) -> list[tuple[End, str]]:
+        """Brokers, and servers of an ensemble, that have ended by themselves since the last call,
+        and why."""
+        found: list[tuple[End, str]] = [*self._ensemble.deaths()]
         for node in self._nodes.values():
             if node.expected and node.launched and node.status is Status.DOWN:
                 node.expected = False
@@ -503,8 +519,7 @@ class Cluster:
 
     def mend(self) -> None:
         """Undo every fault: heal links, start brokers, wait until all replicas are in sync."""
-        if self._server:
-            self._server.child.resume()
+        self._ensemble.mend()
         self.heal()
         for number, node in self._nodes.items():
             if node.status is Status.PAUSED:

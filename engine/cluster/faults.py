@@ -4,6 +4,9 @@
     cut(1, 3, both=False)     broker 1's link "3" only: what 1 sends no longer reaches 3
     cut(1, "zookeeper")       broker 1's link "zookeeper": nothing out, nothing in
 
+    cut(1, "zookeeper-2")     broker 1's link to that server of an ensemble
+    cut("zookeeper-1", "zookeeper-2")     as between brokers; applied in quorum_links.py
+
 A broker gets its faults in its environment when it starts (engine.links).
 """
 
@@ -14,64 +17,74 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.cluster.state import LinkState
-from engine.links import VARIABLE, ZOOKEEPER, Link
+from engine.links import VARIABLE, Link
 
-End = int | str  # a broker's number, or "zookeeper"
+End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
+
+
+def is_zookeeper(end: End) -> bool:
+    return isinstance(end, str)
 
 
 class Faults:
     def __init__(self) -> None:
-        self._links: defaultdict[int, dict[str, Link]] = defaultdict(dict)
+        self._links: defaultdict[End, dict[str, Link]] = defaultdict(dict)
 
-    def cut(self, source: End, target: End) -> int:
-        """Messages from source to target are held back. Returns the broker that applies it."""
-        broker, link = self._kept_for(source, target)
-        if source == ZOOKEEPER:
-            link.in_cut = True
-        else:
+    def cut(self, source: End, target: End) -> End:
+        """Messages from source to target are held back. Returns who applies it."""
+        keeper, link = self._kept_for(source, target)
+        if keeper == source:
             link.out_cut = True
-        return broker
+        else:
+            link.in_cut = True
+        return keeper
 
-    def slow(self, one: End, other: End, ms: int) -> set[int]:
-        """In both directions; a link to ZooKeeper is one. Returns the brokers that apply it."""
+    def slow(self, one: End, other: End, ms: int) -> set[End]:
+        """In both directions; a link to ZooKeeper is one. Returns who applies it."""
         kept = [self._kept_for(one, other), self._kept_for(other, one)]
         for _, link in kept:
             link.delay = ms / 1000
-        return {broker for broker, _ in kept}
+        return {keeper for keeper, _ in kept}
 
-    def heal(self) -> list[int]:
-        """Forget all faults; returns the brokers that have to be notified."""
-        brokers = [*self._links]
+    def heal(self) -> list[End]:
+        """Forget all faults; returns the ends that have to be notified."""
+        keepers = [*self._links]
         self._links.clear()
-        return brokers
+        return keepers
 
-    def heal_link(self, one: End, other: End) -> set[int]:
+    def heal_link(self, one: End, other: End) -> set[End]:
         """The same for one link, in both directions."""
-        brokers = set()
+        keepers = set()
         for source, target in ((one, other), (other, one)):
-            broker, name = (target, source) if source == ZOOKEEPER else (source, target)
-            assert isinstance(broker, int)
-            self._links[broker][str(name)] = Link()  # a broker learns of it as of any change
-            brokers.add(broker)
-        return brokers
+            keeper, name = _keeper(source, target)
+            self._links[keeper][name] = Link()  # a broker learns of it as of any change
+            keepers.add(keeper)
+        return keepers
 
-    def of(self, broker: int) -> dict[str, dict[str, Any]]:
-        """The faults of a broker's links, as the debug server takes them."""
-        return {name: asdict(link) for name, link in self._links.get(broker, {}).items()}
+    def of(self, keeper: End) -> dict[str, dict[str, Any]]:
+        """The faults of a broker's links, as the debug server takes them; or of a server's."""
+        return {name: asdict(link) for name, link in self._links.get(keeper, {}).items()}
 
     def environment(self, broker: int) -> dict[str, str]:
         return {VARIABLE: json.dumps(self.of(broker))}
 
     def states(self) -> Iterator[LinkState]:
-        for broker, links in sorted(self._links.items()):
+        for keeper, links in sorted(self._links.items(), key=lambda each: str(each[0])):
             for name, link in links.items():
                 delay = round(link.delay * 1000)
                 if link.out_cut or delay:
-                    yield LinkState(str(broker), name, link.out_cut, delay)
+                    yield LinkState(str(keeper), name, link.out_cut, delay)
                 if link.in_cut:
-                    yield LinkState(name, str(broker), True)
+                    yield LinkState(name, str(keeper), True)
 
-    def _kept_for(self, source: End, target: End) -> tuple[int, Link]:
-        broker, other = (target, source) if source == ZOOKEEPER else (source, target)
-        assert isinstance(broker, int)
-        return broker, self._links[broker].setdefault(str(other), Link())
+    def _kept_for(self, source: End, target: End) -> tuple[End, Link]:
+        keeper, name = _keeper(source, target)
+        return keeper, self._links[keeper].setdefault(name, Link())
+
+
+def _keeper(source: End, target: End) -> tuple[End, str]:
+    """Who holds back what source sends to target, and the name of that link: the source, but a
+    broker for what comes from ZooKeeper."""
+    if is_zookeeper(source) and not is_zookeeper(target):
+        return target, str(source)
+    return source, str(target)

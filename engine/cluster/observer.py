@@ -84,8 +84,12 @@ class Observer:
 
     def note(self, kind: str, **data: Any) -> None:
         """Add an event: something that was done to the cluster."""
+        self.note_at(kind, _now(), data)
+
+    def note_at(self, kind: str, at: int, data: dict[str, Any]) -> None:
+        """The same, for something that happened a little earlier."""
         with self._lock:
-            self._stream.note(ClusterEvent(kind, _now(), None, data))
+            self._stream.note(ClusterEvent(kind, at, None, data))
 
     def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
         """Have a broker do something. A paused one does it later: don't wait for it."""

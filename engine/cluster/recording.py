@@ -36,6 +36,7 @@ from engine.cluster.state import (
     ReplicaState,
     Status,
     TransactionState,
+    ZookeeperState,
 )
 from engine.model import TopicPartition
 
@@ -230,6 +231,11 @@ def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
         "partitions": partitions,
         "groups": _others(old.groups, new.groups),
         "transactions": _others(old.transactions, new.transactions),
+        "zookeepers": {
+            number: astuple(server)
+            for number, server in new.zookeepers.items()
+            if old.zookeepers.get(number) != server
+        },
     }
     return changes | {name: part for name, part in parts.items() if part}
 
@@ -256,7 +262,16 @@ def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
     if "links" in line:
         links = tuple(LinkState(*each) for each in line["links"])
     controller = line.get("controller", state.controller)
-    return ClusterState(line["t"], controller, brokers, partitions, links, groups, transactions)
+    zookeepers = dict(state.zookeepers)
+    for number, row in line.get("zookeepers", {}).items():
+        zookeepers[int(number)] = _parse_zookeeper(*row)
+    return ClusterState(
+        *(line["t"], controller, brokers, partitions, links, groups, transactions, zookeepers)
+    )
+
+
+def _parse_zookeeper(role: str, zxid: int, brokers: list[int], *others: int) -> ZookeeperState:
+    return ZookeeperState(role, zxid, tuple(brokers), *others)
 
 
 def _after(

@@ -5,7 +5,8 @@
                  │                              └─ followers ─ FollowerState   as the leader sees it
                  ├─ groups ───── GroupState ── members ── MemberState   as its coordinator has it
                  ├─ transactions TransactionState    likewise, by transactional id
-                 └─ links ────── LinkState       only those with a fault
+                 ├─ links ────── LinkState       only those with a fault
+                 └─ zookeepers ─ ZookeeperState  the servers of an ensemble; empty if there is one
 
 Each broker reports its own state, so the parts may be some milliseconds apart, and two brokers may
 disagree about a partition: then the higher leader epoch wins, and within an epoch the leader. For a
@@ -147,12 +148,33 @@ GROUP_FACTS = ("partition", "state", "since", "generation", "protocol", "leader"
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """A faulty link, in one direction; each end is a broker's number, or "zookeeper"."""
+    """A faulty link, in one direction; each end is a broker's number, "zookeeper" for all of its
+    servers, or "zookeeper-2"."""
 
     source: str
     target: str
     cut: bool
     delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperState:
+    """A server of an ensemble, as it answered last, some tenths of a second ago."""
+
+    role: str  # leader, follower, looking (no quorum), silent (no answer), paused, dead
+    zxid: int  # of the last transaction that it knows; the upper half is the leader's epoch
+    brokers: tuple[int, ...]  # whose session is connected to it
+    sessions: int  # these and all others
+    pid: int
+    port: int
+
+    @property
+    def epoch(self) -> int:
+        return self.zxid >> 32
+
+    @property
+    def serves(self) -> bool:
+        return self.role in ("leader", "follower")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +186,7 @@ class ClusterState:
     links: tuple[LinkState, ...] = ()
     groups: Mapping[str, GroupState] = field(default_factory=dict)
     transactions: Mapping[str, TransactionState] = field(default_factory=dict)
+    zookeepers: Mapping[int, ZookeeperState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import EventType, KazooState, WatchedEvent, ZnodeStat
 
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree, child
-from engine.cluster.zookeeper import ask
+from engine.cluster.zookeeper import NOT_SERVING, ask
 from engine.errors import ErrorCode, KafkaError
+from engine.links import ZOOKEEPER
 
 OWN = "/zookeeper"  # what ZooKeeper keeps for itself
 PATIENCE = 5.0  # seconds for an answer
@@ -82,6 +83,20 @@ class ZnodeWatcher:
         """Our own."""
         client_id = self._kazoo.client_id
         return client_id[0] if client_id else 0
+
+    @property
+    def server(self) -> str:
+        """The server that is read from, of several: "zookeeper-2 (127.0.0.1:2182)"; "" if there is
+        one only, or no connection now."""
+        hosts, connection = self._kazoo.hosts, self._kazoo._connection._socket
+        if len(hosts) < 2 or not self._kazoo.connected or connection is None:
+            return ""
+        try:
+            host, port = connection.getpeername()[:2]
+        except OSError:  # it ends right now
+            return ""
+        place = [number for number, (_, each) in enumerate(hosts, 1) if each == port]
+        return f"{ZOOKEEPER}-{place[0]} ({host}:{port})" if place else f"{host}:{port}"
 
     @property
     def reading(self) -> bool:
@@ -226,21 +241,25 @@ class ZnodeWatcher:
             self._tree.ended(self._tree.owners() - alive(answer), at)
 
     def _four_letter_word(self, word: str) -> str | None:
-        """The answers of all servers; None, and the reason in `no_watches`, if one refuses."""
-        answers = []
+        """The answers of all servers; None, and the reason in `no_watches`, if one refuses or none
+        answers. Of several, some may be dead: their clients have gone to the others."""
+        answers = list[str]()
         for address in self.hosts.partition("/")[0].split(","):
             host, _, port = address.rpartition(":")
             try:
                 answers.append(ask(int(port), word, host))
             except OSError:
                 self.no_watches = f"ZooKeeper at {address} does not answer {word!r}."
-                return None
+                continue
             if REFUSED in answers[-1]:
                 self.no_watches = (
                     f"The watches are not known: this ZooKeeper refuses the word {word!r} "
                     f"(4lw.commands.whitelist in its zoo.cfg would allow it)."
                 )
                 return None
+        answers = [each for each in answers if NOT_SERVING not in each]
+        if not answers:
+            return None
         self.no_watches = ""
         return "".join(answers)
 
@@ -268,8 +287,9 @@ def watches(answer: str) -> dict[int, set[str]]:
 
 def alive(answer: str) -> set[int]:
     """The sessions in the answer to `dump`, which lists their znodes further down."""
-    sessions = answer.partition("ephemeral nodes dump")[0]
-    return {int(line, 16) for line in sessions.splitlines() if line.startswith("\t0x")}
+    parts = answer.split("SessionTracker dump:")  # one for each server
+    lines = [line for part in parts for line in part.partition("ephemeral nodes")[0].splitlines()]
+    return {int(line.split("(")[0], 16) for line in lines if line.startswith(("\t0x", "0x"))}
 
 
 class AddWatch:

@@ -4,6 +4,7 @@
     DIR/zookeeper.log    its output; a restart appends to it
     DIR/zookeeper.lock   held as long as the server or its parent lives
     DIR/version-2/       ZooKeeper's own transaction logs and snapshots
+    DIR/myid             its number, if it is a member of an ensemble (ensemble.py)
 
 After a restart on the same directory all znodes are back, except the ephemeral ones, which end with
 their sessions.
@@ -21,15 +22,16 @@ import importlib.util
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from engine.cluster import java, resources
 from engine.cluster.child import Child
 from engine.cluster.ports import HOST, free_port, port_taken, taken
 
-MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+ALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
+MEMBER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 JARS = (
     "zookeeper",
     "zookeeper-jute",  # its serialization
@@ -60,9 +62,14 @@ minSessionTimeout={shortest}
 maxSessionTimeout=3600000
 maxClientCnxns=0
 admin.enableServer=false
-4lw.commands.whitelist=ruok,srvr,conf,wchc,dump
+4lw.commands.whitelist=ruok,srvr,conf,cons,mntr,wchc,dump
 autopurge.purgeInterval=1
 """
+QUORUM = """\
+initLimit=50
+syncLimit=10
+"""  # ticks: 10 s to read the leader's data; after 2 s without an answer another one is elected
+NOT_SERVING = "not currently serving requests"  # the answer of a server without a quorum
 START_TIMEOUT = 60.0  # seconds; a JVM starts slowly on a busy machine
 LOCK_TIMEOUT = 5.0  # a server whose parent was killed is gone after a second or two
 
@@ -75,6 +82,28 @@ class PortTaken(StartError):
     """Another program listens on the port."""
 
 
+class QuorumMember(NamedTuple):
+    """What a member of an ensemble knows of it."""
+
+    number: int  # its own
+    ports: Mapping[int, tuple[int, int]]  # of each member: for the quorum, for elections
+    proxy: int  # port of the SOCKS proxy by which it reaches the others (quorum_links.py)
+
+    @property
+    def config(self) -> str:
+        lines = (
+            f"server.{number}={HOST}:{quorum}:{election}\n"
+            for number, (quorum, election) in self.ports.items()
+        )
+        return QUORUM + "".join(lines)
+
+    @property
+    def flags(self) -> list[str]:
+        """Java connects through the proxy, on loopback too: no address is exempt."""
+        proxy = f"-DsocksProxyHost={HOST}", f"-DsocksProxyPort={self.proxy}"
+        return [*proxy, "-DsocksNonProxyHosts="]
+
+
 class ZookeeperServer:
     """One server; as a context manager, started and stopped by the with block."""
 
@@ -84,6 +113,7 @@ class ZookeeperServer:
         self.data_dir = data_dir.resolve()
         self.port = port  # 0 until the start has found a free one
         self.tick_time = tick_time  # ms; sessions last two ticks at least, and end on a tick
+        self.member: QuorumMember | None = None  # None: it is alone
         self._any_port = port == 0
         self._keep = keep  # file descriptors that its process inherits
         self._lock: int | None = None
@@ -106,10 +136,12 @@ class ZookeeperServer:
             return ""
         return f"ZooKeeper has ended{_end(self._child)}"
 
+    @property
+    def launched(self) -> bool:
+        return self._child is not None
+
     def start(self) -> Self:
         """Returns once the server answers."""
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.data_dir / "zookeeper.lock")
         try:
             self._start()
         except BaseException:
@@ -138,46 +170,63 @@ class ZookeeperServer:
             elif port_taken(self.port):
                 raise PortTaken(taken(self.port))
             try:
-                return self._run()
+                self.launch()
+                return self.await_ready()
             except PortTaken:
                 if not self._any_port:
                     raise
                 # Another program took the port between our check and the server's bind.
 
-    def _run(self) -> None:
+    def command(self) -> list[str | Path]:
+        """The command that starts it, to be run in its directory."""
+        flags, main = (self.member.flags, MEMBER) if self.member else ([], ALONE)
+        return [java.find(), *FLAGS, *flags, "-cp", class_path(), main, "./zoo.cfg"]
+
+    def launch(self) -> None:
+        """Start the process, on `port`; it does not answer yet."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        if self._lock is None:
+            self._lock = _lock(self.data_dir / "zookeeper.lock")
         config = CONFIG.format(port=self.port, tick=self.tick_time, shortest=2 * self.tick_time)
+        if self.member:
+            (self.data_dir / "myid").write_text(f"{self.member.number}\n")
+            config += self.member.config
         (self.data_dir / "zoo.cfg").write_text(config)
-        assert self._lock is not None
         self._child = Child(
-            [java.find(), *FLAGS, "-cp", class_path(), MAIN, "./zoo.cfg"],
+            self.command(),
             self.data_dir / "zookeeper.log",
             cwd=self.data_dir,  # so that zoo.cfg needs no path: it can't hold every character
             env={"LC_ALL": "C.UTF-8"},
             keep=[self._lock, *self._keep],
         )
-        deadline = time.monotonic() + START_TIMEOUT
-        while not self._answers():
-            if not self._child.alive:
-                if "java.net.BindException" in self._child.output():
+
+    def await_ready(self, *, quorum: bool = True) -> None:
+        """Wait until it serves; without `quorum`, until it at least listens."""
+        child, deadline = self.child, time.monotonic() + START_TIMEOUT
+        while not self._answers(quorum):
+            if not child.alive:
+                if "java.net.BindException" in child.output():
                     raise PortTaken(taken(self.port))
-                raise StartError(f"ZooKeeper ended while starting{_end(self._child)}")
+                raise StartError(f"ZooKeeper ended while starting{_end(child)}")
             if time.monotonic() > deadline:
                 waited = f"{START_TIMEOUT:.0f} s"
-                raise StartError(f"no answer from ZooKeeper in {waited}{_end(self._child)}")
+                raise StartError(f"no answer from ZooKeeper in {waited}{_end(child)}")
             time.sleep(0.01)
 
-    def _answers(self) -> bool:
+    def _answers(self, quorum: bool) -> bool:
         """Whether a server listens, is ours, and has loaded its data (`ruok` comes before)."""
         try:
             answer = ask(self.port, "conf")
         except OSError:
             return False
+        if not quorum and NOT_SERVING in answer:
+            return True
         config = dict(line.partition("=")[::2] for line in answer.splitlines())
         return Path(config.get("dataDir", "")).resolve() == self.data_dir / "version-2"
 
 
 def ask(port: int, command: str, host: str = HOST) -> str:
-    """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`, `wchc`, `dump`."""
+    """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`, `cons`, `wchc`, `dump`."""
     with socket.create_connection((host, port), timeout=1) as connection:
         connection.sendall(command.encode())
         with connection.makefile(encoding="utf-8") as answer:

@@ -9,6 +9,9 @@ passed from there to the loop, in the order in which the server sent them:
 
 Invariant: the watch on /a fires before an answer has the new /a.
 
+With several servers, kazoo connects to one of them, and to another one when that has not answered
+for two thirds of the session time-out. The session and its watches move with it.
+
 The states of a session, as the listener gets them:
 
     CONNECTED ──> SUSPENDED ──> CONNECTED   in time: the same session, ephemeral nodes are there
@@ -66,8 +69,12 @@ class ZookeeperClient:
         session_timeout: float,
         listener: Callable[[Session], None] | None = None,
         link: Link | None = None,
+        to_server: Callable[[int], Link] = lambda number: Link(),
     ) -> None:
-        """Hosts as in Kafka's zookeeper.connect: host:port,host:port/chroot."""
+        """Hosts as in Kafka's zookeeper.connect: host:port,host:port/chroot.
+
+        `link`: to every server; `to_server(2)`: to the second one.
+        """
         self.hosts = hosts
         self.session_id: int | None = None  # of the session that is connected now
         self._listener = listener
@@ -85,6 +92,9 @@ class ZookeeperClient:
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5},
         )
         handler.asked = lambda: bool(self._kazoo._queue)
+        handler.servers = {
+            server: to_server(number) for number, server in enumerate(self._kazoo.hosts, 1)
+        }
         self._kazoo.add_listener(self._session_changed)
 
     async def connect(self, timeout: float) -> None:

@@ -7,7 +7,8 @@
 kazoo gets its sockets from the handler, and waits in the handler's `select`: the faults of a lab
 are applied there. A cut link is like a pulled cable: data to be sent stays in the queue, received
 data is not read, no connection breaks, and no new one is made. A slow link delays both directions
-by `delay`; later data is sent together with the first, so only the latency grows.
+by `delay`; later data is sent together with the first, so only the latency grows. A fault holds for
+all servers of an ensemble, or for one of them.
 
 kazoo's usual handler also has a worker thread for watches and one for answers. This one has
 neither: both are passed to the loop at once, in the order in which the server sent them.
@@ -26,7 +27,7 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
@@ -47,7 +48,9 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self.completion_queue = self  # kazoo only calls `put`
         self.asked: Callable[[], bool] = lambda: False  # whether requests wait to be sent
         self._loop = loop
-        self._link = link
+        self._link = link  # to every server
+        self.servers: Mapping[tuple[str, int], Link] = {}  # to each, by host and port
+        self._server = Link()  # of these, the one in use
         self._wakeup: WakeupSocket | None = None
         self._greeting = GREETING
         self._greeted = True
@@ -81,25 +84,32 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._wakeup = WakeupSocket(self.asked)
         return self._wakeup, self._wakeup
 
-    def create_connection(self, *args: Any, timeout: float, **more: Any) -> Any:
-        """The packets that open a connection use the link in both directions."""
+    def create_connection(
+        self, address: tuple[str, int], hostname: str, timeout: float, **more: Any
+    ) -> Any:
+        """The packets that open a connection use the link in both directions.
+
+        With several servers, each gets its part of the time only: the next may still be in time.
+        """
+        self._server = self.servers.get((hostname, address[1])) or Link()
+        timeout /= max(len(self.servers), 1)
         until = time.monotonic() + timeout
         self._due.clear()
         while self._cut() and time.monotonic() < until:
             self._pause(CHECK)
-        self._pause(min(2 * self._link.delay, timeout))
+        self._pause(min(2 * self._delay, timeout))
         left = until - time.monotonic()
         if left <= 0:
             raise TimeoutError("the link to ZooKeeper is cut")
         self._greeted = False
-        return super().create_connection(*args, timeout=left, **more)
+        return super().create_connection(address, hostname=hostname, timeout=left, **more)
 
     def select(
         self, reads: Sequence[Any], writes: Sequence[Any], _errors: object, timeout: float
     ) -> tuple[list[Any], list[Any]]:
         if self._greeted:
             return self._select(reads, writes, timeout)
-        limit = self._greeting + 2 * self._link.delay
+        limit = self._greeting + 2 * self._delay
         ready = self._select(reads, writes, min(timeout, limit))
         self._greeted = bool(ready[0])
         if self._greeted:
@@ -111,9 +121,9 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def _select(
         self, reads: Sequence[Any], writes: Sequence[Any], timeout: float
     ) -> tuple[list[Any], list[Any]]:
-        link, began = self._link, time.monotonic()
+        began = time.monotonic()
         ready = _ready(reads, writes, timeout)
-        if not (link.out_cut or link.in_cut or link.delay):
+        if not (self._cut() or self._delay):
             return ready
         return self._select_with_faults(reads, writes, began + timeout * (GIVE_UP if writes else 1))
 
@@ -124,7 +134,7 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         while True:
             left = max(0.0, until - time.monotonic())
             reads_now = [end for end in reads if not self._held(end)]
-            writes_now = [] if self._link.out_cut else writes
+            writes_now = [] if self._out_cut else writes
             come, go = _ready(reads_now, writes_now, min(left, CHECK))
             passed = self._delayed(reads_now, come)
             if passed or go or not left:
@@ -133,11 +143,11 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     def _held(self, end: Any) -> bool:
         """The wake-up socket stands for sending, the other one for receiving."""
-        return self._link.out_cut if end is self._wakeup else self._link.in_cut
+        return self._out_cut if end is self._wakeup else self._in_cut
 
     def _delayed(self, reads: Sequence[Any], come: list[Any]) -> list[Any]:
         """Those that have been ready for the delay of the link."""
-        now, delay = time.monotonic(), self._link.delay
+        now, delay = time.monotonic(), self._delay
         for end in reads:
             if end in come:
                 self._due.setdefault(end.fileno(), now + delay)
@@ -146,7 +156,19 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         return [end for end in come if self._due[end.fileno()] <= now]
 
     def _cut(self) -> bool:
-        return self._link.out_cut or self._link.in_cut
+        return self._out_cut or self._in_cut
+
+    @property
+    def _out_cut(self) -> bool:
+        return self._link.out_cut or self._server.out_cut
+
+    @property
+    def _in_cut(self) -> bool:
+        return self._link.in_cut or self._server.in_cut
+
+    @property
+    def _delay(self) -> float:
+        return max(self._link.delay, self._server.delay)
 
     def _pause(self, seconds: float) -> None:
         """A client that closes does not wait for the link."""

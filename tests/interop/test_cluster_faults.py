@@ -211,7 +211,7 @@ from engine.cluster.cluster import Cluster
 with Cluster(2) as cluster:
     if "paused" in sys.argv:
         cluster.pause(2)
-    pids = [cluster.child(1).pid, cluster.child(2).pid, cluster._server.child.pid]
+    pids = [cluster.child(1).pid, cluster.child(2).pid, cluster.child("zookeeper").pid]
     print(cluster.data, *pids, flush=True)
     signal.pause()
 """

@@ -125,6 +125,8 @@ class ZooKeeperTree(SceneWidget):
             return [UNNAMED]
         reading = f"Reading: {len(self.history.now.nodes):,} znodes up to now."
         ours = [OVER if source.closed else OURSELVES]
+        if server := "" if source.closed else source.server:
+            ours.append(f"Read from {server}.")
         known = [source.no_watches or UNNAMED]
         return [*([reading] if source.reading and not source.closed else []), *known, *ours]
 

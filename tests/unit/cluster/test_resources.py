@@ -155,7 +155,7 @@ def test_one_broker_needs_less_and_fewer_there_cannot_be(tmp_path):
     assert "a cluster of 1 broker cannot" in told
     assert "fewer" not in told
     assert resources.cluster(1).least < resources.cluster(2).least
-    assert resources.cluster(1, zookeeper=False).least.memory == 40 * MB
+    assert resources.cluster(1, zookeepers=0).least.memory == 40 * MB
 
 
 def test_what_will_do_but_not_for_long_is_said_and_lets_the_cell_go_on(tmp_path, caplog):
