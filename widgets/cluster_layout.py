@@ -10,6 +10,9 @@ On a narrow page the cards are narrow, and a row has fewer of them. Then all lin
 their row, since there is no room between the cards. Where the height is limited, the legend is left
 out, and then the clients.
 
+An ensemble of ZooKeeper servers has a card for each of them inside ZooKeeper's, which is then as
+much higher; a session starts below the server that the broker is connected to.
+
 Invariant: cards never overlap each other, and stay within the width.
 """
 
@@ -22,8 +25,12 @@ TOP, HIGH = 150, 126  # of the first row of brokers; where the height is limited
 MOST = 5  # brokers in a row
 LEAST, WIDEST = 104, 300  # of a broker's card
 HEADING, FOOT = 44, 26  # of a broker's card, above and below its replicas
+KEEPER = 62  # height of ZooKeeper's card
+SERVER_GAP = 8
 CLIENT = 226  # the widest card of clients
 SIGNS = 236  # the least room for the legend between the clients
+SERVER, SERVER_LEAST, SERVER_HIGH = 168, 104, 62  # of a ZooKeeper server's card
+SERVERS = 58  # where these begin, below the upper edge of ZooKeeper's card
 LEVEL = 84  # where neighbours are linked, below the upper edge of their cards
 
 
@@ -53,6 +60,8 @@ class ClusterLayout:
     width: float = WIDTH
     signs: bool = True  # whether there is a legend
     ends: bool = True  # and clients
+    servers: tuple[int, ...] = ()  # of ZooKeeper, if it is an ensemble
+    sessions: tuple[tuple[int, int], ...] = ()  # a broker, and the server that it uses
 
     @property
     def narrow(self) -> bool:
@@ -64,7 +73,7 @@ class ClusterLayout:
 
     @property
     def top(self) -> float:
-        return TOP if self.ends else HIGH
+        return (TOP if self.ends else HIGH) + self.keeper.height - KEEPER
 
     @property
     def gap(self) -> float:
@@ -98,7 +107,31 @@ class ClusterLayout:
     @property
     def keeper(self) -> Box:
         """ZooKeeper's card."""
-        return Box(self.width / 2 - 120, 14, 240, 62)
+        if not self.servers:
+            return Box(self.width / 2 - 120, 14, 240, KEEPER)
+        across = self._servers_across
+        width = across * (self._server_width + SERVER_GAP) + SERVER_GAP
+        rows = -(-len(self.servers) // across)
+        height = SERVERS + rows * (SERVER_HIGH + SERVER_GAP)
+        return Box((self.width - width) / 2, 14, width, height)
+
+    def server(self, number: int) -> Box:
+        """A ZooKeeper server's card."""
+        row, place = divmod(self.servers.index(number), self._servers_across)
+        keeper, width = self.keeper, self._server_width
+        x = keeper.x + SERVER_GAP + place * (width + SERVER_GAP)
+        y = keeper.y + SERVERS + row * (SERVER_HIGH + SERVER_GAP)
+        return Box(x, y, width, SERVER_HIGH)
+
+    @property
+    def _servers_across(self) -> int:
+        room = self.width - 2 * self.margin - SERVER_GAP
+        return max(min(len(self.servers), int(room // (SERVER_LEAST + SERVER_GAP))), 1)
+
+    @property
+    def _server_width(self) -> float:
+        room = (self.width - 2 * self.margin - SERVER_GAP) / self._servers_across
+        return min(room - SERVER_GAP, SERVER)
 
     @property
     def between(self) -> float:
@@ -189,15 +222,21 @@ class ClusterLayout:
 
     def session(self, broker: int) -> str:
         """From ZooKeeper to a broker; to the second row it passes behind the first."""
-        box, keeper, turn = self.box(broker), self.keeper, self.top - 38
-        if box.middle == keeper.middle:
-            return f"M{keeper.middle:g} {keeper.bottom:g}V{box.y:g}"
-        bend = f"C{keeper.middle:g} {turn:g} {box.middle:g} {turn:g} {box.middle:g} {self.top:g}"
-        return f"M{keeper.middle:g} {keeper.bottom:g}{bend}V{box.y:g}"
+        box, start, bottom = self.box(broker), self.start(broker), self.keeper.bottom
+        turn = self.top - 38
+        if box.middle == start:
+            return f"M{start:g} {bottom:g}V{box.y:g}"
+        bend = f"C{start:g} {turn:g} {box.middle:g} {turn:g} {box.middle:g} {self.top:g}"
+        return f"M{start:g} {bottom:g}{bend}V{box.y:g}"
+
+    def start(self, broker: int) -> float:
+        """The x where its session starts: at its server, or in the middle of ZooKeeper."""
+        server = dict(self.sessions).get(broker)
+        return self.keeper.middle if server is None else self.server(server).middle
 
     def pill(self, broker: int) -> tuple[float, float]:
         """Where words about its session are centred."""
-        box, middle = self.box(broker), self.keeper.middle
+        box, middle = self.box(broker), self.start(broker)
         return box.middle + (middle - box.middle) * 0.14, max(box.y - 28, self.top - 28)
 
     def way(self, one: int, other: int) -> str:

@@ -17,7 +17,8 @@ A pure function: the same moment makes the same picture, with a kernel or withou
 from dataclasses import replace
 
 from engine.model import TopicPartition
-from widgets import event_list, links, replicas, timeline
+from widgets import ensemble_scene, event_list, links, replicas, timeline
+from widgets.broker_card import DOWN, OFFERS, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
 from widgets.moment import ViewMoment
 from widgets.scene import (
@@ -26,7 +27,6 @@ from widgets.scene import (
     Scene,
     SceneShape,
     chip,
-    circle,
     fit,
     group,
     line,
@@ -63,7 +63,7 @@ def picture(moment: ViewMoment) -> Scene:
         words, height = event_list.below(moment, plan.height, whole, foot)
     shapes = [
         *links.drawn(moment, plan),
-        _zookeeper(moment, plan.keeper),
+        _zookeeper(moment, plan),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *(_clients(moment, plan) if plan.ends else ()),
@@ -110,14 +110,17 @@ def plan_of(moment: ViewMoment) -> ClusterLayout:
     brokers = tuple(sorted(moment.state.brokers))
     panel = PANEL if moment.width >= WIDE else SLIM
     width = moment.width - panel - 26 if moment.width >= BESIDE else moment.width
-    plan = ClusterLayout(brokers, 0, width)
+    servers = moment.state.zookeepers
+    sessions = [(broker, name) for name, server in servers.items() for broker in server.brokers]
+    using = tuple(sorted(each for each in sessions if each[0] in brokers))
+    plan = ClusterLayout(brokers, 0, width, servers=tuple(sorted(servers)), sessions=using)
     inside = replicas.height(moment.partitions, plan.card_width - 2 * plan.indent)
     own = any(internal(partition.topic) for partition in moment.state.partitions)
     return replace(plan, inside=inside + (INTERNAL if own and not moment.topic else 0))
 
 
-def _zookeeper(moment: ViewMoment, box: Box) -> SceneShape:
-    state = moment.state
+def _zookeeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:
+    box, state = plan.keeper, moment.state
     alive = sum(it.session is not None and it.answers for it in state.brokers.values())
     epoch = max((it.controller_epoch for it in state.brokers.values()), default=0)
     controller = f"broker {state.controller}" if state.controller >= 0 else "nobody"
@@ -129,17 +132,14 @@ def _zookeeper(moment: ViewMoment, box: Box) -> SceneShape:
         text("controller", 16, 46, words, look="soft"),
     ]
     label = f"ZooKeeper: {alive} of {len(state.brokers)} brokers have a session; {words}"
+    if plan.servers:
+        shapes += ensemble_scene.drawn(moment, plan)
+        label += f"; {ensemble_scene.about(moment)}"
     return group("zookeeper", box.x, box.y, shapes, label=label)
 
 
 # -- a broker -----------------------------------------------------------------------------------
 
-OFFERS = {
-    "up": (("kill", "kill (SIGKILL)"), ("pause", "pause (SIGSTOP)"), ("restart", "restart")),
-    "starting": (("kill", "kill (SIGKILL)"),),
-    "paused": (("resume", "resume (SIGCONT)"), ("kill", "kill (SIGKILL)")),
-}
-DOWN = (("restart", "start it again"),)
 HINTS = {"up": "click: kill · pause · restart", "paused": "click: resume · kill"}
 STARTS_AGAIN = "click to start it again"
 
@@ -179,7 +179,7 @@ def _heading(
     if not plan.narrow:
         size = 14
     shapes = [
-        *_light(status, indent + 6),
+        *light(status, indent + 6),
         text("name", x, 27, name, look="bold" if plan.narrow else "head"),
     ]
     end = x + width_of(name, size, bold=True) + 4
@@ -195,20 +195,6 @@ def _heading(
         look = "soft" if status in ("up", "starting") else "soft bad"
         shapes.append(text("status", width - indent, 26, words, UP_TO, look=look))
     return shapes
-
-
-def _light(status: str, x: float) -> list[SceneShape]:
-    """Alive: filled. Paused: two bars. Down: a cross."""
-    match status:
-        case "up":
-            return [circle("light", x, 22, 6, look="alive")]
-        case "starting":
-            return [circle("light", x, 22, 6, look="paused away")]
-        case "paused":
-            return [path("light", f"M{x - 3:g} 16v12M{x + 3:g} 16v12", look="paused thick")]
-        case _:
-            bars = path("cross", f"M{x - 4:g} 18l8 8m0 -8l-8 8", look="down")
-            return [circle("light", x, 22, 7, look="down"), bars]
 
 
 def _internal(moment: ViewMoment, number: int, y: float, width: float) -> list[SceneShape]:

@@ -71,16 +71,17 @@ class ClusterView(Playback):
     # -- faults --------------------------------------------------------------------------
 
     def kill(self, broker: str) -> None:
-        self.source.kill(int(broker))
+        """A broker, by its number, or a server of ZooKeeper, by its name; likewise below."""
+        self.source.kill(_end(broker))
 
     def pause(self, broker: str) -> None:
-        self.source.pause(int(broker))
+        self.source.pause(_end(broker))
 
     def resume(self, broker: str) -> None:
-        self.source.resume(int(broker))
+        self.source.resume(_end(broker))
 
     def restart(self, broker: str) -> None:
-        self.later(self.source.restart, int(broker))
+        self.later(self.source.restart, _end(broker))
 
     def add_broker(self) -> None:
         self.later(self.source.add_broker)
@@ -161,4 +162,8 @@ class ClusterView(Playback):
 
 def _ends(ends: str) -> list[int | str]:
     """ "1-3" or "1-zookeeper" """
-    return [end if end == ZOOKEEPER else int(end) for end in ends.split("-")]
+    return [_end(end) for end in ends.split("-")]
+
+
+def _end(end: str) -> int | str:
+    return end if str(end).startswith(ZOOKEEPER) else int(end)

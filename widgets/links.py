@@ -60,6 +60,9 @@ def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> Scen
 def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape:
     """A broker that is down keeps its session for some time, for which a failover waits."""
     state, wrong = moment.broker(broker), moment.link(str(broker), ZOOKEEPER)
+    server = dict(plan.sessions).get(broker)
+    if not wrong and server is not None:
+        wrong = moment.link(str(broker), f"{ZOOKEEPER}-{server}")
     status, words, look = moment.status(broker), "", "link"
     if wrong:
         look, words = ("cut broken", "cut") if wrong.cut else ("slow", f"{wrong.delay_ms} ms")

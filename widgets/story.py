@@ -226,6 +226,21 @@ def _broker(sort: Sort, words: str, short: str) -> Teller:
     return tell
 
 
+def _server(sort: Sort, words: str, short: str) -> Teller:
+    """Words about one server of ZooKeeper."""
+
+    def tell(story: Story, data: Facts) -> Told:
+        told = words.format_map({"reason": "", "pid": "", "epoch": "", **data})
+        number = f"zookeeper-{data['server']}"  # no broker's number: see `last_word`
+        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(**data), number
+
+    return tell
+
+
+def _leaderless(story: Story, data: Facts) -> Told:
+    return FAULT, "ZooKeeper has no leader: nothing is elected", "no ZK leader", ""
+
+
 def _link(sort: Sort, words: str) -> Teller:
     def tell(story: Story, data: Facts) -> Told:
         ends = f"{data['one']} – {data['other']}"
@@ -315,6 +330,16 @@ TELLERS: dict[str, Teller] = {
     "link.cut": _link(FAULT, "link {0} cut"),
     "link.slowed": _link(FAULT, "link {0} slowed by {1} ms"),
     "link.healed": _healed,
+    "zookeeper.started": _server(CURE, "zookeeper-{server} started, pid {pid}", "start ZK{server}"),
+    "zookeeper.killed": _server(FAULT, "zookeeper-{server} killed (SIGKILL)", "kill ZK{server}"),
+    "zookeeper.died": _server(FAULT, "zookeeper-{server} died: {reason}", "died ZK{server}"),
+    "zookeeper.paused": _server(FAULT, "zookeeper-{server} paused (SIGSTOP)", "pause ZK{server}"),
+    "zookeeper.resumed": _server(CURE, "zookeeper-{server} goes on", "resume ZK{server}"),
+    "zookeeper.stopped": _server(NEWS, "zookeeper-{server} stopped", "stop ZK{server}"),
+    "zookeeper.leader": _server(
+        CROWN, "zookeeper-{server} leads the ensemble, epoch {epoch}", "ZK{server} leads"
+    ),
+    "zookeeper.leaderless": _leaderless,
     "znode.written": _written("somebody wrote nonsense to {} in ZooKeeper", "nonsense", "path"),
     "znode.unreadable": _written("nobody can read {} in ZooKeeper", "unreadable", "path"),
     "config.ignored": _written("a broker ignores {} in a configuration", "ignored", "key"),

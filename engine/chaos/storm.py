@@ -10,8 +10,8 @@ directories of those partitions away, and the broker copies them from the leader
 of another broker are damaged only when all replicas are in sync again: a record may have no more
 than two copies.
 
-If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and now
-and then more than half, for less than a session lasts.
+If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and
+now and then more than half, for less than a session lasts.
 
 The seed decides the faults, but not their effects, which depend on how far the clients are. So a
 run cannot be replayed to the last event, as a run of the simulator can.

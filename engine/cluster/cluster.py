@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kazoo.exceptions import NoNodeError
 
-from engine.cluster import resources, topics
+from engine.cluster import ensemble, resources, topics
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
@@ -89,6 +89,7 @@ class Cluster:
         """
         if brokers < 1:
             raise KafkaError(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
+        ensemble.check(zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._keep = [self._scratch.end] if self._scratch else []

@@ -52,13 +52,6 @@ class ZookeeperEnsemble:
     def __init__(
         self, data: Path, count: int, address: str | None, keep: Sequence[int], note: Note
     ) -> None:
-        if count < 1:
-            raise _invalid(f"a cluster has one ZooKeeper server or more, not {count}")
-        if address and count > 1:
-            raise _invalid(
-                f'either zookeepers={count} starts servers, or zookeeper="{address}" names one '
-                "that runs: choose one of the two"
-            )
         names = {1: ZOOKEEPER} if count == 1 else {n: member(n) for n in range(1, count + 1)}
         self._foreign = address or ""
         self.servers = {} if address else {
@@ -156,7 +149,8 @@ class ZookeeperEnsemble:
                 server.child.ask_to_end()  # all at once; the next loop waits for each
         for server in self.servers.values():
             server.stop()
-        if self._thread is not None:
+        if self._thread is not None and self._links is not None:
+            self._links.close()
             self._thread.close()
             self._thread = self._links = None
         _close(self._reserved)
@@ -177,8 +171,8 @@ class ZookeeperEnsemble:
     def pause(self, name: str) -> None:
         """SIGSTOP, as for a broker; the others elect another leader if this one led."""
         for number, server in self._named(name):
-            server.child.pause()
             self._tell("paused", number)
+            server.child.pause()
 
     def resume(self, name: str) -> None:
         for number, server in self._named(name):
@@ -189,8 +183,8 @@ class ZookeeperEnsemble:
         """SIGKILL."""
         for number, server in self._named(name):
             self._expected.discard(number)
+            self._tell("killed", number)  # first: the monitor tells what follows from it
             server.child.kill()
-            self._tell("killed", number)
 
     def restart(self, name: str, *, wait: bool = True) -> None:
         """On the same ports and directories; those that run are stopped first.
@@ -299,6 +293,17 @@ class ZookeeperEnsemble:
     def _tell(self, what: str, number: int, **facts: Any) -> None:
         if self.several:  # a server that is alone has no events, as ever
             self._note(f"{ZOOKEEPER}.{what}", now(), {"server": number, **facts})
+
+
+def check(count: int, address: str | None) -> None:
+    """Before anything is made: can a cluster have so many servers, and this address?"""
+    if count < 1:
+        raise _invalid(f"a cluster has one ZooKeeper server or more, not {count}")
+    if address and count > 1:
+        raise _invalid(
+            f'either zookeepers={count} starts servers, or zookeeper="{address}" names one '
+            "that runs: choose one of the two"
+        )
 
 
 def member(number: int) -> str:

@@ -289,7 +289,7 @@ def alive(answer: str) -> set[int]:
     """The sessions in the answer to `dump`, which lists their znodes further down."""
     parts = answer.split("SessionTracker dump:")  # one for each server
     lines = [line for part in parts for line in part.partition("ephemeral nodes")[0].splitlines()]
-    return {int(line.split("(")[0], 16) for line in lines if line.startswith(("\t0x", "0x"))}
+    return {int(line.split()[0], 16) for line in lines if line.startswith(("\t0x", "0x"))}
 
 
 class AddWatch:
