@@ -29,7 +29,7 @@ KEEPER = 62  # height of ZooKeeper's card
 SERVER_GAP = 8
 CLIENT = 226  # the widest card of clients
 SIGNS = 236  # the least room for the legend between the clients
-SERVER, SERVER_LEAST, SERVER_HIGH = 168, 104, 62  # of a ZooKeeper server's card
+SERVER, SERVER_LEAST, SERVER_HIGH = 168, 88, 62  # of a ZooKeeper server's card
 SERVERS = 58  # where these begin, below the upper edge of ZooKeeper's card
 LEVEL = 84  # where neighbours are linked, below the upper edge of their cards
 

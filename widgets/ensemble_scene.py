@@ -23,7 +23,7 @@ from widgets.moment import ViewMoment
 from widgets.scene import UP_TO, Act, SceneShape, fit, group, line, rect, text, width_of
 
 PAD = 8
-ROOMY = 150  # px: a card with room for the zxid beside the role
+LIGHT = 16  # px: from the light to the name
 STATUS = {"paused": "paused", "dead": "down"}  # by role; all others are up
 LIGHTS = {"looking": "starting", "silent": "starting"}
 
@@ -49,48 +49,43 @@ def _foot(plan: ClusterLayout, number: int) -> SceneShape:
 
 def _server(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     box, keeper, server = plan.server(number), plan.keeper, moment.state.zookeepers[number]
-    name = f"{ZOOKEEPER}-{number}"
-    status = STATUS.get(server.role, "up")
-    away = "" if server.serves else " away"
-    role = "lead bold" if server.role == "leader" else "soft" if server.serves else "soft bad"
-    words = _words(moment, number, server)
+    name, status = f"{ZOOKEEPER}-{number}", STATUS.get(server.role, "up")
+    room, cut = box.width - 2 * PAD, _cut(moment, number)
+    look = "lead bold" if server.role == "leader" else "soft" if server.serves else "soft bad"
+    known = [_brokers(server), *([f"cut off from {cut}"] if cut else [])]
+    words = " · ".join(part for part in known if part)
+    shown = words if width_of(words, 11) <= room else known[-1]
+    title = name if width_of(name, 12, bold=True) <= room - LIGHT else f"server {number}"
     shapes = [
-        rect("card", 0, 0, box.width, box.height, 8, look=f"card{away}"),
-        *_light(server.role, status, PAD + 5),
-        text("name", PAD + 16, 20, fit(name, box.width - 2 * PAD - 16, 12), look="bold"),
-        text("role", PAD, 37, server.role, look=role),
-        text("brokers", PAD, 53, fit(words, box.width - 2 * PAD, 11), look="tiny", label=words),
+        rect("card", 0, 0, box.width, box.height, 8, look="card" if server.serves else "card away"),
+        group("light", 0, -6, light(LIGHTS.get(server.role, status), PAD + 5)),
+        text("name", PAD + LIGHT, 20, title, look="bold", label=name),
+        text("role", PAD, 37, server.role, look=look),
+        text("words", PAD, 53, fit(shown, room, 11), look="tiny bad" if cut else "tiny"),
     ]
     zxid = f"{server.zxid:#x}"
-    room = box.width - 2 * PAD - width_of(server.role, 12, bold=True) - 6
-    if server.serves and width_of(zxid, 11) <= room:
-        about_it = f"zxid {zxid}: the last transaction that it knows, of epoch {server.epoch}"
-        shapes.append(text("zxid", box.width - PAD, 37, zxid, UP_TO, look="tiny", label=about_it))
+    if server.serves and width_of(zxid, 11) <= room - width_of(server.role, 12, bold=True) - 6:
+        told = f"zxid {zxid}: the last transaction that it knows, of epoch {server.epoch}"
+        shapes.append(text("zxid", box.width - PAD, 37, zxid, UP_TO, look="tiny", label=told))
     acts = tuple(
         Act(act, name, told) for act, told in OFFERS.get(status, DOWN) if act in moment.acts
     )
-    label = f"{name}: {server.role}; {words}"
+    label = f"{name}: {server.role}" + (f"; {words}" if words else "")
     x, y = box.x - keeper.x, box.y - keeper.y
     return group(f"server {number}", x, y, shapes, label=label, acts=acts)
 
 
-def _light(role: str, status: str, x: float) -> list[SceneShape]:
-    """As that of a broker, somewhat higher."""
-    return [group("light", 0, -6, light(LIGHTS.get(role, status), x))]
-
-
-def _words(moment: ViewMoment, number: int, server: ZookeeperState) -> str:
-    """Who is connected to it, or which servers it is cut off from."""
-    here = f"{ZOOKEEPER}-{number}"
-    others = [each for each in moment.state.zookeepers if each != number]
-    cut = [
-        str(other)
-        for other in others
-        if (wrong := moment.link(here, f"{ZOOKEEPER}-{other}")) and wrong.cut
-    ]
-    if cut:
-        return f"cut off from {' '.join(cut)}"
+def _brokers(server: ZookeeperState) -> str:
+    """Who is connected to it."""
     if not server.brokers:
         return "no broker" if server.serves else ""
-    names = " ".join(map(str, server.brokers))
-    return f"broker{'s' * (len(server.brokers) > 1)} {names}"
+    return f"broker{'s' * (len(server.brokers) > 1)} {' '.join(map(str, server.brokers))}"
+
+
+def _cut(moment: ViewMoment, number: int) -> str:
+    """The numbers of the servers that it is cut off from."""
+    links = {
+        other: moment.link(f"{ZOOKEEPER}-{number}", f"{ZOOKEEPER}-{other}")
+        for other in moment.state.zookeepers
+    }
+    return " ".join(str(other) for other, link in links.items() if link and link.cut)

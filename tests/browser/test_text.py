@@ -15,12 +15,13 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from engine.cluster.recording import Recording
+from engine.cluster.state import LinkState
 from engine.sim.trace import Trace
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import FINDER, LEAST, PicturePage
 from tests.browser.samples import SAMPLES
-from tests.unit.widgets.cluster import START, Cluster, partition, topic
+from tests.unit.widgets.cluster import START, Cluster, ensemble, partition, topic
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
 from widgets import ClusterView, Ledger, ReplicaView, WireView, ZooKeeperTree
@@ -63,6 +64,13 @@ def live(**facts: Any) -> ClusterView:
 def crowded() -> ClusterView:
     partitions = topic("orders", 6) | topic("a-topic-with-a-long-name", 3)
     return live(brokers=5, partitions=partitions)
+
+
+def of_servers(count: int) -> ClusterView:
+    cut = LinkState("zookeeper-1", "zookeeper-2", True), LinkState("1", "zookeeper-1", True)
+    partitions = topic("orders", 6) | topic("payments", 3)
+    servers = ensemble(count, brokers=5)
+    return live(brokers=5, partitions=partitions, zookeepers=servers, links=cut)
 
 
 def pausing(view: ClusterView) -> None:
@@ -127,6 +135,8 @@ def opened(way: str, kind: str) -> Look:
 VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-live": (live, [do(), pausing]),
     "ClusterView-crowded": (crowded, [do(), pausing]),
+    "ClusterView-ensemble": (lambda: of_servers(3), [do(), pausing]),
+    "ClusterView-large-ensemble": (lambda: of_servers(7), [do()]),
     "ClusterView-failover": (lambda: recorded("failover"), RUN),
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),

@@ -19,6 +19,62 @@ def test_a_short_run(capsys):
     assert len(said.err.splitlines()) > 2
 
 
+def test_a_short_run_with_an_ensemble(capsys, monkeypatch):
+    monkeypatch.setattr(storm, "SERVERS", 0.8)
+    assert main(["chaos", "--seconds", "6", "--seed", "5", "--zookeepers", "3"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("nothing wrong: ")
+    assert "zookeeper-" in said.err
+
+
+class Servers:
+    """A cluster of which only the ZooKeeper servers are asked; it writes down what is done."""
+
+    def __init__(self, count):
+        self.zookeepers = [f"zookeeper-{number}" for number in range(1, count + 1)]
+        self.brokers = []
+        self.harmed = set()
+        self.cut_from = set()
+
+    def kill(self, server):
+        self.harmed.add(server)
+
+    pause = kill
+
+    def resume(self, server):
+        self.harmed.discard(server)
+
+    def restart(self, server, *, wait):
+        self.harmed.add(server)  # until it has joined again
+
+    def cut(self, one, other):
+        self.harmed.add(one)
+
+    def heal(self):
+        self.harmed.clear()
+
+    def child(self, server):
+        return self
+
+    alive, paused = True, False
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_most_servers_of_an_ensemble_are_well_except_for_a_moment(count, monkeypatch):
+    monkeypatch.setattr(storm, "SERVERS", 1.0)
+    moments = []
+    monkeypatch.setattr(storm.time, "sleep", moments.append)
+    cluster, most, found = Servers(count), count // 2 + 1, set()
+    faults = storm.FaultStorm(cluster, 7)
+    for turn in range(200):
+        found.add(faults.harm().partition(" ")[0])
+        assert count - len(cluster.harmed) >= most
+        if turn % 5 == 4:
+            faults.heal()
+    assert found >= ({"kill", "pause", "restart", "isolate"} if count > 2 else {"pause"})
+    assert moments and max(moments) < 2.0  # zookeeper.session.timeout.ms of a run
+
+
 @pytest.mark.parametrize("seconds", ["12", pytest.param("60", marks=pytest.mark.long)])
 def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     seconds, tmp_path, capsys, monkeypatch

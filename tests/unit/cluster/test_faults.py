@@ -27,6 +27,22 @@ def test_zookeeper_has_no_firewall_so_the_broker_keeps_both_directions():
     ]
 
 
+def test_a_server_of_an_ensemble_is_an_end_of_its_own():
+    faults = Faults()
+    assert faults.cut(2, "zookeeper-1") == faults.cut("zookeeper-1", 2) == 2
+    assert faults.cut("zookeeper-1", "zookeeper-3") == "zookeeper-1"
+    assert faults.of(2) == {"zookeeper-1": {"out_cut": True, "in_cut": True, "delay": 0.0}}
+    assert faults.of("zookeeper-1") == {"zookeeper-3": CUT}
+    assert list(faults.states()) == [
+        LinkState("2", "zookeeper-1", True),
+        LinkState("zookeeper-1", "2", True),
+        LinkState("zookeeper-1", "zookeeper-3", True),
+    ]
+    assert faults.heal_link("zookeeper-3", "zookeeper-1") == {"zookeeper-1", "zookeeper-3"}
+    assert {*faults.heal()} == {2, "zookeeper-1", "zookeeper-3"}
+    assert list(faults.states()) == []
+
+
 def test_a_slow_link_is_slow_in_both_directions():
     faults = Faults()
     assert faults.slow(1, 2, 500) == {1, 2}

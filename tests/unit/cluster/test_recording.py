@@ -3,12 +3,13 @@
 import gzip
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recorder, Recording
-from engine.cluster.state import LinkState, Status
+from engine.cluster.state import LinkState, Status, ZookeeperState
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import TopicPartition
 from tests.unit.cluster.reports import group, row, state, transaction
@@ -42,7 +43,10 @@ class Story:
             elif step == 19:
                 view.update(1, 1, state(groups=[], transactions=[]))
             links = [LinkState("1", "zookeeper", True)] if step > 25 else []
-            self.states.append(view.snapshot(100 + step, {1: up}, links))
+            new = view.snapshot(100 + step, {1: up}, links)
+            role = "leader" if step < 15 else "dead"
+            server = ZookeeperState(role, (1 << 32) + step // 5, (1,) * (step > 3), 1, 77, 4001)
+            self.states.append(replace(new, zookeepers={1: server}))
         self._next = iter(self.states)
 
     def state(self):
@@ -104,7 +108,7 @@ def test_nothing_is_written_while_nothing_changes(tmp_path, monkeypatch):
     record(tmp_path / "run", monkeypatch)
     lines = [json.loads(line) for line in (tmp_path / "run").read_text().splitlines()]
     times = [line["t"] for line in lines]
-    assert [*range(100, 111), 112, 116, 119, 120, 126, 129] == times
+    assert [*range(100, 111), 112, 115, 116, 119, 120, 125, 126, 129] == times
     told = [line["t"] for line in lines if "orders-1" in line.get("partitions", {})]
     assert told == [100, 120]  # when it came, and when its broker went
 

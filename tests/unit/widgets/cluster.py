@@ -11,6 +11,7 @@ from engine.cluster.state import (
     PartitionState,
     ReplicaState,
     Status,
+    ZookeeperState,
 )
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
@@ -47,7 +48,9 @@ def broker(number, up=(1, 2, 3), *, status=Status.UP, answers=True, active=False
     return BrokerState(status, answers, 100 + number, 9000 + number, brokers=tuple(up), **facts)
 
 
-def state(partitions=None, *, brokers=3, at=START, controller=1, links=(), groups=None):
+def state(
+    partitions=None, *, brokers=3, at=START, controller=1, links=(), groups=None, zookeepers=None
+):
     numbers = range(1, brokers + 1)
     return ClusterState(
         at,
@@ -56,6 +59,7 @@ def state(partitions=None, *, brokers=3, at=START, controller=1, links=(), group
         partitions if partitions is not None else topic("orders", 3),
         tuple(links),
         groups or {},
+        zookeepers=zookeepers or {},
     )
 
 
@@ -65,6 +69,26 @@ def topic(name, count, replicas=3):
         TopicPartition(name, number): partition(number % replicas + 1, ends=ends)
         for number in range(count)
     }
+
+
+def ensemble(servers=3, brokers=3):
+    """Server 2 leads, 1 and 2 have the brokers; with three, the third one is dead."""
+    found = {
+        number: ZookeeperState(
+            "leader" if number == 2 else "follower",
+            0x200000017 + number,
+            tuple(each for each in range(1, brokers + 1) if number < 3 and each % 2 == number % 2),
+            2,
+            5000 + number,
+            4000 + number,
+        )
+        for number in range(1, servers + 1)
+    }
+    if servers > 2:
+        found[3] = ZookeeperState("dead", 0, (), 0, 5003, 4003)
+    if servers > 3:
+        found[4] = ZookeeperState("looking", 0, (), 0, 5004, 4004)
+    return found
 
 
 def event(kind, at=0, teller=None, **data):
@@ -110,8 +134,10 @@ class Cluster:
     # -- what can be done to it ----------------------------------------------------------
 
     def kill(self, number):
-        self._check(number)
         self.called.append(("kill", number))
+        if isinstance(number, str):
+            return
+        self._check(number)
         self.change(number, status=Status.DOWN, answers=False)
         self.note("broker.killed", broker=number)
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from engine.cluster.state import GroupState
-from tests.unit.widgets.cluster import Cluster, partition, state, topic
+from tests.unit.widgets.cluster import Cluster, ensemble, partition, state, topic
 from widgets.cluster_scene import about, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
 from widgets.moment import ViewMoment
@@ -51,7 +51,8 @@ def clusters():
     broken.pause(3)
     broken.cut(1, 3)
     broken.pass_time(1000)
-    return many | wide | nothing | {"broken": broken}
+    servers = {f"{count} servers": Cluster(zookeepers=ensemble(count)) for count in (2, 3, 5, 7)}
+    return many | wide | nothing | servers | {"broken": broken}
 
 
 COUNTS = (1, 3, 12, 60, 1000)

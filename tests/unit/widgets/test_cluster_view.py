@@ -4,7 +4,7 @@ import pytest
 
 from engine.cluster.recording import Recording
 from tests.interop.watch import until
-from tests.unit.widgets.cluster import START, Cluster, event, state, topic
+from tests.unit.widgets.cluster import START, Cluster, ensemble, event, state, topic
 from widgets import ClusterView
 
 
@@ -32,6 +32,29 @@ def film():
             states.append(cluster.state())
     states.append(cluster.state())
     return Recording(states, cluster.happened)
+
+
+@pytest.mark.parametrize("act", ["kill", "pause", "resume", "restart"])
+def test_a_server_of_an_ensemble_is_pressed_by_its_name(act):
+    called = []
+
+    class Deaf(Cluster):
+        def kill(self, end):
+            called.append(end)
+
+        pause = resume = restart = kill
+
+    view = ClusterView(Deaf(zookeepers=ensemble()))
+    try:
+        offered = {it.name: it.on for it in view.picture["server 1"].acts}
+        offered |= {it.name: it.on for it in view.picture["server 3"].acts}
+        assert offered == {
+            "kill": "zookeeper-1", "pause": "zookeeper-1", "restart": "zookeeper-3",
+        }  # fmt: skip
+        press(view, act, "zookeeper-1")
+        until(lambda: called == ["zookeeper-1"])
+    finally:
+        view.close()
 
 
 def press(view, act, *on):

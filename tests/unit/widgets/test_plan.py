@@ -28,6 +28,28 @@ def test_cards_stand_side_by_side_and_within_the_width(count, width):
         assert box.bottom <= plan.height
 
 
+@pytest.mark.parametrize("width", [320, 356, 462, WIDTH])
+@pytest.mark.parametrize("count", range(2, 10))
+def test_servers_stand_inside_zookeeper_and_brokers_below(count, width):
+    servers = tuple(range(1, count + 1))
+    plan = ClusterLayout((1, 2, 3), 78, width, servers=servers, sessions=((1, 1), (2, count)))
+    boxes = [*map(plan.server, servers)]
+    assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
+    keeper = plan.keeper
+    for box in boxes:
+        assert keeper.x < box.x and box.right < keeper.right
+        assert keeper.y < box.y and box.bottom < keeper.bottom
+    assert keeper.x >= 0 and keeper.right <= width and keeper.bottom < plan.box(1).y
+    starts = [plan.start(broker) for broker in plan.brokers]
+    assert starts == [plan.server(1).middle, plan.server(count).middle, keeper.middle]
+
+
+def test_one_server_leaves_the_picture_as_it_was():
+    plan = ClusterLayout((1, 2, 3), 78)
+    assert plan.keeper == (WIDTH / 2 - 120, 14, 240, 62)
+    assert plan.box(1).y == 150
+
+
 @pytest.mark.parametrize("count", range(1, MOST + 1))
 def test_in_one_row_every_two_are_linked(count):
     plan = ClusterLayout(tuple(range(1, count + 1)), 78)

@@ -28,6 +28,7 @@ class Told:
     def __init__(self, mirror, now):
         self.mirror, self.now = mirror, now
         self.trouble, self.no_watches, self.reading, self.closed = "", "", False, False
+        self.server = ""
 
     def znodes(self):
         return self
