@@ -6,6 +6,8 @@
 - `ports`           free ports, and the process that occupies one
 - `resources`       is there enough memory, disk and room for processes?
 - `zookeeper`       a real ZooKeeper server, from the jars that PySpark contains
+- `ensemble`        one of them or several; `ensemble_monitor` asks what each of several is, and
+                    `quorum_links` has the links between them
 - `broker_process`  one broker: its number, port and directory, and its process while it runs
 - `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients
 - `faults`          which links are cut or slow

@@ -51,6 +51,7 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._link = link  # to every server
         self.servers: Mapping[tuple[str, int], Link] = {}  # to each, by host and port
         self._server = Link()  # of these, the one in use
+        self._tried: tuple[str, int] | None = None  # the server to which it connected last
         self._wakeup: WakeupSocket | None = None
         self._greeting = GREETING
         self._greeted = True
@@ -89,9 +90,16 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     ) -> Any:
         """The packets that open a connection use the link in both directions.
 
-        With several servers, each gets its part of the time only: the next may still be in time.
+        With several servers, each gets its part of the time only, and the one that was tried last
+        is not tried again before another: the next one may still be in time. (kazoo takes them in
+        any order, Java's client in turn.)
         """
-        self._server = self.servers.get((hostname, address[1])) or Link()
+        server = hostname, address[1]
+        if server == self._tried and len(self.servers) > 1:
+            self._tried = None
+            raise TimeoutError("another server first")
+        self._tried = server
+        self._server = self.servers.get(server) or Link()
         timeout /= max(len(self.servers), 1)
         until = time.monotonic() + timeout
         self._due.clear()

@@ -100,6 +100,16 @@ def test_ephemerals_are_in_italics_with_their_session_and_whose_it_is(tree):
     assert crown
 
 
+def test_the_server_that_is_read_from_is_named_if_there_are_several(cluster, tree):
+    assert not [words for words in shown(tree) if words.startswith("Read from")]
+    cluster.server = "zookeeper-2 (127.0.0.1:2182)"
+    tree.poll()
+    assert "Read from zookeeper-2 (127.0.0.1:2182)." in shown(tree)
+    cluster.closed = True
+    tree.poll()
+    assert not [words for words in shown(tree) if words.startswith("Read from")]
+
+
 def test_what_changes_glows_once_and_a_watch_draws_a_line_to_who_was_told(cluster, tree):
     assert lit(tree) == set()
     die(cluster, tree)
