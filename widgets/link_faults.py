@@ -27,6 +27,8 @@ def sentences(moment: ViewMoment) -> list[str]:
 
 def follows(moment: ViewMoment, one: str, other: str) -> list[str]:
     """What follows from the cut between two: brokers' numbers, or "zookeeper"."""
+    if any(end.startswith(f"{ZOOKEEPER}-") for end in (one, other)):
+        return _server(moment, *sorted((one, other)))
     since = _cut_at(moment, one, other)
     if not {one, other} - {ZOOKEEPER} <= {str(broker) for broker in moment.state.brokers}:
         return []  # a simulated client's
@@ -64,6 +66,18 @@ def _session(moment: ViewMoment, broker: int, since: int) -> str:
     if left > 0:
         return f"The session of broker {broker} ends in at most {left} s."
     return f"The session of broker {broker} is over: ZooKeeper is about to tell."
+
+
+def _server(moment: ViewMoment, broker: str, server: str) -> list[str]:
+    """A broker and one server of an ensemble; of two servers, their cards say it."""
+    if not broker.isdigit():
+        return []
+    used = [name for name, it in moment.state.zookeepers.items() if int(broker) in it.brokers]
+    if [f"{ZOOKEEPER}-{name}" for name in used] != [server]:
+        return []  # it uses another one already
+    limit = moment.broker(int(broker)).session_ms * 2 // 3
+    after = f" after {limit / 1000:g} s without an answer" if limit else ""
+    return [f"Broker {broker} goes to another server{after}, and keeps its session."]
 
 
 # -- replicas -----------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ from engine.zookeeper import packets
 from engine.zookeeper.handler import LoopHandler
 from engine.zookeeper.requests import Ask, Changed, Create
 
+COUNTER = 0xFFFFFFFF  # the lower half of a zxid counts the transactions of an epoch
+
 
 class SessionState(Enum):
     CONNECTED = "connected"
@@ -85,7 +87,7 @@ class ZookeeperClient:
         self._batches: set[_Batch] = set()  # of requests without an answer yet
         self._give_up: asyncio.TimerHandle | None = None
         handler = LoopHandler(self._loop, link or Link())
-        self._kazoo = KazooClient(
+        self._kazoo = EnsembleKazoo(
             hosts,
             timeout=session_timeout,
             handler=handler,
@@ -187,6 +189,27 @@ class ZookeeperClient:
 
     def _lost(self) -> ConnectionLoss:
         return ConnectionLoss(f"no answer from {self.hosts}")
+
+
+class EnsembleKazoo(KazooClient):  # type: ignore[misc]
+    """A client that can go from a new leader to a follower at once.
+
+    The answers of a new leader have the zxid at which its epoch begins: 0x300000000, which is no
+    transaction. Followers show the last transaction, 0x200000026, until the next write, and refuse
+    a client that claims to have seen more. So the beginning of an epoch is not remembered.
+    """
+
+    _seen = 0
+
+    @property
+    def last_zxid(self) -> int:
+        """Of the last transaction that this client knows of."""
+        return self._seen
+
+    @last_zxid.setter
+    def last_zxid(self, zxid: int) -> None:
+        if zxid & COUNTER or not zxid:
+            self._seen = zxid
 
 
 class _Batch:

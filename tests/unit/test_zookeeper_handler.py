@@ -7,9 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from engine.links import Link, Links
+from engine.zookeeper.client import EnsembleKazoo
 from engine.zookeeper.handler import LoopHandler
 
 HOST = "127.0.0.1"
+
+
+def test_the_beginning_of_an_epoch_is_no_transaction_that_a_follower_must_know() -> None:
+    client = EnsembleKazoo()
+    seen = []
+    for zxid in (0x200000026, 0x300000000, 0x300000001, 0):  # 0: a new session
+        client.last_zxid = zxid
+        seen.append(client.last_zxid)
+    assert seen == [0x200000026, 0x200000026, 0x300000001, 0]
 
 
 def tried(story: Callable[[LoopHandler, Links, list[int]], None], listeners: int = 2) -> None:

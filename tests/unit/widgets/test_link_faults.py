@@ -9,7 +9,7 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import FollowerState, LinkState
 from engine.sim.picture import Picture
 from engine.sim.simulation import Simulation
-from tests.unit.widgets.cluster import START, Cluster, partition
+from tests.unit.widgets.cluster import START, Cluster, ensemble, partition
 from widgets.link_faults import sentences
 from widgets.moment import ViewMoment
 from widgets.run_source import LiveRun
@@ -124,6 +124,17 @@ def test_a_session_ends(timeout, words):
     cluster.note("broker.down", 1, broker=2)
     cluster.pass_time(100)
     assert told(cluster, run) == ["The session of broker 2 ended 4.0 s after the cut."]
+
+
+def test_a_broker_goes_to_another_server_of_an_ensemble():
+    cluster = Cluster(zookeepers=ensemble())
+    cluster.change(1, session_ms=6000)
+    cluster.cut(1, "zookeeper-1")
+    words = "Broker 1 goes to another server after 4 s without an answer, and keeps its session."
+    assert told(cluster) == [words]
+    for ends in ((1, "zookeeper-2"), ("zookeeper-1", "zookeeper-2")):  # it uses another one
+        cluster.cut(*ends)
+        assert told(cluster) == []
 
 
 def test_it_says_how_long_ago_it_was_at_each_moment_of_the_past():
