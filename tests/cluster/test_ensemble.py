@@ -214,7 +214,9 @@ def test_the_tree_is_read_from_another_server_when_one_dies(cluster):
     until(lambda: znodes.changes() and znodes.server.split()[:1] not in ([], [server]))
     topic = cluster.topic("seen", replicas=[1, 2, 3])
     until(lambda: any(it.path == f"/brokers/topics/{topic}" for it in znodes.changes()))
-    assert znodes.trouble == "" and znodes.no_watches == ""
+    assert znodes.trouble == ""
+    watched = znodes._four_letter_word("wchc")  # of those that are alive
+    assert watched and "/controller" in watched and znodes.no_watches == ""
 
 
 @pytest.mark.parametrize(

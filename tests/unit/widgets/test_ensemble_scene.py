@@ -36,6 +36,9 @@ def test_a_cut_between_servers_stands_in_both_cards_and_one_to_a_broker_on_its_s
     assert words(scene, "server 2")[2] == "broker 2 · cut off from 1"
     assert "cut" in scene["session 1"].label
     assert "cut" not in scene["session 3"].label
+    slow = LinkState("zookeeper-1", "zookeeper-2", False, 300)
+    cluster.now = replace(cluster.now, links=(slow,))
+    assert words(drawn(cluster), "server 1")[2] == "brokers 1 3"
 
 
 def test_on_a_phone_names_are_short_and_cards_side_by_side():
