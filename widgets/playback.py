@@ -53,6 +53,7 @@ class Playback(SceneWidget):
         self._slow = False
         self._looked: float | None = None  # when the source was polled last, in seconds
         self._drawn: tuple[object, ...] = ()  # the `gist` of the picture
+        self._axis: Axis | None = None  # the timeline of the picture
         self.add_events(self.run_source.film.events())
         self.draw()
 
@@ -160,7 +161,7 @@ class Playback(SceneWidget):
             )
             if what == self._drawn:
                 return
-            self._drawn = what
+            self._drawn, self._axis = what, self.axis()
             missed = self.run_source.is_gap(moment.at)
             self.about = NOT_WATCHED if missed else self.headline(moment)
             self.show(self.painted(moment), [*self.offers(moment), *self._buttons()])
@@ -191,8 +192,9 @@ class Playback(SceneWidget):
     # -- time ----------------------------------------------------------------------------
 
     def seek(self, share: float) -> None:
-        """To a place on the timeline, from 0 to 1."""
-        self.stop_at(self.axis().time(float(share)))
+        """To a place on the timeline, from 0 to 1. That of a live run may have grown since it was
+        drawn: the place is one of the timeline that the learner sees."""
+        self.stop_at((self._axis or self.axis()).time(float(share)))
 
     def goto(self, at: float) -> None:
         """To the time of an event, in ms since 1970, or to the first state that shows it."""

@@ -125,6 +125,12 @@ class SceneWidget(anywidget.AnyWidget):
         """Whether a page shows it at the moment."""
         return bool(self._watchers)
 
+    @property
+    def shown_id(self) -> str | None:
+        """The id of the widget that a notebook shows for this one; None: it is closed."""
+        model_id: str | None = self.model_id
+        return model_id
+
     def svg(self) -> str:
         """The current picture, as SVG without a kernel."""
         assert self.picture is not None, f"{type(self).__name__} has shown nothing yet"

@@ -25,7 +25,7 @@ SETTLED = 1.0  # seconds from a change until its still is written: the changes u
 
 class HasStill(Protocol):
     @property
-    def model_id(self) -> str | None: ...
+    def shown_id(self) -> str | None: ...
 
     def still(self) -> dict[str, str]: ...
 
@@ -53,8 +53,8 @@ def _write() -> None:
     folder = Path(os.environ[PLACE], str(os.getpid()))
     folder.mkdir(parents=True, exist_ok=True)
     for widget in widgets:
-        if widget.model_id:  # else it is closed
-            path = folder / f"{widget.model_id}.json"
+        if widget.shown_id:  # else it is closed
+            path = folder / f"{widget.shown_id}.json"
             written = path.with_suffix(".new")
             written.write_text(json.dumps(widget.still()), encoding="utf-8")
             written.replace(path)

@@ -2,7 +2,7 @@
 
 Then the timeline is dragged, on a wide page and on a narrow one, light and dark. Each picture that
 the page draws meanwhile is noted with its time, and is compared with what `cluster.events()` tells
-about that time.
+about that time. At the end it is saved, its kernel ends, and all pictures are there again.
 """
 
 import json
@@ -24,6 +24,7 @@ CELLS = nbformat.read(ROOT / LAB, 4).cells  # type: ignore[no-untyped-call]
 LATE = 1.5  # seconds from an event to the first picture of it, on a busy machine
 ROUNDED = 0.1  # seconds, of the clock below the timeline
 STEPS = 40  # places on the timeline
+PICTURES = 8  # outputs with one
 TELL = """import json
 told = [(it.kind, it.data, it.at - view.run_source.start) for it in cluster.events()]
 print(json.dumps(told, default=list), "told")"""
@@ -76,8 +77,8 @@ class Events:
 
 
 class Walk:
-    def __init__(self, lesson: Lesson) -> None:
-        self.lesson, self.page = lesson, lesson.page
+    def __init__(self, lesson: Lesson, lab: Lab) -> None:
+        self.lesson, self.page, self.lab = lesson, lesson.page, lab
         self.place = 1  # the first cell with code
 
     def step(self) -> None:
@@ -120,6 +121,7 @@ class Walk:
         """The head from left to right, then to each kill; what the page has drawn meanwhile."""
         view = self.view
         view.get_by_role("button", name="back to now").click()
+        expect(view.locator('[data-key^="fold "]')).not_to_have_count(0)  # it grows no more
         live = center(part(view, "head"))
         view.get_by_role("button", name="back to the beginning").click()
         expect(part(view, "clock")).to_have_text("0.0 s")
@@ -173,7 +175,7 @@ def walk(page: Page, lab: Lab) -> Iterator[Walk]:
     lesson = Lesson(page, "00_start")
     page.keyboard.press("Control+b")  # the file browser is folded, as `make lab` has it
     lesson.go_to("recorded.view").locator(".cm-content").click()
-    yield Walk(lesson)
+    yield Walk(lesson, lab)
     shutil.copy(ROOT / LAB, lab.root / LAB)  # what was saved is not the next test's
 
 
@@ -196,6 +198,29 @@ def test_the_first_hour(walk: Walk) -> None:
         turn(page, theme)
         assert lies(events, walk.drag(8)) == []
         lesson.photograph(f"walked_{width}_{theme}")
+    come_back(walk)
+
+
+def come_back(walk: Walk) -> None:
+    """Saved, its kernel ended, opened again: each picture is there, as it was seen last."""
+    page, pictures = walk.page, 0
+    with page.expect_response(lambda it: it.request.method == "PUT"):
+        page.keyboard.press("Control+s")
+    for cell in nbformat.read(walk.lab.root / LAB, 4).cells:  # type: ignore[no-untyped-call]
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            assert "application/vnd.jupyter.widget-view+json" not in data, cell.id
+            pictures += "image/svg+xml" in data
+    assert pictures == PICTURES
+    walk.lab.end_kernels()
+    for theme in ("dark", "light"):
+        turn(page, theme)
+        page.goto(walk.lab.page(LAB))
+        expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
+        expect(walk.lesson.panel.locator(".jp-RenderedSVG img")).to_have_count(PICTURES)
+        expect(walk.lesson.panel).not_to_contain_text("model not found")
+        walk.lesson.panel.locator(".jp-RenderedSVG img").last.scroll_into_view_if_needed()
+        walk.lesson.photograph(f"opened_again_{theme}")
 
 
 def turn(page: Page, theme: str) -> None:

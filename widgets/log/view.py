@@ -77,8 +77,12 @@ class SegmentView(SceneWidget):
         self.reread()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """A notebook shows it together with its HexView."""
-        return self.both._repr_mimebundle_(**options)
+        """A notebook shows it together with its HexView, and keeps its still."""
+        return self.both._repr_mimebundle_(**options) | self.still()
+
+    @property
+    def shown_id(self) -> str | None:
+        return self.both.model_id if self.model_id else None
 
     # -- looking -------------------------------------------------------------------------
 

@@ -163,6 +163,20 @@ def test_what_happens_out_of_sight_is_recorded_once_a_view_is_displayed(monkeypa
     until(lambda: not view.run_source._recorder.is_alive())
 
 
+def test_a_place_is_one_of_the_timeline_that_is_seen():
+    cluster = Cluster()
+    view = ClusterView(cluster)
+    for _ in range(9):
+        cluster.pass_time(1000)
+        view.poll()
+    view.seek(0.2)  # of 10 s; the picture stands still now
+    for _ in range(4):
+        cluster.pass_time(1000)
+        view.poll()
+    view.seek(0.4)
+    assert view.head == START + 4000
+
+
 def test_where_nothing_was_recorded_is_a_gap_and_no_picture_of_it():
     cluster = Cluster()
     view = ClusterView(cluster)

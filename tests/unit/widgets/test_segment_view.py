@@ -373,3 +373,10 @@ def test_a_ribbon_fits_into_the_narrowest_page(number: int) -> None:
     found = slabs(pieces, asked, 304)
     assert found[-1].end <= 304.1
     assert all(one.end <= other.x for one, other in pairwise(found))
+
+
+def test_a_notebook_keeps_its_still_under_the_widget_that_is_shown(view: SegmentView) -> None:
+    data = view._repr_mimebundle_()
+    shown = data["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert shown == view.both.model_id == view.shown_id
+    assert data["image/svg+xml"] == view.still()["image/svg+xml"]
