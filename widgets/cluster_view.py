@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
-from widgets import controls
+from widgets import cluster_strip, controls
 from widgets.cluster_scene import about, picture
 from widgets.controls import Control
 from widgets.links import SLOW_MS
@@ -43,6 +43,8 @@ class ClusterView(Playback):
         self._open(source)
 
     def painted(self, moment: ViewMoment) -> Scene:
+        if 0 < moment.height < cluster_strip.LOW:
+            return cluster_strip.picture(moment)
         return messages.added(picture(moment), moment)
 
     def headline(self, moment: ViewMoment) -> str:

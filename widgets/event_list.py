@@ -62,15 +62,21 @@ def below(
 
 def _list(moment: ViewMoment, x: float, top: float, width: float, foot: float) -> list[SceneShape]:
     shapes = [text("what happened", x, top + HEADING, "What happened", look="bold")]
-    shown = _newest(moment, width, foot - top - HEADING - 10)
     y = top + HEADING + 10
+    shown = newest(moment, x, y, width, foot)
     if not shown:
         hint = "Nothing yet. Break something: click a broker or a link."
         words = wrap(hint if "kill" in moment.acts else "Nothing yet.", width, 11)
         for place, part in enumerate(words):
             shapes.append(text(f"nothing {place}", x, y + 12 + LINE * place, part, look="soft"))
+    return shapes + shown
+
+
+def newest(moment: ViewMoment, x: float, y: float, width: float, foot: float) -> list[SceneShape]:
+    """As many of the newest events as there is room for, from `y` to `foot`."""
+    shapes: list[SceneShape] = []
     keys: dict[str, int] = {}
-    for told, words in shown:
+    for told, words in _fitting(moment, width, foot - y):
         keys[told.kind] = keys.get(told.kind, 0) + 1
         key = f"{told.kind} {told.at} {keys[told.kind]}"
         shapes.append(_line(moment, key, told, words, x, y, width))
@@ -78,8 +84,8 @@ def _list(moment: ViewMoment, x: float, top: float, width: float, foot: float) -
     return shapes
 
 
-def _newest(moment: ViewMoment, width: float, room: float) -> list[tuple[StoryLine, list[str]]]:
-    """As many of the newest events as there is room for, each with its lines."""
+def _fitting(moment: ViewMoment, width: float, room: float) -> list[tuple[StoryLine, list[str]]]:
+    """Events, each with its lines of text."""
     shown: list[tuple[StoryLine, list[str]]] = []
     for told in reversed(moment.lines):
         words = wrap(told.words, width - _time(moment) - GLYPH, SIZE)

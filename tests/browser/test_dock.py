@@ -1,4 +1,4 @@
-"""The dock: a picture that stays in sight, beside the cells of its notebook.
+"""The dock: a picture that stays in sight, beside the cells of its notebook or above them.
 
 A page with the parts of JupyterLab that the dock needs, a notebook and its cells, and several
 widgets in it. With JupyterLab itself it is in test_start.py.
@@ -148,23 +148,48 @@ def test_it_goes_back_under_its_cell_by_a_click_and_by_the_keyboard(
     expect(stage).to_be_visible()
 
 
-def test_a_narrow_page_has_it_under_its_cell_and_a_wide_one_beside(
-    cells: Callable[..., Cells],
+@pytest.mark.parametrize(("width", "high"), [(822, 646), (775, 358), (312, 722)])
+def test_a_narrow_page_has_a_low_picture_above_the_cells(
+    cells: Callable[..., Cells], width: int, high: int
 ) -> None:
+    page = cells(width + 78, high + 122)
+    page.page.add_style_tag(content=f".jp-Notebook {{ height: {high}px !important; }}")
+    page.page.evaluate("(it) => (document.querySelector('main').style.width = `${it}px`)", width)
+    view = page.views["cluster"]
+    view.dock()
+    cell = page.show("one")
+    expect(page.dock.locator("svg.lab-scene")).to_be_visible()
+    expect(cell).to_contain_text(WORDS)
+    frame = page.dock.locator(".lab-frame")
+    for share in (0, 0.15, 0.3, 0.5, 1):
+        view.do("seek", share)
+        page.page.evaluate("(told) => models.cluster.tell(told)", page._traits("cluster"))
+        page.page.wait_for_function(WHOLE, arg=frame.element_handle())
+        assert page.frame.unreadable() == []
+    outer = page.page.locator(".jp-WindowedPanel-outer")
+    above, below = page.dock.bounding_box(), outer.bounding_box()
+    assert above and below
+    assert above["y"] + above["height"] <= below["y"] + 1
+    assert below["height"] >= 0.35 * high
+    page.photograph(str(width))
+
+
+def test_it_moves_when_the_page_gets_wide_or_narrow_or_low(cells: Callable[..., Cells]) -> None:
     page = cells(900)
     page.views["cluster"].dock()
     cell = page.show("one")
-    expect(cell.locator("svg.lab-scene")).to_be_visible()
+    notebook = page.page.locator(".jp-Notebook")
+    for width, above in (("822px", True), ("1288px", False), ("822px", True)):
+        page.page.set_viewport_size({"width": 1366, "height": 768})
+        page.page.evaluate("(it) => (document.querySelector('main').style.width = it)", width)
+        expect(notebook).to_contain_class("lab-docked" + (" lab-above" if above else ""))
+        expect(page.page.locator(".lab-above")).to_have_count(int(above))
+        expect(page.dock.locator("svg.lab-scene")).to_be_visible()
+    page.page.add_style_tag(content=".jp-Notebook { height: 300px !important; }")
     expect(page.dock).to_have_count(0)
+    expect(notebook).to_have_class("jp-Notebook")
     expect(cell.locator(".lab-dock-button")).to_be_hidden()
     expect(cell.get_by_text(WORDS)).to_be_hidden()
-
-    page.page.set_viewport_size({"width": 1366, "height": 768})
-    page.page.evaluate("document.querySelector('main').style.width = '1288px'")
-    expect(page.dock.locator("svg.lab-scene")).to_be_visible()
-    page.page.evaluate("document.querySelector('main').style.width = '822px'")
-    expect(page.dock).to_have_count(0)
-    expect(cell.locator("svg.lab-scene")).to_be_visible()
     expect(cell.locator("svg.lab-scene")).to_contain_text("producers")  # at full height again
 
 

@@ -25,6 +25,8 @@ LATE = 1.5  # seconds from an event to the first picture of it, on a busy machin
 ROUNDED = 0.1  # seconds, of the clock below the timeline
 STEPS = 40  # places on the timeline
 PICTURES = 8  # outputs with one
+NARROW = (900, 768), (853, 480), (390, 844)  # px; 1280 x 720 at 150 %; a phone
+SIZES = (1366, 768), *NARROW
 TELL = """import json
 told = [(it.kind, it.data, it.at - view.run_source.start) for it in cluster.events()]
 print(json.dumps(told, default=list), "told")"""
@@ -193,12 +195,21 @@ def test_the_first_hour(walk: Walk) -> None:
     drawn = walk.drag(STEPS)
     assert lies(events, drawn) == []
     assert {shown for _, shown in drawn} >= {known for _, known in events.known if known.killed}
-    for width, theme in ((1366, "dark"), (900, "light")):
-        page.set_viewport_size({"width": width, "height": 768})
+    for (width, height), theme in zip(SIZES, ("dark", "light", "dark", "light"), strict=True):
+        page.set_viewport_size({"width": width, "height": height})
         turn(page, theme)
+        expect(page.locator(".lab-above")).to_have_count(int(width < 1366))
         assert lies(events, walk.drag(8)) == []
         lesson.photograph(f"walked_{width}_{theme}")
     come_back(walk)
+
+
+@pytest.mark.parametrize(("width", "height"), NARROW)
+def test_on_a_narrow_page_the_kill_is_in_sight(walk: Walk, width: int, height: int) -> None:
+    walk.page.set_viewport_size({"width": width, "height": height})
+    walk.until("kill")
+    expect(walk.page.locator(".lab-above")).to_have_count(1)
+    see_the_kill(walk, next(place for place in (1, 2, 3) if leads(walk.view, place)))
 
 
 def come_back(walk: Walk) -> None:
@@ -213,6 +224,7 @@ def come_back(walk: Walk) -> None:
             pictures += "image/svg+xml" in data
     assert pictures == PICTURES
     walk.lab.end_kernels()
+    page.set_viewport_size({"width": 1366, "height": 768})
     for theme in ("dark", "light"):
         turn(page, theme)
         page.goto(walk.lab.page(LAB))
@@ -248,4 +260,6 @@ def see_the_kill(walk: Walk, leader: int) -> None:
     walk.place += 1
     walk.ended()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    walk.lesson.photograph("killed_in_sight")
+    size = walk.page.viewport_size
+    assert size
+    walk.lesson.photograph(f"killed_in_sight_{size['width']}")

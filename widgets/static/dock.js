@@ -1,4 +1,4 @@
-// The dock: a picture that stays in sight, beside the cells of its notebook, while they run.
+// The dock: a picture that stays in sight while the cells of its notebook run, beside them or above.
 //
 //     ┌─ .jp-Notebook ───────┬─ .lab-dock ─┐
 //     │ [4]: view            │  Cluster  ✕ │
@@ -7,21 +7,29 @@
 //     │      ...             │  └───────┘  │
 //     └──────────────────────┴─────────────┘
 //
+// A narrow page has it above its cells, at half the height: there the view draws a low picture.
+//
+//     ┌─ .lab-dock ────────────────┐
+//     │  Cluster                 ✕ │
+//     ├─ .jp-Notebook ─────────────┤
+//     │ [5]: cluster.kill(1)       │
+//     └────────────────────────────┘
+//
 // The trait `docked` names the widget that wants it; "" says that it does not. A notebook has one
 // dock, and the newest picture gets it. A widget that is shown by several cells is in the dock once,
-// and each of its cells says so. On a page too narrow for both, in an editor that is no JupyterLab,
-// and when the kernel has ended, a picture is below its own cell.
+// and each of its cells says so. On a page too low for both, in an editor that is no JupyterLab, and
+// when the kernel has ended, a picture is below its own cell.
 
-const BESIDE = 1000; // px: a narrower notebook has no room for a dock
-const SHARE = 0.41; // of the notebook's width
-const LEAST = 420;
-const MOST = 720;
+const BESIDE = 1000; // px: a narrower notebook has it above
+const ABOVE = 320; // px: a notebook that is lower than this, and narrow, has none
+const SIDE = { share: 0.41, least: 420, most: 720 }; // the width of a dock beside, px
+const TOP = { share: 0.5, least: 228, most: 340 };
 const MOVED = "lab-dock"; // all cells of a notebook hear it
 
 function docking(el, root, top, model, send) {
   const button = html("button", "lab-button lab-dock-button", top);
   const away = html("button", "lab-away", el);
-  away.textContent = "▸ The picture stays in sight, beside the cells. Show it here.";
+  away.textContent = "▸ The picture stays in sight. Show it here.";
   let notebook = null; // once the page has put this cell into one
   let fresh = true; // a new wish, which may displace another picture
   let ended = false;
@@ -36,8 +44,8 @@ function docking(el, root, top, model, send) {
       notebook?.addEventListener(MOVED, place);
       if (notebook) observer.observe(notebook);
     }
-    const wide = notebook?.clientWidth >= BESIDE;
-    const name = ended || !wide ? "" : model.get("docked");
+    const room = notebook && (isWide(notebook) || notebook.clientHeight >= ABOVE);
+    const name = ended || !room ? "" : model.get("docked");
     const theirs = () => name && notebook.lab?.name === name && !held();
     if (held() && !name) undock(notebook);
     else if (name && !held() && !theirs() && (fresh || !notebook.lab))
@@ -45,7 +53,7 @@ function docking(el, root, top, model, send) {
     if (notebook) fresh = false;
     root.hidden = Boolean(theirs());
     away.hidden = !held() && !theirs();
-    button.hidden = !wide;
+    button.hidden = !room;
     button.title = held() ? "put the picture back under its cell" : "keep the picture in sight";
     button.setAttribute("aria-label", button.title);
     button.setAttribute("aria-pressed", held());
@@ -79,13 +87,19 @@ function docking(el, root, top, model, send) {
   };
 }
 
+const isWide = (notebook) => notebook.clientWidth >= BESIDE;
+
 function dock(notebook, name, holder, root, release) {
   if (notebook.lab) remove(notebook, true);
   const box = html("aside", "lab-dock", notebook);
   box.setAttribute("aria-label", "the picture that stays in sight");
   const measure = () => {
-    const width = Math.min(Math.max(notebook.clientWidth * SHARE, LEAST), MOST);
-    notebook.style.setProperty("--lab-dock", `${Math.round(width)}px`);
+    const wide = isWide(notebook);
+    const { share, least, most } = wide ? SIDE : TOP;
+    const all = wide ? notebook.clientWidth : notebook.clientHeight;
+    const size = Math.min(Math.max(all * share, least), most);
+    notebook.style.setProperty("--lab-dock", `${Math.round(size)}px`);
+    notebook.classList.toggle("lab-above", !wide);
   };
   const observer = new ResizeObserver(measure);
   observer.observe(notebook);
@@ -108,7 +122,7 @@ function remove(notebook, displaced) {
   observer.disconnect();
   release(displaced);
   box.remove();
-  notebook.classList.remove("lab-docked");
+  notebook.classList.remove("lab-docked", "lab-above");
 }
 
 // An element that is moved loses the focus: the next key would be the notebook's.
