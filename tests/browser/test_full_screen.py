@@ -9,6 +9,7 @@ from engine.cluster.recording import Recording
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
+from tests.unit.widgets.cluster import Cluster
 from widgets import (
     ClusterView,
     GroupView,
@@ -104,4 +105,32 @@ def test_on_the_full_screen_its_keys_work_and_the_notebook_hears_none(screen: Pa
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
     assert screen.evaluate("() => document.fullscreenElement") is None
+    view.close()
+
+
+def test_escape_closes_a_menu_and_then_leaves_the_full_screen(screen: Page) -> None:
+    view = ClusterView(Cluster())
+    PicturePage(screen, view, 928)
+    button = screen.get_by_role("button", name="full screen")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    broker = screen.locator('[data-key="broker 2"]')
+    broker.click()
+    menu = screen.get_by_role("menu")
+    expect(menu).to_be_visible()
+
+    screen.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(broker).to_be_focused()
+    expect(button).to_have_attribute("aria-pressed", "true")
+
+    screen.keyboard.press("Escape")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert screen.evaluate("() => document.fullscreenElement") is None
+
+    broker.click()  # as it was before
+    expect(menu).to_be_visible()
+    screen.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(broker).to_be_focused()
     view.close()

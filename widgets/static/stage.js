@@ -451,6 +451,12 @@ function fullScreen(root, top) {
   made.onclick = () => (full() ? document.exitFullscreen() : root.requestFullscreen());
   root.addEventListener("fullscreenchange", () => made.setAttribute("aria-pressed", full()));
   root.addEventListener("keydown", (event) => full() && event.stopPropagation());
+  const leave = (event) => { // before a shape hears it; but a menu that is open closes first
+    if (event.key !== "Escape" || !full() || root.querySelector(".lab-menu:not([hidden])")) return;
+    event.stopPropagation();
+    document.exitFullscreen(); // where the browser has not done it yet
+  };
+  root.addEventListener("keydown", leave, true);
   return made;
 }
 
