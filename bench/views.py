@@ -5,16 +5,15 @@
     ─────────────────────────────────────────────────────────────────
     event to picture       a kill, and a new leader, until the last view on the screen shows it
     recording              share of a core, while nothing happens and no view is on the screen
-    an hour of it          MB, from the growth while records are written
+    an hour of it          MB, the most, while every partition is written to
 
-The way from a picture to its pixels, in the browser, is not measured.
+The way from a picture to its pixels, in a browser, is measured by bench/pixels.py.
 """
 
 import argparse
 import gc
 import os
 import sys
-import threading
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -22,23 +21,26 @@ from collections.abc import Callable
 from engine import Cluster
 from engine.model import TopicPartition
 from widgets import ClusterView, ReplicaView, WireView, ZooKeeperTree
-from widgets.run_source import LiveRun
+from widgets.run_source import RECORD, LiveRun
 from widgets.stage import SceneWidget
 
 QUICK = {"zookeeper.session.timeout.ms": "2000"}
 PARTITION = TopicPartition("orders", 0)
+PARTITIONS = 3
+HOUR = round(3600 / RECORD)  # states that the recorder sees
+SAMPLED = 100  # states from one measurement of the memory to the next
 PATIENCE = 60.0  # seconds
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    options.add_argument("--states", type=int, default=HOUR, help="that are recorded")
     seconds = options.parse_args().seconds
     with Cluster(brokers=3, config=QUICK) as cluster:
-        cluster.admin.create_topic("orders", partitions=3, replication=3)
-        alone = ClusterView(cluster)
-        alone._repr_mimebundle_()
-        print(f"an hour of recording, with records: {growth(cluster, seconds) * 3600 / 1e6:.1f} MB")
+        cluster.admin.create_topic("orders", partitions=PARTITIONS, replication=3)
+        most = growth(cluster, options.parse_args().states)
+        print(f"an hour of recording, with records: at most {most / 1e6:.1f} MB")
         views = [make(cluster) for make in [*MAKERS, *MAKERS]]
         for view in views:
             view._repr_mimebundle_()
@@ -71,30 +73,22 @@ def idle(cluster: Cluster, seconds: float) -> float:
     return (time.process_time() - used) / (time.monotonic() - began)
 
 
-def growth(cluster: Cluster, seconds: float) -> float:
-    """Bytes a second that a run grows by, while ten records a second are written."""
-    run, stop = LiveRun.of(cluster), threading.Event()
-    writer = threading.Thread(target=write, args=(cluster, stop), daemon=True)
+def growth(cluster: Cluster, states: int) -> float:
+    """The most bytes that a run takes while it records an hour: as many states as the recorder sees
+    in one, as quickly as they come, and a record in each partition from one to the next."""
+    run, producer, most = LiveRun.of(cluster), cluster.producer(), 0
     gc.collect()
     tracemalloc.start()
-    writer.start()
-    time.sleep(2)
-    before, began, states = tracemalloc.get_traced_memory()[0], time.monotonic(), len(run._states)
-    time.sleep(seconds)
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - before
-    print(f"{len(run._states) - states} states in {time.monotonic() - began:.0f} s")
-    stop.set()
-    writer.join()
-    tracemalloc.stop()
-    return max(grown, 0) / (time.monotonic() - began)
-
-
-def write(cluster: Cluster, stop: threading.Event) -> None:
-    producer = cluster.producer()
-    while not stop.wait(0.1):
-        producer.produce("orders", b"tea")
+    for number in range(states):
+        for partition in range(PARTITIONS):
+            producer.produce("orders", b"tea", partition=partition)
         producer.flush()
+        run.poll()
+        if number % SAMPLED == 0:
+            gc.collect()
+            most = max(most, tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    return most
 
 
 def failover(cluster: Cluster, views: list[SceneWidget]) -> tuple[float, float]:

@@ -26,8 +26,8 @@ from engine.cluster.state import ClusterState, Status
 from widgets.story import DEATHS, Story, StoryLine
 from widgets.time_axis import Axis, axis
 
-MOST = 20_000_000  # bytes kept, in all states together, about
-STATE, ENTRY = 3_500, 100  # bytes of a state: with what a write changes; for each partition
+MOST = 18_000_000  # bytes kept, in all states together, about
+STATE, ENTRY, CHANGED = 1_500, 40, 1_400  # bytes: of a state, for each partition, if it changed
 FEWEST = 100  # states, for any number of partitions
 BESIDE = 2  # states on each side of an event that are kept
 EVENTS = 100_000  # kept
@@ -139,6 +139,7 @@ class LiveRun(RunSource):
         self._events: list[ClusterEvent] = []
         self._states: list[ClusterState] = []
         self._times: list[int] = []
+        self._bytes = 0  # of the states, about
         self._busy: list[int] = []
         self._now = 0
         self._over = False
@@ -197,9 +198,10 @@ class LiveRun(RunSource):
                 insort(self._busy, at)
         self._now = max(state.at, self._now)
         if not self._states or not same(self._states[-1], state):
+            self._bytes += size(state, self._states[-1] if self._states else None)
             self._states.append(state)
             self._times.append(state.at)
-            if len(self._states) > max(MOST // (STATE + ENTRY * len(state.partitions)), FEWEST):
+            if self._bytes > MOST and len(self._states) > FEWEST:
                 self._thin()
         was, self._over = self._over, over(state, self.story)
         return not (was and self._over)  # two polls, since the event of a kill follows the kill
@@ -218,11 +220,23 @@ class LiveRun(RunSource):
         left = [place for place in range(last + 1) if place not in dropped]
         self._states = [self._states[place] for place in left]
         self._times = [self._times[place] for place in left]
+        before = [None, *self._states[:-1]]
+        self._bytes = sum(map(size, self._states, before))
 
 
 def busy(events: Iterable[ClusterEvent]) -> list[int]:
     """The times at which something happened."""
     return [event.at for event in events if event.kind not in ROUTINE]
+
+
+def size(state: ClusterState, before: ClusterState | None) -> int:
+    """Bytes of a state, about: it shares the partitions that have not changed since the one
+    before. bench/views.py measures them."""
+    was = before.partitions if before else {}
+    if state.partitions is was:
+        return STATE
+    changed = sum(each is not was.get(it) for it, each in state.partitions.items())
+    return STATE + ENTRY * len(state.partitions) + CHANGED * changed
 
 
 def same(one: ClusterState, other: ClusterState) -> bool:

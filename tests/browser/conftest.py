@@ -39,8 +39,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> str:
+    """Where it is. If it is nowhere, nothing is tested."""
     named = os.environ.get("BROWSER_PATH")
     path = next(filter(None, map(shutil.which, [named] if named else BROWSERS)), None)
     if path is None:
@@ -50,8 +50,13 @@ def browser() -> Iterator[Browser]:
             "or say where one is: make browser BROWSER_PATH=/path/to/chrome",
             returncode=1,
         )
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         yield browser
         browser.close()
 

@@ -63,6 +63,21 @@ def test_of_a_long_run_every_other_state_is_kept(monkeypatch):
     assert kept[-1].at == run_source.end
 
 
+def test_more_is_dropped_where_more_changes(monkeypatch):
+    monkeypatch.setattr("widgets.run_source.MOST", 1_000_000)
+    kept = []
+    for changing in (1, 12):
+        cluster = Cluster(partitions=topic("orders", 12))
+        run_source = LiveRun(cluster)
+        for step in range(400):
+            cluster.pass_time(100)
+            ends = {f"orders_{it}": partition(1, ends=(step,) * 3) for it in range(changing)}
+            cluster.set_partitions(**ends)
+            run_source.poll()
+        kept.append(len(run_source.between(START, run_source.end)))
+    assert kept[0] > 250 > 100 > kept[1]
+
+
 def test_what_is_beside_an_event_is_kept(monkeypatch):
     monkeypatch.setattr("widgets.run_source.FEWEST", 40)
     monkeypatch.setattr("widgets.run_source.MOST", 0)
