@@ -19,6 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from widgets import palette
 
 ANCHORS = {-1: "start", 0: "middle", 1: "end"}
+GROWS = 640  # px: a narrower still is shown as it is
 
 Facts: TypeAlias = dict[str, Any]
 Dress: TypeAlias = Callable[[str, str], Facts]  # a tag and its look -> attributes
@@ -43,7 +44,9 @@ def still(told: dict[str, Any]) -> str:
     facts = {
         "xmlns": "http://www.w3.org/2000/svg",
         "viewBox": f"0 0 {width} {height}",
-        "width": "100%",  # as wide as its page allows: JupyterLab would cut off what is wider
+        # As wide as its page allows: JupyterLab would cut off what is wider. But what was laid
+        # out for a phone or a dock would have giant letters then.
+        "width": "100%" if width >= GROWS else width,
         "class": "lab-still",
         "role": "img",
     }

@@ -84,6 +84,12 @@ def test_a_still_keeps_its_looks_without_a_style_sheet():
     assert "var(" not in drawn
 
 
+@pytest.mark.parametrize(("width", "shown"), [(300, "300"), (639, "639"), (640, "100%")])
+def test_a_still_for_a_narrow_page_is_not_blown_up(width, shown):
+    root = ElementTree.fromstring(Scene(width, 50, []).still())
+    assert root.attrib["width"] == shown
+
+
 def test_every_shape_is_found_by_its_key():
     scene = Scene(100, 50, EVERY_KIND)
     assert scene["inner"].content == "inside"
