@@ -11,7 +11,7 @@
     Check("Everybody in sync again", cluster, healed, hint="Click the broker that is down.")
 
     trial = Trial("Find where an offset lies", agrees_with(lookup, EXAMPLES), hint="Halve.")
-    trial.run(my_lookup)                    Not yet: for (5, [0, 9]) it gives 9, and the engine 0.
+    trial.run(my_lookup)         Not yet: my_lookup(5, [0, 9]) gives 9, and the engine 0.
 
 A test returns what is still missing, or "" when the exercise is done. The test of a Check gets the
 state and the events that the cluster publishes: neither the learner's input nor the order of
@@ -170,16 +170,22 @@ def agrees_with(engine: Code, examples: Iterable[tuple[Any, ...]]) -> Callable[[
             try:
                 found = code(*each)
             except Exception as error:  # an error of the learner's code: reported
-                return f"for {_short(each)} it raises {type(error).__name__}: {error}"
+                return f"{_call(code, each)} raises {type(error).__name__}: {error}"
             if found != truth:
-                return (
-                    f"for {_short(each)} it gives {_short(found)}, and the engine {_short(truth)}"
-                )
+                return f"{_call(code, each)} gives {_short(found)}, and the engine {_short(truth)}"
         return ""
 
     return test
 
 
+def _call(code: Code, arguments: Iterable[Any]) -> str:
+    """As the learner would write it."""
+    return f"{getattr(code, '__name__', 'it')}({_short_text(', '.join(map(repr, arguments)))})"
+
+
 def _short(value: Any) -> str:
-    words = repr(value)
+    return _short_text(repr(value))
+
+
+def _short_text(words: str) -> str:
     return words if len(words) <= LONG else words[: LONG - 1] + "…"

@@ -301,8 +301,12 @@ def published(code: Code) -> str:
                 return str(error)
         if topic.bills != truth:
             when = f"after a crash at step {crash} " if crash else ""
-            return f"{when}the topic has {topic.bills}, and not {truth}"
+            return f"{when}the topic has {_pairs(topic.bills)}; wanted: {_pairs(truth)}"
     return ""
+
+
+def _pairs(rows: Sequence[tuple[int, str]]) -> str:
+    return ", ".join(f"{number} {name}" for number, name in rows) or "nothing"
 
 
 class _WrongError(Exception):
@@ -349,5 +353,5 @@ def _asked(spark: "SparkSession", code: Callable[[], Any]) -> str:
         except Exception as error:  # the learner's, and told
             return f"it raises {type(error).__name__}: {str(error).splitlines()[0]}"
         if sorted(found) != sorted(truth) or [n for n, _ in found] != [n for n, _ in truth]:
-            return f"it finds {found}, and not {truth}, in {len(orders)} orders"
+            return f"in {len(orders)} orders it finds {_pairs(found)}; wanted: {_pairs(truth)}"
     return ""

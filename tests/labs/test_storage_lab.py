@@ -358,7 +358,7 @@ def test_an_exercise_in_code_accepts_the_answer(name: str) -> None:
 def test_an_exercise_in_code_refuses_what_is_wrong(name: str, wrong: Callable[..., Any]) -> None:
     outcome = getattr(lab("storage.exercises"), name)().run(wrong)
     assert not outcome.passed
-    assert repr(outcome).startswith("Not yet: for ")
+    assert repr(outcome).startswith("Not yet: ")
 
 
 # -- the exercises: on a cluster -------------------------------------------------------------

@@ -1,9 +1,15 @@
-"""Lab 08's optional cell where Kafka's jars are: a real broker leads, and the picture has it."""
+"""The labs' optional cells where Kafka's jars are.
 
+Lab 08: a real broker leads, and the picture has it. Lab 04: Kafka Streams counts.
+"""
+
+from collections import Counter
 from functools import partial
+from importlib import import_module
 
 import pytest
 
+from engine import Table
 from engine.cluster import kafka_process
 from engine.cluster.cluster import Cluster
 from tests.interop.watch import until
@@ -34,3 +40,21 @@ def test_the_cell_adds_a_broker_and_can_be_run_again(monkeypatch: pytest.MonkeyP
 
 def _answers(cluster: Cluster) -> bool:
     return cluster.state().brokers[4].answers
+
+
+def test_kafka_streams_counts_what_was_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LABS)
+    reader = Reader(LABS / "04_streams.ipynb")
+    stand, house = import_module("streams.stand"), import_module("streams.house")
+    cluster, orders = stand.cluster(), house.orders(30)
+    try:
+        topic = cluster.topic("orders")
+        stand.send(cluster, topic, orders)
+        truth = dict(sorted(Counter(tea for _, tea in orders).items()))
+        given = {"stand": stand, "cluster": cluster, "topic": topic, "orders": orders}
+        reader.names |= given | {"by_spark": truth, "Table": Table}
+        printed, value = reader.run(reader.cell("beside"))
+        assert printed == ""
+        assert value.rows[0] == ("Kafka Streams", *truth.values())
+    finally:
+        reader.close()

@@ -27,8 +27,9 @@ from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
+from tests.labs.reader import LABS
 from tests.real.conftest import PATIENCE
-from tests.real.jars import BUILD, HERE, JARS, compiler
+from tests.real.jars import BUILD, JARS, compiler
 from tests.real.kafka import MixedCluster, command
 
 LAYOUTS = [({1: OURS, 2: OURS, 3: OURS}, "2.6")]
@@ -41,7 +42,7 @@ LINES = 300  # in each of the parts of a test, or more
 def classes() -> Path:
     """WordCount, compiled."""
     folder = BUILD / "classes"
-    sources = [str(HERE / "WordCount.java")]
+    sources = [str(LABS / "streams" / "WordCount.java")]
     options = ["-cp", f"{JARS}/*", "-d", str(folder)]
     done = subprocess.run(
         [compiler(), *options, *sources], capture_output=True, text=True, check=False

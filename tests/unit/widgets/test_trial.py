@@ -36,8 +36,8 @@ def test_what_agrees_is_passed(trial):
 def test_what_differs_is_reported_with_an_example(trial):
     outcome = trial.run(backwards)
     assert not trial.passed
-    assert repr(outcome) == (
-        "Not yet: for ([3, 1, 2],) it gives [3, 2, 1], and the engine [1, 2, 3]."
+    assert (
+        repr(outcome) == "Not yet: backwards([3, 1, 2]) gives [3, 2, 1], and the engine [1, 2, 3]."
     )
 
 
