@@ -14,6 +14,7 @@ from tests.labs.order import LABS, Learner, Said, setting_up, shuffled, twice
 
 pytestmark = pytest.mark.timeout(3600)
 SEEDS = [1]
+LEFT_OUT = "This cell was left out."  # an optional one says so where Kafka's jars are not
 
 
 @pytest.fixture(params=sorted(LABS.glob("*.ipynb"))[1:], ids=lambda it: it.stem)
@@ -47,7 +48,8 @@ def test_sections_from_the_last_to_the_first(lab: Path) -> None:
         for section in reversed(learner.sections()):
             for cell in section:
                 said = learner.run(cell)
-                assert not said.error and not said.printed, said
+                assert not said.error, said
+                assert not said.printed or said.printed.startswith(LEFT_OUT), said
 
 
 def test_interrupted_begun_anew_and_gone_on(lab: Path) -> None:

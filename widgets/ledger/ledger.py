@@ -111,9 +111,10 @@ class ClaimVerdict:
         """What to do if the verdict is another than in the file."""
         if self.agrees:
             return ""
-        found = "does not hold" if self.verdict == "wrong" else f"comes out as {self.verdict}"
+        words = {"holds": "holds", "wrong": "does not hold"}
+        found, known = (words.get(it, f"is {it}") for it in (self.verdict, self.claim.verdict))
         return (
-            f"With these numbers the claim {found}; for Kafka 2.8 it is {self.claim.verdict}. If "
+            f"With these numbers the claim {found}; for Kafka 2.8 it {known}. If "
             "you have changed nothing, run this section once more from its heading."
         )
 
