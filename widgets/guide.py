@@ -126,7 +126,7 @@ class Guide:
         below = frames[cells[-1] + 1 :] if cells else frames
         if not str(error) or not (any(map(self._inside, below)) or _answered(error, below)):
             return ""
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {_without_frames(str(error))}"
 
     def _inside(self, frame: FrameType) -> bool:
         module = _module(frame).partition(".")[0]
@@ -197,6 +197,15 @@ class Guide:
                 self._book = book
                 return found
         return None
+
+
+def _without_frames(said: str) -> str:
+    """A message that brings along a traceback, as Spark's does of a function that it has called: of
+    that only the error at its end. Frames are indented."""
+    head, *tracebacks = said.split("Traceback (most recent call last):\n")
+    if not tracebacks:
+        return said
+    return head + next((line for line in tracebacks[-1].splitlines() if line[:1].strip()), "")
 
 
 def _opened() -> str:

@@ -226,6 +226,34 @@ def test_what_a_future_raises_speaks_for_itself(reader: Reader) -> None:
     assert reader.fail(BOOK[2], raised(other.result)) == ""
 
 
+NESTED = """\
+the query ended: Traceback (most recent call last):
+  File "types.py", line 3654, in index
+ValueError: 'guest' is not in list
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "types.py", line 3661, in __getattr__
+    raise AttributeError(name)
+AttributeError: there is no column guest
+=== Streaming Query ==="""
+
+
+def test_of_a_traceback_in_a_message_only_its_end_is_told(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark tells so of an error in a function of the learner's that it has called."""
+
+    def ended() -> None:
+        raise RuntimeError(NESTED)
+
+    error = raised(ended)
+    monkeypatch.setitem(globals(), "__name__", "pyspark.errors")
+    first, *_ = reader.fail(BOOK[2], error).splitlines()
+    assert first == "RuntimeError: the query ended: AttributeError: there is no column guest"
+
+
 def test_a_bare_assert_of_ours_keeps_its_traceback(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
