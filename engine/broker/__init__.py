@@ -11,7 +11,7 @@
     coordinator_service, coordinator_topic, txn_marker_sender   groups and transactions
     admin, config_watcher                       writes to ZooKeeper, and configs that changed there
     change_notifications                        the notes by which brokers hear of such changes
-    authorization, refusal, acl_store           who may do what, and the answers to what is refused
+    authorization, acl_store                    who may do what
     secure_connection, secure_listeners         TLS and SASL, before the first request
     cleaner_task                                compaction in small steps
     registration, controlled_shutdown           /brokers/ids/N, and what happens before a stop

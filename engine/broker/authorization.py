@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker, Call
-from engine.broker.refusal import refusal, refused_rows
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.security.acls import (
@@ -32,6 +31,7 @@ from engine.security.acls import (
 )
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed
+from engine.wire.refusal import refusal, refused_rows
 
 log = logging.getLogger("kafka.authorizer.logger")
 

@@ -7,11 +7,11 @@ import pytest
 
 from engine.broker.authorization import GUARDS
 from engine.broker.dispatch import HANDLERS
-from engine.broker.refusal import refusal, refused_rows
 from engine.errors import ErrorCode, KafkaError
 from engine.wire import codec
 from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
+from engine.wire.refusal import refusal, refused_rows
 from tests.unit.wire.anything import message
 from tests.unit.wire.frames import encode_response
 
