@@ -15,7 +15,7 @@ from widgets.replay.simulated_run import SimulatedRun, film_of
 from widgets.run_source import RunSource
 
 SECONDS = 8.0
-STORMY, LOSSES = 4, 13  # seeds
+STORMY, LOSSES = 8, 13  # seeds
 
 
 @pytest.fixture(scope="module")
