@@ -12,7 +12,7 @@ from engine.cluster.state import ClusterState, Status
 from engine.sim.run import Fork, Run
 from engine.sim.trace import Recipe, Trace
 
-SEED = 8
+SEED = 20
 MEGABYTE = 1_000_000
 
 
