@@ -49,9 +49,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server = server
         self.peer = "?"
         self.throttle_ms = 0  # no request is taken for so long after this one (quotas, KIP-219)
-        self.last_used = self._turn_ends = (
-            0.0  # the loop's time of the last bytes; of the turn's end
-        )
+        self.last_used = 0.0  # the loop's time of the last bytes in
         self.client_id: str | None = None
         self.peer_id: int | None = None  # the id of a broker, once a request shows it
         self.listener, self.principal = "PLAINTEXT", ANONYMOUS
@@ -61,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self.frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
+        self._turn_ends = 0.0  # then other connections are served
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
