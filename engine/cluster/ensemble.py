@@ -236,7 +236,8 @@ class ZookeeperEnsemble:
             known = [*self._names, ZOOKEEPER] if self.several else [ZOOKEEPER]
             raise KafkaError(
                 ErrorCode.invalid_request,
-                f"there is no {name!r} in this cluster, only {', '.join(known)}",
+                f"there is no {name!r} in this cluster, only brokers (numbers) and "
+                f"{', '.join(known)}",
             )
         return iter(
             (number, server)
