@@ -181,6 +181,12 @@ TABLE = [
     (Api.ALTER_REPLICA_LOG_DIRS,
      {"dirs": [{"path": "/x", "topics": [{"name": "T", "partitions": (0,)}]}]},
      [(CLUSTER, ALTER)], IN_CLUSTER),
+    (Api.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False},
+     [(CLUSTER, DESCRIBE_CONFIGS)], IN_CLUSTER),
+    (Api.ALTER_CLIENT_QUOTAS, {"validate_only": True, "entries": [
+        {"entity": [{"entity_type": "user", "entity_name": "eve"}],
+         "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}]}]},
+     [(CLUSTER, ALTER_CONFIGS)], IN_CLUSTER),
     (Api.DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": None}, [(CLUSTER, DESCRIBE)], IN_CLUSTER),
     (Api.ALTER_USER_SCRAM_CREDENTIALS, {"deletions": [{"name": "eve", "mechanism": 1}]},
      [(CLUSTER, ALTER)], IN_CLUSTER),

@@ -94,7 +94,7 @@ def test_if_exists_and_if_not_exists_make_no_fuss(shell: Shell, topic: str) -> N
         ("topics --alter --topic TOPIC --partitions 1", 1, "Topic currently has 2 partitions"),
         ("topics --describe --topic [", 2, "--topic [: not a regular expression"),
         ("topics --delete --topic xTOPIC", 1, "there is no topic xTOPIC in this cluster; did you"),
-        ("configs --describe --entity-type users", 2, "invalid choice: 'users'"),
+        ("configs --describe --entity-type user", 2, "invalid choice: 'user'"),
         ("configs --alter --entity-type topics --entity-name TOPIC", 2, "--alter needs"),
         ("configs --describe --entity-type topics --entity-default", 2, "is for brokers"),
         ("configs --describe --entity-type brokers --entity-name b", 2, "is its number"),
