@@ -48,6 +48,7 @@ def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
     lesson.photograph("before")
     lesson.run("Cluster(brokers=3")
     view = lesson.run("ClusterView(cluster)").locator(".lab-stage")
+    lesson.page.get_by_role("button", name="put the picture back under its cell").click()
     expect(view.locator("svg.lab-scene")).to_be_visible()
     expect(lesson.run("producer.flush")).to_have_text(re.compile("0$"))
     expect(lesson.run("SegmentView(cluster")).to_contain_text("offsets 0 to 1")
