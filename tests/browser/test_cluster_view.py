@@ -142,7 +142,8 @@ def test_time_goes_back_and_comes_back(view: View) -> None:
     expect(view.broker(1)).to_have_attribute("aria-label", re.compile(": up"))
     view.press("slow motion")
     view.press("play")
-    expect(view.broker(1)).to_have_attribute("aria-label", re.compile("paused"))
+    # An eighth as fast as it was: on a busy machine a state came after a second or two.
+    expect(view.broker(1)).to_have_attribute("aria-label", re.compile("paused"), timeout=60_000)
     view.press("pause")
 
     view.press("back to now")
