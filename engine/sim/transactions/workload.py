@@ -3,7 +3,9 @@
     machine    writer-1   writer-2   writer-3      on each a producer with one of two ids, or none
 
 Two producers may have the same transactional id at the same time: the one that began later fences
-the other. Readers with isolation.level=read_committed read what they write.
+the other. One may wait for ever: for a broker that does not hear that it is no coordinator any more
+(docs/reliability.md, "A leader without followers"). Readers with isolation.level=read_committed read
+what they write.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ PARTITIONS = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]
 TRANSACTION_STATE = TopicPartition(TRANSACTIONS, 0)
 OFFSETS_OF_GROUPS = TopicPartition(OFFSETS, 0)
 TROUBLES = (0.03, 0.08, 0.15)  # the probability of a fault of a writer in a turn
+PATIENCE = 30_000  # ms: a producer that waits for longer in the calm is closed
 RELIEFS = (0.1, 0.3, 0.6)  # and of its end; each run picks one of each
 
 
@@ -72,7 +75,7 @@ class TransactionWorkload:
                     writer.process.resume()
             elif not is_calm and chance.random() < self.trouble:
                 chance.choice(self._faults)(machine)
-            elif writer.is_over:
+            elif writer.is_over or (is_calm and writer.waited > PATIENCE):
                 self._kill(machine)
             else:
                 writer.turn(begins=not is_calm)

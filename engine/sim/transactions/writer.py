@@ -89,7 +89,13 @@ class TransactionalWriter:
         self._cores = SimulatedCores(client, view, [self._sender, self._manager], timeout)
         self._transaction: WrittenTransaction | None = None
         self._call: TransactionCall | None = self._manager.init()
+        self._waits_since = self.process.clock.now
         self._cores.act()
+
+    @property
+    def waited(self) -> int:
+        """For how many ms it has waited for the result of a call."""
+        return self.process.clock.now - self._waits_since
 
     @property
     def producer(self) -> ProducerIdAndEpoch | None:
@@ -111,6 +117,8 @@ class TransactionalWriter:
         self._sender.reports.clear()
         if self._call is not None and self._call.done:
             self._returned(self._call)
+        if self._call is None:
+            self._waits_since = self.process.clock.now
         if self._call is None and not self.is_over:
             match self._manager.state:
                 case ProducerState.READY if begins:
