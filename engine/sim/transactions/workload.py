@@ -4,8 +4,8 @@
 
 Two producers may have the same transactional id at the same time: the one that began later fences
 the other. One may wait for ever: for a broker that does not hear that it is no coordinator any more
-(docs/reliability.md, "A leader without followers"). Readers with isolation.level=read_committed read
-what they write.
+(docs/reliability.md, "A leader without followers"). Readers with isolation.level=read_committed
+read what they write.
 """
 
 from collections.abc import Callable, Sequence
