@@ -145,9 +145,18 @@ def test_a_user_is_made_by_kafkas_tool_and_logs_in(cluster: MixedCluster) -> Non
 
 
 def test_each_mechanism(cluster: MixedCluster) -> None:
+    """With SSL alone there is one: the certificate, and without it nobody comes in."""
     text = settings(cluster, "bob").read_text()
-    mechanisms = MECHANISMS if "sasl.mechanism" in text else ()
-    for mechanism in mechanisms:
+    if "sasl.mechanism" not in text:
+        listed = run(cluster, "bob", TOPICS, "--list")
+        assert (listed.code, listed.out.split()) == (0, []), listed
+        without = re.sub(r"^ssl\.keystore\..*\n", "", text, flags=re.MULTILINE)
+        settings(cluster, "bob").write_text(without)
+        refused = run(cluster, "bob", TOPICS, "--list")
+        settings(cluster, "bob").write_text(text)
+        assert refused.code == 1, refused
+        return
+    for mechanism in MECHANISMS:
         login = jaas.line(mechanism, "bob", "the builder").replace("\\", "\\\\")
         own = re.sub(r"^sasl\.(mechanism|jaas\.config)=.*\n", "", text, flags=re.MULTILINE)
         settings(cluster, "bob").write_text(
