@@ -5,13 +5,15 @@
                                             for whoever asks after a section that left one dead
     lab.until("a leader", lambda: ...)      what it finds, or an error that says what was missing
     lab.configure(cluster, "orders", retention_ms=1000)
+    with lab.traced(cluster, "orders") as served: ...     the requests about a topic
 
 Invariant: a cluster that a keeper hands out is running, with all its brokers up.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 from engine import Cluster
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
@@ -81,3 +83,38 @@ def settings(cluster: Cluster, topic: str) -> dict[str, str]:
     resource = ConfigResource("topic", topic)
     found = cluster.admin.describe_configs([resource])[resource].result()
     return {name: entry.value or "" for name, entry in found.items()}
+
+
+# -- requests, as the brokers have served them --------------------------------------------------
+
+
+class TracedPartition(NamedTuple):
+    """One partition of a request that a broker has answered."""
+
+    client: str
+    api: str
+    took: int  # ms, waiting included
+    partition: int
+    offset: int
+    bytes: int
+    request: int  # its number among the cluster's events
+
+
+@contextmanager
+def traced(cluster: Cluster, topic: str) -> Iterator[list[TracedPartition]]:
+    """Afterwards, the requests about a topic that brokers have served meanwhile."""
+    found: list[TracedPartition] = []
+    after = max((each.number for each in cluster.events()), default=0)
+    cluster.trace()
+    try:
+        yield found
+    finally:
+        requests = [each for each in cluster.events(after) if each.kind == "request"]
+        cluster.trace(False)
+        for request in requests:
+            facts = request.data
+            for row in facts.get("partitions", ()):
+                if row.get("topic") == topic:
+                    who = facts["client"], facts["api"], facts["took"]
+                    place = row["partition"], row.get("offset", -1), row.get("bytes", 0)
+                    found.append(TracedPartition(*who, *place, request.number))

@@ -18,8 +18,8 @@ if not WORKSPACES.exists():
     shutil.copytree(HERE / "workspaces", WORKSPACES)
 
 UNLISTED = {
-    *("answers", "controller", "handout", "rebalance", "recorded", "replication", "storage"),
-    *("streams", "claims.json", "lab.py", "points.py", "start.py"),
+    *("answers", "controller", "delivery", "handout", "rebalance", "recorded", "replication"),
+    *("speed", "storage", "streams", "claims.json", "lab.py", "points.py", "start.py"),
 }
 
 c = get_config()  # noqa: F821 - JupyterLab puts it here

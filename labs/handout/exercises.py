@@ -63,6 +63,28 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("exercise-3", "try-3", "fenced", 5),
             ],
         ),
+        "05_delivery": Lab(
+            "delivery",
+            [
+                Exercise("exercise-1", "try-1", "decode", 3),
+                Exercise("exercise-2", "try-2", "my_murmur2", 2),
+                Exercise("acks-exercise", "acks-try", "settings", 1),
+                Exercise("guarantee-exercise-1", "guarantee-try-1", "stored_once", 1),
+                Exercise("guarantee-exercise-2", "guarantee-try-2", "copied_once", 2),
+                Exercise("place-exercise", "place-try", "since", 1),
+            ],
+        ),
+        "06_speed": Lab(
+            "speed",
+            [
+                Exercise("batch-exercise", "batch-try", "batched", 2),
+                Exercise("codec-exercise", "codec-try", "codec_of", 1),
+                Exercise("codec-least", "codec-least-try", "fewest", 1),
+                Exercise("tail-exercise", "tail-try", "meets", 2),
+                Exercise("slow-exercise", "slow-try", "cure", 2),
+                Exercise("more-exercise", "more-try", "enough", 2),
+            ],
+        ),
         "03_rebalance": Lab(
             "rebalance",
             [

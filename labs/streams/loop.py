@@ -10,7 +10,7 @@ result of None is not written.
 
 Each record that it writes says in its headers what it comes from. Every `commit-every` records the
 process makes sure that all is written, and only then commits: after a crash some records are
-processed again, none is left out.
+processed again, none is left out. The same if the group took it for dead and refuses the commit.
 
 With --restore it first reads back what it has written itself, the changes of its table, and goes
 on where they end: its target is its changelog. Then it is in no group, and commits nothing: a
@@ -27,8 +27,14 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from engine import Consumer, Producer, TopicPartition
+from engine.client.values import KafkaError, KafkaException
 from streams.stand import WRITER, TextRecord, poll, rest
 
+LOST = {  # others have its partitions now, and what was processed since the last commit
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.UNKNOWN_MEMBER_ID,
+}
 NAMES = {"time": time}  # what a step may use without an import
 
 
@@ -56,7 +62,7 @@ class ProcessingLoop:
                 "group.id": facts.group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": "false",
-                "session.timeout.ms": "3000",  # a busy machine is not a dead one
+                "session.timeout.ms": "6000",  # a busy machine is not a dead one
                 "heartbeat.interval.ms": "300",
                 "partition.assignment.strategy": "roundrobin",
             }
@@ -95,8 +101,14 @@ class ProcessingLoop:
     def commit(self) -> None:
         left = self.producer.flush()
         assert left == 0, f"not written, of the records: {left}"
-        if not self.facts.restore:  # else its changelog says how far it came
+        if self.facts.restore:
+            return  # its changelog says how far it came
+        try:
             self.consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in LOST:
+                raise
+            print(f"not committed: {error.args[0].str()}", flush=True)
 
     def restore(self) -> None:
         """The table is the last value of each key; the newest of them says how far it came."""

@@ -14,7 +14,7 @@ MUTANTS; test_mutants.py sees that no claim is missing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -33,14 +33,15 @@ class Mutant:
     changes: Sequence[tuple[str, str]] = ()  # in the text of these cells: old, new
     defect: Callable[[pytest.MonkeyPatch], None] | None = None  # of the engine, in this process
     given: Mapping[str, Any] = field(default_factory=dict)  # what cells that are not run find
-    long: bool = False  # more than `make test` has time for
 
 
-def parameters(mutants: Iterable[Mutant]) -> list[Any]:
-    """For pytest.mark.parametrize."""
-    marks = {True: [pytest.mark.long], False: []}
+def parameters(mutants: Sequence[Mutant]) -> list[Any]:
+    """For pytest.mark.parametrize: the first in `make test`, all of them in `make long`."""
     names = {it: re.sub(r"\W+", "-", it.what) for it in mutants}
-    return [pytest.param(it, id=name, marks=marks[it.long]) for it, name in names.items()]
+    return [
+        pytest.param(it, id=name, marks=[] if it is mutants[0] else [pytest.mark.long])
+        for it, name in names.items()
+    ]
 
 
 def otherwise(reader: Reader, mutant: Mutant, patch: pytest.MonkeyPatch) -> dict[str, str]:

@@ -299,6 +299,5 @@ MUTANTS = [
         STORMS,
         QUICKER,
         a_slower_network_for_each_broker,
-        long=True,
     ),
 ]

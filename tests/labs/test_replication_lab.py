@@ -277,7 +277,6 @@ MUTANTS = [
         "C066",
         "crash-predict crash crash-after crash-verdict",
         [("cluster.cut(leader, follower)", "pass")],
-        long=True,
     ),
     Mutant(
         "the controller dies, too, and followers are equally far",
@@ -320,7 +319,6 @@ MUTANTS = [
         "C091 C092",
         "unclean-predict unclean unclean-after hour unclean-verdict",
         [("for n in range(1000)", "for n in range(0)")],
-        long=True,
     ),
     Mutant(
         "an unclean election is not allowed",

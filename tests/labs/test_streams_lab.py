@@ -5,6 +5,7 @@ A claim's test breaks the experiment: then the verdict must not be the same any 
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -115,6 +116,29 @@ def test_a_step_is_the_same_function_in_another_process() -> None:
     assert step("Mei", "4", memory) == 3
 
 
+def test_a_process_that_was_taken_for_dead_goes_on_from_the_last_commit(cluster: Cluster) -> None:
+    """It stands still for longer than its session, with records in hand: its commit is refused."""
+    stand, crew = import_module("streams.stand"), import_module("streams.crew")
+
+    def slow(guest: str, amount: str, memory: dict[str, int]) -> str:
+        time.sleep(0.02)
+        return guest
+
+    cards, out = cluster.topic("cards"), cluster.topic("greetings")
+    stand.send(cluster, cards, [("Mei", number) for number in range(300)])
+    with crew.ProcessorProcesses(cluster) as processes:
+        child = processes.start("late", slow, source=cards, target=out)
+        stand.written(cluster, out, 120)
+        child.pause()
+        group = f"makers of {out}"
+        cluster.wait("a group without members", lambda: not cluster.state().groups[group].members)
+        child.resume()
+        cluster.wait("the last commit", lambda: stand.lag(cluster, group, cards) == 0)
+        assert child.alive and "not committed: " in child.output()
+    numbers = [int(record.headers["from"]) for record in stand.read(cluster, out)]
+    assert set(numbers) == set(range(300)) and len(numbers) > 300, "some again, none left out"
+
+
 def test_programs_below_a_process_are_its_children_and_theirs() -> None:
     programs = import_module("streams.crew").programs
     script = "sleep 60 & echo there; read line; kill $!"
@@ -149,7 +173,6 @@ BY_HAND = [  # sections 1 to 7
                 "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
             ),
         ],
-        long=True,
     ),
     Mutant(
         "a filter numbers the cards",
@@ -161,28 +184,24 @@ BY_HAND = [  # sections 1 to 7
                 "memory[0] = memory.get(0, 0) + 1\n    return memory[0]",
             ),
         ],
-        long=True,
     ),
     Mutant(
         "somebody else writes while the processor stands still",
         "C158",
         "stateless-predict stateless-steps stateless-run where-run where-verdict",
         [("greeter.pause()", "stand.send(cluster, out, [('Mei', 'Hello')])")],
-        long=True,
     ),
     Mutant(
         "one partition, and so nothing to share",
         "C159",
         "stateless-predict instances-run instances-shifts instances-verdict",
         [('("two", 4, "ab")', '("two", 1, "ab")')],
-        long=True,
     ),
     Mutant(
         "three instances, and one is killed",
         "C159",
         "stateless-predict instances-run instances-shifts instances-verdict",
         [('("two", 4, "ab")', '("two", 4, "abc")')],
-        long=True,
     ),
     Mutant(
         "a fold forgets what came before",
@@ -245,14 +264,12 @@ BY_HAND = [  # sections 1 to 7
         "C170",
         "replay-predict replay-step replay-run replay-verdict",
         [("restore=back", "restore=False")],
-        long=True,
     ),
     Mutant(
         "processors are killed sooner, and all is run twice",
         "",
         "replay-predict replay-step replay-run replay-run replay-verdict",
         [("counts[name], 600)", "counts[name], 500)")],
-        long=True,
     ),
     Mutant(
         "services change no field, orders are kept, and all is run twice",
@@ -272,7 +289,6 @@ ON_SPARK = [  # sections 8 to 12
             ("upper(STRING(value)) value", "STRING(value) value"),
             ("memory[tea] = memory.get(tea, 0) + 1", "memory[tea] = 1"),
         ],
-        long=True,
     ),
     Mutant(
         "the count is in memory, and no card comes after the restart",
@@ -280,7 +296,6 @@ ON_SPARK = [  # sections 8 to 12
         "counting-predict counting-kinds counting-verdict"
         " compared-run compared-far compared-verdict",
         [('"complete", pipes.ROCKSDB', '"complete", pipes.IN_MEMORY'), ("many[:1]", "[]")],
-        long=True,
     ),
     Mutant(
         "Tom has not moved, and nothing is restarted",
@@ -288,14 +303,12 @@ ON_SPARK = [  # sections 8 to 12
         "enriched-predict enriched-run enriched-verdict"
         " joined-predict joined-steps joined-run joined-look joined-verdict",
         [('("Tom", "bar"), ', ""), ("((right[:4], 2), (right[4:], 22))", "((right, 22),)")],
-        long=True,
     ),
     Mutant(
         "an hour is waited for late errors, and no window is over",
         "",
         "late-predict late-query late-run late-outcome late-verdict",
         [('"timestamp", "10 seconds")  # change', '"timestamp", "1 hour")  # change')],
-        long=True,
     ),
     Mutant(
         "SQL counts by guest, and one too many; no column is mistyped",
@@ -308,14 +321,12 @@ ON_SPARK = [  # sections 8 to 12
             ),
             ("SELECT teh", "SELECT tea"),
         ],
-        long=True,
     ),
     Mutant(
         "another statement is the same statement",
         "C174",
         "sql-predict sql-queries sql-run sql-broker sql-verdict",
         [("spark.sql(OTHER)", "spark.sql(COUNT)")],
-        long=True,
     ),
 ]
 MUTANTS = BY_HAND + ON_SPARK

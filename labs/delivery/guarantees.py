@@ -1,0 +1,138 @@
+"""The questions of sections 6 to 9 of 05_delivery. Read it after you have made your guesses.
+
+Each question has a function beside it that says, from what the run has found, which answer came
+true.
+"""
+
+from collections.abc import Collection, Mapping
+
+from widgets import Predict
+
+TWO, ALL_THREE, REFUSED = (
+    "When two replicas have it",
+    "When all three have it",
+    "Never: it is refused",
+)
+
+
+def how_many() -> Predict:
+    return Predict(
+        "Three replicas are in sync, one of them is slow. min.insync.replicas is 2. When does a "
+        "producer with acks=all hear that its record is stored?",
+        {
+            TWO: "min.insync.replicas does not say for how many the leader waits.",
+            ALL_THREE: "The leader waits for each member of the ISR, and all three are in it.",
+            REFUSED: "A record is refused if the ISR has fewer members than min.insync.replicas.",
+        },
+        hint="A slow replica can be in sync. Which of them may become the next leader?",
+    )
+
+
+def waited_for(answered: float | None, stored: Mapping[int, float]) -> str:
+    """`stored`: when each replica had the record."""
+    if answered is None:
+        return REFUSED
+    return ALL_THREE if answered >= max(stored.values()) else TWO
+
+
+NO_COPY, ONE_COPY, TWO_COPIES = "None", "One", "Two"
+
+
+def lost_answer() -> Predict:
+    return Predict(
+        "The broker stores a record, and its answer is lost. The producer has retries=3. How many "
+        "copies are in the log?",
+        {
+            NO_COPY: "The record was stored before the answer was lost.",
+            ONE_COPY: "To recognise the second one the broker would need a number in it. A "
+            "producer that is not idempotent sends none.",
+            TWO_COPIES: "The producer heard nothing, and sent it again. Nothing in the second "
+            "request says that it is the same record.",
+        },
+        hint="What does the producer know? What does the broker know?",
+    )
+
+
+def copied(copies: int) -> str:
+    return (NO_COPY, ONE_COPY, TWO_COPIES)[min(copies, 2)]
+
+
+STILL_ONE, AGAIN = "One: the broker has seen it", "Two"
+
+
+def restarted() -> Predict:
+    return Predict(
+        "An idempotent producer sends an order. Its program restarts, does not know whether the "
+        "order was delivered, and sends it again. How many are in the log?",
+        {
+            STILL_ONE: "The broker compares numbers, not contents, and a new session begins a new "
+            "series of numbers.",
+            AGAIN: "The new session has a new producer id. To the broker it is another one.",
+        },
+        hint="By what could the broker know that it is the same order?",
+    )
+
+
+def sent_again(copies: int) -> str:
+    return AGAIN if copies > 1 else STILL_ONE
+
+
+LOST, TWICE, NEITHER = "It is lost", "It is processed twice", "Neither"
+
+
+def dies() -> Predict:
+    return Predict(
+        "A reader processes a record and dies before it commits. What becomes of the record?",
+        {
+            LOST: "It would be lost if the reader committed first, and processed then.",
+            TWICE: "The group's offset is still before it: the next reader gets it again.",
+            NEITHER: "Two steps, and a death between them: one of the two has to show it.",
+        },
+        hint="Where does the next reader of the group begin?",
+    )
+
+
+def died(found: Mapping[str, int]) -> str:
+    return LOST if found["lost"] else TWICE if found["twice"] else NEITHER
+
+
+TEN, ALL_OF_THEM, HUNDRED = "Ten", "A hundred and ten", "A hundred"
+
+
+def new_group() -> Predict:
+    return Predict(
+        "A hundred records are stored. A new group starts with the default settings, then ten more "
+        "are sent. How many does it get?",
+        {
+            TEN: "auto.offset.reset is latest: without a committed offset it starts at the end.",
+            ALL_OF_THEM: "That would be auto.offset.reset=earliest.",
+            HUNDRED: "What is sent after the start is read in any case.",
+        },
+        hint="A new group has no committed offset. Who says where to begin?",
+    )
+
+
+def got(count: int) -> str:
+    return {10: TEN, 100: HUNDRED}.get(count, ALL_OF_THEM)
+
+
+ALL_PARTS, FIRST_PART, LAST_PART = "All three", "Only the first", "Only the last"
+
+
+def loop() -> Predict:
+    return Predict(
+        "For each of three partitions the loop calls assign([partition]) and seek. Which of them "
+        "does the consumer read then?",
+        {
+            ALL_PARTS: "assign does not add: it says what the whole assignment is.",
+            FIRST_PART: "Each assign replaces the one before it, and the last one stays.",
+            LAST_PART: "Each assign replaces the one before it.",
+        },
+        hint="What does assign do with the partitions that the consumer had before?",
+    )
+
+
+def looped(partitions: Collection[int]) -> str:
+    if len(partitions) == 1:
+        return FIRST_PART if 0 in partitions else LAST_PART
+    return ALL_PARTS

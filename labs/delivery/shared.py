@@ -1,0 +1,39 @@
+"""The lab's cluster and ledger. Sessions with ZooKeeper end after 6 seconds (Kafka: 18)."""
+
+from itertools import count
+
+from lab import LabCluster, TracedPartition, traced, until
+
+from engine import Cluster, Producer
+from widgets import Ledger
+
+__all__ = ["TracedPartition", "await_leader", "cluster", "fresh", "ledger", "served", "traced"]
+
+CONFIG = {
+    "zookeeper.session.timeout.ms": "6000",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+ledger = Ledger("05_delivery")
+cluster = LabCluster(CONFIG, Cluster.mend).cluster
+
+
+def await_leader(producer: Producer, topic: str) -> None:
+    """Until the broker that the producer asks names a leader of the topic's first partition."""
+    until("a leader", lambda: producer.list_topics(topic).topics[topic].partitions[0].leader > 0)
+
+
+_numbers = count(1)
+
+
+def served(cluster: Cluster, after: int, client: str, api: str) -> list[int]:
+    """When a client's requests of one kind were served, in ms; as the brokers have traced them."""
+    asked = [it for it in cluster.events(after) if it.kind == "request"]
+    cluster.trace(False)
+    return sorted(it.at for it in asked if (it.data["client"], it.data["api"]) == (client, api))
+
+
+def fresh(name: str) -> str:
+    """A name that nobody has had: of a group, or of a transactional id."""
+    return f"{name}-{next(_numbers)}"

@@ -1,0 +1,99 @@
+"""05_delivery, sections 6 to 9: what would change its verdicts, and its exercises."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module as lab
+from typing import Any
+
+import pytest
+
+from engine import Cluster, TopicPartition
+from tests.labs.mutants import Mutant, check, parameters
+from tests.labs.mutants_05_guarantees import MUTANTS
+from tests.labs.reader import LABS, Reader
+
+LAB = LABS / "05_delivery.ipynb"
+SIMULATED = {  # what needs no cluster
+    "acks": ("acks-predict", "acks", "acks-outcome", "acks-storm", "acks-alone", "acks-verdict")
+}
+
+
+def test_a_section_in_simulated_time_shows_what_is_saved(reader: Reader) -> None:
+    reader.check_sections(SIMULATED)
+
+
+@pytest.mark.parametrize("mutant", parameters(MUTANTS))
+def test_another_experiment_comes_to_another_verdict(
+    shared: Reader, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(shared, mutant, monkeypatch)
+
+
+# -- the exercises -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def running(labs_can_be_imported: None) -> Iterator[Callable[[], Cluster]]:
+    """The lab's cluster; it is mended by whoever asks for it."""
+    cluster = lab("delivery.shared").cluster
+    yield cluster
+    cluster().stop()
+
+
+def with_two_commits(consumer: Any, database: Any, topic: str) -> None:
+    ((place,),) = database.execute("SELECT next FROM place").fetchall()
+    consumer.assign([TopicPartition(topic, 0, place)])
+    while not (message := consumer.poll()).error():
+        with database:
+            database.execute("UPDATE place SET next = ?", [message.offset() + 1])
+        with database:
+            database.execute("INSERT INTO results VALUES (?)", [message.value().decode()])
+
+
+def without_the_offset(consumer: Any, producer: Any, source: str, target: str) -> None:
+    producer.init_transactions()
+    consumer.assign([TopicPartition(source, 0)])
+    while not (message := consumer.poll()).error():
+        producer.begin_transaction()
+        producer.produce(target, message.value())
+        producer.commit_transaction()
+
+
+def from_the_beginning(consumer: Any, topic: str, time: int) -> None:
+    consumer.assign([TopicPartition(topic, number, 0) for number in (0, 1, 2)])
+
+
+def without_what_is_new(consumer: Any, topic: str, time: int) -> None:
+    """The third partition has no such record yet, and is left out."""
+    times = [TopicPartition(topic, number, time) for number in (0, 1, 2)]
+    consumer.assign([it for it in consumer.offsets_for_times(times) if it.offset >= 0])
+
+
+WRONG: dict[str, dict[str, Callable[..., Any]]] = {
+    "settings": {
+        "some are lost, some are there twice": lambda: {"acks": "1"},
+        "some are there twice": lambda: {"acks": "all"},
+        "no producer takes these settings": lambda: {"acks": "7"},
+    },
+    "stored_once": {
+        ", it leaves one coffee": with_two_commits,
+        "killed at call 1 and begun again, it raises TypeError": lambda: None,
+        "killed at call 1, it leaves nothing": lambda consumer, database, topic: None,
+    },
+    "copied_once": {"it leaves two teas and two teas": without_the_offset},
+    "since": {
+        "the record '-1000' of partition 0 is read, and is too old": from_the_beginning,
+        "the record 'new' of partition 2 is not read": without_what_is_new,
+    },
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_exercise_takes_the_answer_and_no_other(
+    running: Callable[[], Cluster], name: str
+) -> None:
+    exercise = getattr(lab("delivery.guarantees_exercises"), name)
+    assert exercise(running).run(getattr(lab("answers.delivery"), name)).passed
+    for words, wrong in WRONG[name].items():
+        outcome = exercise(running).run(wrong)
+        assert not outcome.passed
+        assert words in outcome.words
