@@ -15,13 +15,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from widgets.accumulator.view import AccumulatorView
     from widgets.cluster_view import ClusterView
+    from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
     from widgets.group.chart import compare
     from widgets.group.view import GroupView
     from widgets.ledger.ledger import Ledger
     from widgets.log.hex_view import HexView
     from widgets.log.view import SegmentView
+    from widgets.measure.latency_view import LatencyView
+    from widgets.measure.page_map import PageMap
+    from widgets.measure.path_of_a_byte import PathOfAByte
+    from widgets.measure.ratio_bars import RatioBars
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
@@ -29,14 +35,20 @@ if TYPE_CHECKING:
     from widgets.znodes.view import ZooKeeperTree
 
 __all__ = [
+    "AccumulatorView",
     "Check",
     "ClusterView",
+    "CrashDial",
     "GroupView",
     "HexView",
+    "LatencyView",
     "Ledger",
+    "PageMap",
+    "PathOfAByte",
     "Predict",
     "Question",
     "Quiz",
+    "RatioBars",
     "ReplicaView",
     "SegmentView",
     "StreamView",
@@ -47,14 +59,20 @@ __all__ = [
 ]
 
 _HOME = {
+    "AccumulatorView": "widgets.accumulator.view",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
+    "CrashDial": "widgets.crash_dial",
     "GroupView": "widgets.group.view",
     "HexView": "widgets.log.hex_view",
+    "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
+    "PageMap": "widgets.measure.page_map",
+    "PathOfAByte": "widgets.measure.path_of_a_byte",
     "Predict": "widgets.quiz",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
+    "RatioBars": "widgets.measure.ratio_bars",
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
     "StreamView": "widgets.stream.view",

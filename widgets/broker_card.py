@@ -1,6 +1,15 @@
-"""What the cards of brokers and of ZooKeeper servers share: their light, and their menu."""
+"""What the cards of brokers and of ZooKeeper servers share: their light, and their menu.
+
+A broker's menu also has faults of its answers to clients, or, while it has some, their end.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from widgets.scene import SceneShape, circle, path
+
+FAILED, ERROR = "Produce", "NOT_ENOUGH_REPLICAS"  # what the menu offers
+COORDINATOR_MS = 500
 
 OFFERS = {
     "up": (("kill", "kill (SIGKILL)"), ("pause", "pause (SIGSTOP)"), ("restart", "restart")),
@@ -8,6 +17,28 @@ OFFERS = {
     "paused": (("resume", "resume (SIGCONT)"), ("kill", "kill (SIGKILL)")),
 }
 DOWN = (("restart", "start it again"),)
+ANSWERS = (
+    ("fail_requests", f"answer the next {FAILED} with {ERROR}"),
+    ("drop_next_answer", f"lose the answer to the next {FAILED}"),
+    ("slow_coordinator", f"slow coordinator: answer {COORDINATOR_MS} ms later"),
+)
+USUAL = (("heal_requests", "answer clients as usual again"),)
+
+
+def faults(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is done to the answers of a broker, in words."""
+    found = []
+    for row in rows:
+        api = row["api"].title().replace("_", "") if row.get("api") else "request"
+        times = f"next {row['times']} × {api}" if row.get("times", 1) > 1 else f"next {api}"
+        match row["fault"]:
+            case "fail":
+                found.append(f"{times}: {row['error']}")
+            case "drop":
+                found.append(f"{times}: answer lost")
+            case _:
+                found.append(f"coordinator {row['ms']} ms late")
+    return found
 
 
 def light(status: str, x: float) -> list[SceneShape]:

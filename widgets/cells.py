@@ -128,7 +128,7 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
                 used.add(name)
             case ast.Import() | ast.ImportFrom():
                 made |= {each.asname or each.name.partition(".")[0] for each in node.names}
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}, set()  # the body runs when it is called
     if isinstance(statement, ast.For | ast.While | ast.With | ast.Try):
         used -= made  # what a block makes it can use
@@ -142,7 +142,7 @@ def _inner(statement: ast.stmt) -> set[str]:
         if isinstance(node, ast.comprehension):
             found |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
         elif isinstance(node, ast.Lambda):
-            found |= {each.arg for each in node.args.args}
+            found |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
         elif isinstance(node, ast.ExceptHandler) and node.name:
             found.add(node.name)
     return found

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from engine.model import TopicPartition
 from widgets import ensemble_scene, event_list, links, replicas, timeline
-from widgets.broker_card import DOWN, OFFERS, light
+from widgets.broker_card import ANSWERS, DOWN, OFFERS, USUAL, faults, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
 from widgets.moment import ViewMoment
 from widgets.scene import (
@@ -145,7 +145,10 @@ STARTS_AGAIN = "click to start it again"
 
 
 def offers(moment: ViewMoment, number: int) -> tuple[Act, ...]:
-    found = OFFERS.get(moment.status(number), DOWN)
+    status = moment.status(number)
+    found = OFFERS.get(status, DOWN)
+    if status == "up":
+        found += USUAL if moment.broker(number).request_faults else ANSWERS
     return tuple(Act(name, str(number), words) for name, words in found if name in moment.acts)
 
 
@@ -165,9 +168,13 @@ def _broker(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     if box.width < ROOMY:
         known = [status] if away else []
         hint = " · ".join([*known, "click"] if hint else known)
-    shapes.append(text("hint", plan.indent, box.height - 11, hint, look="soft"))
+    wrong = ", ".join(faults(moment.broker(number).request_faults)) if status == "up" else ""
+    words = fit(wrong, inside, 11) if wrong else hint
+    look = "soft bad" if wrong else "soft"
+    shapes.append(text("hint", plan.indent, box.height - 11, words, look=look))
     led = replicas.tally(number, moment.partitions)["leader"]
     label = f"broker {number}: {status}, leads {led}" + (", controller" if crowned else "")
+    label += f"; {wrong}" if wrong else ""
     return group(f"broker {number}", box.x, box.y, shapes, label=label, acts=acts)
 
 

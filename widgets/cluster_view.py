@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
 from widgets import cluster_strip, controls
+from widgets.broker_card import COORDINATOR_MS, ERROR, FAILED
 from widgets.cluster_scene import about, picture
 from widgets.controls import Control
 from widgets.links import SLOW_MS
@@ -28,7 +29,8 @@ from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene
 
 BROKERS = frozenset({"kill", "pause", "resume", "restart"})
-FAULTS = BROKERS | {"cut", "slow", "heal", "add_broker"}
+ANSWERS = {"fail_requests", "drop_next_answer", "slow_coordinator", "heal_requests"}
+FAULTS = BROKERS | ANSWERS | {"cut", "slow", "heal", "add_broker"}
 PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is being made
 
 
@@ -96,6 +98,19 @@ class ClusterView(Playback):
 
     def heal(self, ends: str) -> None:
         self.source.heal(*_ends(ends))
+
+    def fail_requests(self, broker: str) -> None:
+        self.source.fail_requests(int(broker), FAILED, ERROR)
+
+    def drop_next_answer(self, broker: str) -> None:
+        self.source.drop_next_answer(int(broker), FAILED)
+
+    def slow_coordinator(self, broker: str) -> None:
+        self.source.slow_coordinator(int(broker), COORDINATOR_MS)
+
+    def heal_requests(self, broker: str) -> None:
+        """Its answers to clients are as usual again."""
+        self.source.heal_requests(int(broker))
 
     # -- the rest ------------------------------------------------------------------------
 

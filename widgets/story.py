@@ -85,7 +85,8 @@ class Story:
             if event.kind == "broker.died" and self._is_dead(event.data["broker"], event.at):
                 continue  # a broker that was just started again may look like one that died
             if teller and not internal(event.data.get("topic", "")):
-                told = teller(self, event.data)
+                about = {} if event.broker is None else {"broker": event.broker}
+                told = teller(self, about | event.data)
                 if told:
                     self._tell(event, *told)
             if event.kind == "leader.elected":
@@ -258,6 +259,36 @@ def _healed(story: Story, data: Facts) -> Told:
     return CURE, f"link {ends} is whole again", f"healed {_short(data)}", ends
 
 
+def _failing(story: Story, data: Facts) -> Told:
+    number, api = str(data["broker"]), _api(data)
+    if not data["times"]:
+        return CURE, f"broker {number} serves {api} again", f"serves {number}", number
+    count = f"the next {data['times']} requests" if data["times"] > 1 else "the next request"
+    words = f"broker {number} is to answer {count} of {api} with {data['error']}"
+    return FAULT, words, f"error {number}", number
+
+
+def _answer(words: str, short: str) -> Teller:
+    """What happened to requests of clients."""
+
+    def tell(story: Story, data: Facts) -> Told:
+        part = f"{_api(data)} at broker {data['broker']}"
+        return FAULT, words, short, f"{part}: {data['error']}" if "error" in data else part
+
+    return tell
+
+
+def _slowed(story: Story, data: Facts) -> Told:
+    number, ms = str(data["broker"]), data["ms"]
+    if not ms:
+        return CURE, f"broker {number} coordinates without delay", f"quick {number}", number
+    return FAULT, f"broker {number} coordinates {ms} ms late", f"slow {number}", number
+
+
+def _api(data: Facts) -> str:
+    return data["api"].title().replace("_", "") if data["api"] else "any request"
+
+
 def _short(data: Facts) -> str:
     return f"{data['one']}–{data['other']}".replace("zookeeper", "ZK")
 
@@ -330,6 +361,12 @@ TELLERS: dict[str, Teller] = {
     "link.cut": _link(FAULT, "link {0} cut"),
     "link.slowed": _link(FAULT, "link {0} slowed by {1} ms"),
     "link.healed": _healed,
+    "requests.failing": _failing,
+    "request.failed": _answer("answered with an error: {}", "error"),
+    "answer.dropping": _answer("the next answer is to be lost: {}", "to be lost"),
+    "answer.dropped": _answer("done, and the answer was lost: {}", "lost"),
+    "coordinator.slowed": _slowed,
+    "requests.healed": _broker(CURE, "broker {broker} answers clients as usual", "usual {0}"),
     "zookeeper.started": _server(CURE, "zookeeper-{server} started, pid {pid}", "start ZK{server}"),
     "zookeeper.killed": _server(FAULT, "zookeeper-{server} killed (SIGKILL)", "kill ZK{server}"),
     "zookeeper.died": _server(FAULT, "zookeeper-{server} died: {reason}", "died ZK{server}"),

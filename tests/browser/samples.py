@@ -7,23 +7,44 @@ import random
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.cluster.recording import Recording
 from engine.storage.batch import Codec
+from engine.storage.log import Log
 from labs.storage import questions
 from tests.browser.jupyter import ROOT
 from tests.unit.storage.disk import NOW, batch, temporary_disk
+from tests.unit.widgets import test_accumulator_view as accumulator
 from tests.unit.widgets import test_group_view as groups
+from tests.unit.widgets import test_log_transactions as transactions
 from tests.unit.widgets.cluster import START, topic
 from tests.unit.widgets.test_group_history import joins, member, preparing, stable
 from tests.unit.widgets.test_group_scene import group, story
+from tests.unit.widgets.test_group_transactions import copying
 from tests.unit.widgets.test_stream_history import reports
 from tests.unit.widgets.test_stream_scene import furnished, wide_batches
-from widgets import Check, GroupView, HexView, Predict, SegmentView, StreamView, Trial
+from widgets import (
+    AccumulatorView,
+    Check,
+    CrashDial,
+    GroupView,
+    HexView,
+    LatencyView,
+    PageMap,
+    PathOfAByte,
+    Predict,
+    RatioBars,
+    SegmentView,
+    StreamView,
+    Trial,
+)
 from widgets.exercise import agrees_with
 from widgets.group.layout import DeedMark
 from widgets.log import directory
+from widgets.measure.page_map import PageMoment
 from widgets.stage import SceneWidget
 
 Look = Callable[[Any], object]
@@ -73,6 +94,15 @@ def group_g() -> GroupView:
     return GroupView(cluster, group="g", topic="orders")
 
 
+def copied(view: GroupView) -> None:
+    """Consumers that commit their offsets in transactions; one of their producers is fenced."""
+    cluster: Any = view.source
+    cluster.tell(copying())
+    told = {"g": group({"orders-0": 10, "orders-1": 4}, c1="01", c2="23")}
+    cluster.now = replace(cluster.now, at=START + 8000, groups=told)
+    view.poll()
+
+
 def all_left(view: GroupView) -> None:
     cluster: Any = view.source
     cluster.tell([*joins(0, "c1"), *stable(10, 1, c1="0123"), member(4000, "c1", "left")])
@@ -87,17 +117,18 @@ def all_left(view: GroupView) -> None:
 class OnDisk:
     """A view of files in a directory that ends with it."""
 
-    def __init__(self, make: Callable[[Any], SceneWidget], **config: Any) -> None:
-        self.make, self.config = make, config
+    def __init__(
+        self,
+        make: Callable[[Any], SceneWidget],
+        fill: Callable[[Log], None] | None = None,
+        **config: Any,
+    ) -> None:
+        self.make, self.fill, self.config = make, fill or mixed, config
 
     def __call__(self) -> SceneWidget:
         stack = ExitStack()
         disk = stack.enter_context(temporary_disk(**self.config))
-        log, chance = disk.open(), random.Random(5)
-        for number in range(300):
-            codec = chance.choice([Codec.NONE, Codec.NONE, Codec.LZ4])
-            size = chance.randint(5, 60)
-            log.append(batch(chance.randint(1, 4), size, at=NOW + number, codec=codec), 0, NOW)
+        self.fill(disk.open())
         view = self.make(disk)
         close = view.close
 
@@ -107,6 +138,26 @@ class OnDisk:
 
         view.close = closed  # type: ignore[method-assign]
         return view
+
+
+def mixed(log: Log) -> None:
+    """Batches of many sizes, some of them compressed."""
+    chance = random.Random(5)
+    for number in range(300):
+        codec = chance.choice([Codec.NONE, Codec.NONE, Codec.LZ4])
+        size = chance.randint(5, 60)
+        log.append(batch(chance.randint(1, 4), size, at=NOW + number, codec=codec), 0, NOW)
+
+
+def with_transactions(log: Log) -> None:
+    mixed(log)
+    transactions.write(log)
+
+
+def newest_page(disk: Any) -> HexView:
+    view = HexView(directory.look(disk.directory).segments[-1].path)
+    view.do("last")
+    return view
 
 
 def segments(disk: Any) -> SegmentView:
@@ -192,14 +243,101 @@ def trial() -> Trial:
     return trial
 
 
+# -- producers and readers ---------------------------------------------------------------------
+
+
+def dial() -> CrashDial:
+    found = {"read": (1, 0), "process": (0, 1), "commit": (0, 0)}
+    dial = CrashDial(lambda after: dict(zip(("lost", "twice"), found[after], strict=True)))
+    for step in dial.steps:
+        dial.choose(step)
+        dial.run()
+    return dial
+
+
+# -- measurements ------------------------------------------------------------------------------
+
+MACHINE = "Measured on 2 cores (Example CPU), 4 GB of memory, Linux 6.18 on x86_64, Python 3.12.3"
+
+
+def ratios() -> RatioBars:
+    found = {"one by one": [1.0], "groups of 1,000": [80.2, 96.0, 101.5], "TLS": [0.3, 0.42, 0.61]}
+    found["a way with a name that is much too long for a chart"] = [1.1, 1.2, 1.9]
+    return RatioBars("Records per second, beside one by one", found, on=MACHINE)
+
+
+def copies() -> PathOfAByte:
+    ways = {"read and send": (1, 1), "mmap and send": (0, 1), "sendfile": (0, 0)}
+    ways["a broker, with TLS"] = (1, 1)
+    return PathOfAByte({name: {"in": it[0], "out": it[1]} for name, it in ways.items()})
+
+
+def latencies() -> LatencyView:
+    view, chance = LatencyView("From send to receive"), random.Random(2)
+    view.machine = MACHINE
+    view.add("linger.ms=0, acks=1", *(chance.lognormvariate(0, 0.5) for _ in range(2000)))
+    view.add("linger.ms=0, acks=1", 900.0, 1400.0)
+    view.add("linger.ms=200, acks=all", *(chance.uniform(3, 207) for _ in range(1000)))
+    view.end()
+    return view
+
+
+class PagesOfFile:
+    """A view of a file that ends with it."""
+
+    def __call__(self) -> PageMap:
+        stack = ExitStack()
+        path = Path(stack.enter_context(TemporaryDirectory())) / "00000000000000000000.log"
+        path.write_bytes(b"x" * 3_000_000)
+        view = PageMap(path)
+        view.note("after the write")
+        pages = len(view.moments[0].pages)
+        some = bytes(page % 90 < 4 or 300 < page < 420 for page in range(pages))
+        view.moments.append(PageMoment("some pages were read, here and there", some))
+        view.moments.append(PageMoment("after the hint", bytes(pages)))
+        view.draw()
+        close = view.close
+
+        def closed() -> None:
+            close()
+            stack.close()
+
+        view.close = closed  # type: ignore[method-assign]
+        return view
+
+
 SAMPLES: dict[str, Sample] = {
+    "AccumulatorView": (
+        lambda: AccumulatorView.replay(accumulator.everything()),
+        [*at(0, 0.3, 0.5, 0.8, 1), do(("choose", 3))],
+    ),
+    "AccumulatorView-crowded": (
+        lambda: AccumulatorView.replay(accumulator.crowd()),
+        [do(), do(("page", "3"), ("seek", 0.5))],
+    ),
+    "AccumulatorView-empty": (lambda: AccumulatorView(accumulator.Silent()), [do()]),
+    "CrashDial": (dial, [do(), do(("choose", "read"))]),
     "GroupView-empty": (new_group, [do()]),
     "GroupView-live": (group_g, [two_consumers, do(("span", "0"))]),
     "GroupView-left": (group_g, [all_left]),
+    "GroupView-transactions": (group_g, [copied, do(("span", "30"))]),
     "GroupView-storm": (lambda: GroupView(recorded("storm"), group="billing"), at(0, 0.4, 0.7, 1)),
     "SegmentView-log": (
         OnDisk(segments, **FILES),
         [do(), searched(("ask_offset", 417)), do(("back",)), searched(("ask_time", str(NOW + 99)))],
+    ),
+    "SegmentView-transactions": (OnDisk(segments, with_transactions, **FILES), [do()]),
+    "HexView-transactions": (
+        OnDisk(newest_page, transactions.write, **FILES),
+        [do(("first",)), do(("following",)), chosen],
+    ),
+    "HexView-txnindex": (
+        OnDisk(
+            lambda disk: HexView(next(disk.directory.glob("*.txnindex"))),
+            transactions.write,
+            **FILES,
+        ),
+        [do(), chosen],
     ),
     "SegmentView-recorded": (
         lambda: SegmentView(recorded("unclean"), "orders", 0, broker=1),
@@ -211,6 +349,11 @@ SAMPLES: dict[str, Sample] = {
     "StreamView-windowed": (stream, at(0, 0.3, 0.6, 1)),
     "StreamView-join": (join, at(0, 1)),
     "StreamView-much": (much, [do(), do(("begin",))]),
+    "LatencyView": (latencies, [do()]),
+    "LatencyView-empty": (lambda: LatencyView("From send to receive"), [do()]),
+    "PageMap": (PagesOfFile(), [do(("look",))]),
+    "PathOfAByte": (copies, [do()]),
+    "RatioBars": (ratios, [do()]),
     "Predict": (asked, [do(), answered]),
     "Trial": (trial, [do(), do(("hint",))]),
     "Check": (check, [do(), do(("hint",))]),

@@ -128,3 +128,25 @@ def test_one_goes_back_in_time_and_returns_to_now(view: View) -> None:
     view.press("back to now")
     expect(view.label("HW")).to_contain_text("HW 35 · committed")
     expect(live).to_have_attribute("aria-pressed", "true")
+
+
+TILL = """
+till = cluster.producer({"transactional.id": "till-1"})
+till.init_transactions()
+till.begin_transaction()
+till.produce("orders", "one", partition=0)
+till.flush()
+"""
+
+
+def test_an_open_transaction_holds_readers_back_until_it_ends(view: View) -> None:
+    view.send(20)
+    view.run(TILL)
+    expect(view.label("HW")).to_contain_text("HW 21")
+    expect(view.label("LSO")).to_contain_text("LSO 20 · stable")
+    expect(view.stage.locator('[data-key="held back"]')).to_be_visible()
+    view.photograph("transaction")
+
+    view.run("till.commit_transaction()")
+    expect(view.label("LSO")).to_contain_text("LSO 22 · stable")  # with the marker
+    expect(view.label("HW")).to_contain_text("HW 22 · committed")

@@ -130,3 +130,32 @@ def test_a_log_that_lives_and_dies_by_keyboard_and_in_the_dark(view: View) -> No
     view.notebook.run("print('the end')").scroll_into_view_if_needed()
     view.notebook.panel.locator(".jp-CodeCell").first.scroll_into_view_if_needed()
     expect(view.log).to_contain_text("The first record that is not older has offset 0")
+
+
+COPIES = """
+till = cluster.producer({"transactional.id": "till-1"})
+till.init_transactions()
+for end in (till.commit_transaction, till.abort_transaction):
+    till.begin_transaction()
+    till.produce("orders", "tea", partition=0)
+    till.flush()
+    end()
+print("copied")
+"""
+
+
+def test_an_aborted_batch_is_seen_and_its_marker_opened(view: View) -> None:
+    expect(view.notebook.run(COPIES)).to_contain_text("copied")
+    view.log.scroll_into_view_if_needed()
+    expect(view.log).to_contain_text("1 skipped")
+    marker = view.log.locator('[data-key="batch 2503"]')
+    expect(marker).to_contain_text("ABORT")
+    view.photograph("transactions", view.log)
+
+    marker.press("Enter")
+
+    expect(view.bytes).to_be_visible()
+    expect(view.bytes).to_contain_text("ABORT marker of producer")
+    expect(view.bytes.locator(".band.aborted").first).to_be_visible()
+    expect(view.field("type")).to_have_attribute("aria-label", re.compile("0 → ABORT"))
+    view.photograph("marker", view.bytes)

@@ -21,7 +21,9 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import FINDER, LEAST, PicturePage
 from tests.browser.samples import SAMPLES
-from tests.unit.widgets.cluster import START, Cluster, ensemble, partition, topic
+from tests.unit.widgets.cluster import START, Cluster, ensemble, partition, state, topic
+from tests.unit.widgets.test_replica_past import transactions
+from tests.unit.widgets.test_wire_words import copying
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
 from widgets import ClusterView, Ledger, ReplicaView, WireView, ZooKeeperTree
@@ -145,6 +147,11 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ReplicaView-storm": (lambda: replicas("storm"), [*RUN, do(("span", "10")), *at(0.4, 0.9)]),
     "ReplicaView-unclean": (lambda: replicas("unclean"), RUN),
     "ReplicaView-trace": (lambda: ReplicaView(Trace.of(2, 8.0), "orders", 0), RUN),
+    "ReplicaView-transactions": (
+        lambda: ReplicaView(transactions(), "orders", 0),
+        at(0.2, 0.3, 0.6, 1),
+    ),
+    "ReplicaView-writers": (lambda: ReplicaView(Trace.of(3, 8.0), "copies", 0), at(0.6, 1)),
     "ReplicaView-live": (lambda: ReplicaView(Cluster(), "orders", 0), [do(), lagging]),
     "ZooKeeperTree-failover": (
         lambda: ZooKeeperTree(run("failover")),
@@ -171,6 +178,10 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "WireView-pair": (
         lambda: WireView(run("failover"), between=("shop", 2)),
         [*at(0.2, 1), opened("request", "Produce"), do(("shut",), ("api", "JoinGroup"))],
+    ),
+    "WireView-transaction": (
+        lambda: WireView(Recording([state(), state(at=START + 100)], copying())),
+        [do(), opened("request", "WriteTxnMarkers"), opened("response", "EndTxn")],
     ),
     "WireView-crowded": (lambda: WireView(run("storm")), at(0, 0.6, 1)),
     "WireView-trace": (

@@ -129,6 +129,7 @@ def test_a_member_joins_is_refused_once_and_reads_by_keyboard_and_in_the_dark(vi
     expect(view.arrow("SyncGroup v5 · orders-0")).to_be_visible()
 
     view.only("")
+    expect(view.arrow("Fetch v12")).to_be_visible()  # all are shown again
     view.press("stay here")
     expect(view.stage.get_by_role("button", name="to the newest")).to_be_visible()
     shown = view.stage.locator('[data-key^="arrow "]').last.get_attribute("data-key") or ""

@@ -18,6 +18,7 @@ from widgets.group.layout import DeedMark
 from widgets.run_source import RunSource
 
 DEEDS = "deeds"  # the name of the track
+ABOUT = ("group.", "transaction.changed", "offset.transaction")  # events that a history reads
 FATES = {"kill": "killed", "freeze": "frozen", "thaw": "reading", "stop": "leaving"}
 
 
@@ -49,7 +50,7 @@ class RecordedGroup:
         self.marks = [DeedMark(*row) for _, told in recording.track(DEEDS) for row in told]
         self.whole = recording.start, recording.end
         self._recording = recording
-        self._events = [it for it in recording.events() if it.kind.startswith("group.")]
+        self._events = [it for it in recording.events() if it.kind.startswith(ABOUT)]
         self._lag: list[tuple[int, int]] = []
         for state in recording:
             now = sum(lags(state, state.groups.get(group)).values())

@@ -2,7 +2,8 @@
 
     events group.*  ──> History ──┬──> lives     c2 came at 1.2 s, expired at 9.0 s
     GroupState      ──>           ├──> spells    orders-3 was c1's from 0.4 s to 1.2 s
-                                  └──> rounds    1.2 to 1.5 s, generation 2, 3 moved
+                                  ├──> rounds    1.2 to 1.5 s, generation 2, 3 moved
+                                  └──> transactions    those in which offsets were committed
 
         c1  ━━━━━━━━━▒▒━━━━━━━          a round is a rebalance, from the call to join again
                     ╲▒                  until all members have their assignment. A member that keeps
@@ -26,6 +27,7 @@ from engine.assignors import ASSIGNORS, RebalanceProtocol
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import GroupState
 from engine.coordinator.group import ClassicGroupState as State
+from widgets.group.transactions import GroupTransactions
 
 BEGUN, ENDED = (
     State.PREPARING_REBALANCE.value,
@@ -86,6 +88,7 @@ class GroupHistory:
         self.lives: list[MemberSpan] = []
         self.spells: list[Spell] = []
         self.rounds: list[RebalanceRound] = []
+        self.transactions = GroupTransactions()
         self.generation = -1
         self.protocol: str | None = None
         self._told = 0  # the number of the last event
@@ -97,6 +100,7 @@ class GroupHistory:
     @property
     def start(self) -> int | None:
         times = [life.came for life in self.lives[:1]] + [each.began for each in self.rounds[:1]]
+        times += [span.began for span in self.transactions.facts.own[:1]]
         return min(times, default=None)
 
     @property
@@ -122,6 +126,11 @@ class GroupHistory:
             self._told = max(event.number, self._told)
             if event.kind.startswith("group.") and event.data.get("group") == self.group:
                 self._heard(event)
+                news = True
+            elif event.kind == "transaction.changed":
+                self.transactions.add(event)
+            elif event.kind == "offset.transaction" and event.data["group"] == self.group:
+                self.transactions.add(event, self._lane_of(event.data.get("member", "")))
                 news = True
         return news
 
@@ -200,6 +209,11 @@ class GroupHistory:
     def _went(self, member: str, at: int, why: str) -> None:
         if life := self._present.pop(member, None):
             life.went, life.why = at, why
+
+    def _lane_of(self, member: str) -> str:
+        """The lane of a member, also of one that has left."""
+        lives = (life.lane for life in reversed(self.lives) if life.member == member)
+        return next(lives, "")
 
     def _lane(self, member: str) -> str:
         name, number = name_of(member), 1

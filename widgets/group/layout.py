@@ -6,6 +6,8 @@
     │    ││━━━━━━━━━━▒▒                          │              that owns it: the first that is
     ┌ c2 ┐│          ▒▒━━━━━━━━━━━━━━━━━━━━━━┄┄┄┄│ 1 ▐ 4        free, and keeps it while it stays
 
+    ┌till┐│   ├──────┤✓  ├───┤✗              │              a row for each transactional id
+
 On a narrow page the name of a consumer stands above its threads, and time has the whole width.
 
 Invariant: at no time are two threads in one row; a thread changes its row only with its owner.
@@ -18,6 +20,7 @@ from typing import NamedTuple
 
 from engine.cluster.state import ClusterState, GroupState
 from widgets.group.history import GroupHistory, RebalanceRound, Spell, place_of
+from widgets.group.transactions import OffsetsCommit, TransactionSpan
 from widgets.time_axis import Axis, axis
 
 NARROW = 680  # px: on a narrower page names stand above the threads
@@ -28,7 +31,12 @@ HEADER = 30  # height of a consumer's name, where it stands above its threads
 LEAST, GAP = 58, 10  # the least height of a lane, and the gap between two
 PITCH, FINE = 16, 6  # from row to row; where there are many
 ROOMY = 28  # rows, all lanes taken together, that have the wide pitch
-MOST_LANES, MOST_THREADS = 12, 60  # that are drawn
+MOST_LANES, MOST_THREADS, MOST_IDS = 12, 60, 4  # that are drawn
+SENT = 18  # height of the marks of offsets that were sent in transactions, below a lane's threads
+ID, SLIM_ID = 40, 56  # height of a transactional id's row, and on a narrow page
+
+
+Sent = tuple[OffsetsCommit, TransactionSpan | None]  # with its transaction, unless it was refused
 
 
 class DeedMark(NamedTuple):
@@ -131,6 +139,23 @@ class GroupViewState:
         own = [name for name, status in self.statuses if status in ("reading", "frozen", "failed")]
         return list(dict.fromkeys(seen + own))[-MOST_LANES:]
 
+    @cached_property
+    def ids(self) -> list[str]:
+        """The transactional ids that are drawn: the last, if there are too many."""
+        found = self.history.transactions.facts.own
+        seen = dict.fromkeys(it.id for it in found if self.seen(it.began, it.ended))
+        return list(seen)[-MOST_IDS:]
+
+    @cached_property
+    def sent(self) -> list[Sent]:
+        """The offsets that were sent in this stretch of time, in transactions."""
+        known = self.history.transactions.facts
+        found: list[Sent] = [(it, span) for span in known.own for it in span.commits]
+        found += [(it, None) for it in known.refused]
+        return sorted(
+            (it for it in found if self.seen(it[0].at, it[0].at)), key=lambda it: it[0].at
+        )
+
     def short(self, partition: str) -> str:
         """Its number; and of which topic, if there are several."""
         topic, number = place_of(partition)
@@ -169,9 +194,15 @@ class Rows:
         self.header = HEADER if view_state.narrow else 0  # in a lane, above its threads
         for lane in lanes:
             self.top[lane] = y
-            self.height[lane] = max(LEAST, self.header + counts[lane] * self.pitch + 14)
+            below = SENT if any(it.lane == lane for it, _ in view_state.sent) else 0
+            self.height[lane] = max(LEAST, self.header + counts[lane] * self.pitch + 14 + below)
             y += self.height[lane] + GAP
-        self.bottom = max(y if lanes else y + LEAST + GAP, view_state.floor)
+        y += 0 if lanes else LEAST + GAP
+        self.ids: dict[str, float] = {}  # the top of each transactional id's row
+        for id in view_state.ids:
+            self.ids[id] = y
+            y += (SLIM_ID if view_state.narrow else ID) + GAP
+        self.bottom = max(y, view_state.floor)
 
     def y(self, spell: Spell) -> float:
         row = self._row[spell.partition, spell.start]

@@ -3,6 +3,7 @@
     ┌────────┬──────────────────────────────────────┬──────────┐
     │ c1 ●   │ ━━━━━━━━━━━▒▒━━━━━━━━━━━━━━━━━━┄┄┄┄┄ │ 0 ▐▐ 12  │   lanes, threads, lag
     │ c2 ●   │            ▒▒━━━━━━━━━━━━━━━━━━┄┄┄┄┄ │ 1 ▐ 4    │
+    │ till   │               ├──┤✓  ├──┤✗           │          │   transactions, if there are any
     ├────────┴──────────────────────────────────────┴──────────┤
     │          0 s         10 s         20 s                   │   the clock
     │ Generation 2 (range), because c2 joins: ...              │   the last rebalance in words
@@ -24,6 +25,7 @@ from widgets.group.layout import (
     Rows,
 )
 from widgets.group.threads import arrivals, bands, end_of_lags, sentence, threads
+from widgets.group.transaction_marks import id_rows, lane_marks, last_sentence, legend
 from widgets.log.fields import count
 from widgets.scene import (
     ABOUT,
@@ -76,6 +78,8 @@ def picture(view_state: GroupViewState) -> Scene:
         *arrivals(view_state, rows, known),
         *(_consumer(view_state, rows, lane) for lane in view_state.lanes),
         *_marks(view_state, rows),
+        *id_rows(view_state, rows),
+        *lane_marks(view_state, rows),
         *_clock(view_state, rows),
         *_head(view_state, rows),
         *_state(view_state),
@@ -303,13 +307,17 @@ def _words(view_state: GroupViewState, rows: Rows, known: dict[str, int]) -> lis
     if view_state.history.rounds:
         told.append(sentence(view_state.history.rounds[-1], view_state.now))
         told += _unread(view_state)
+    told += last_sentence(view_state)
     left_out = len(view_state.partitions) - MOST_THREADS
     if left_out > 0:
         told.append(f"{MOST_THREADS} partitions are drawn, {left_out:,} more are not.")
-    parts = [part for words in told for part in wrap(words, view_state.width - 2 * MARGIN, 12)]
+    room = view_state.width - 2 * MARGIN
+    parts = [(part, "") for words in told for part in wrap(words, room, 12)]
+    if signs := legend(view_state):
+        parts += [(part, "soft") for part in wrap(signs, room, 11)]
     return [
-        text(f"words {number}", MARGIN, rows.bottom + FOOT + 10 + LINE * number, part)
-        for number, part in enumerate(parts)
+        text(f"words {number}", MARGIN, rows.bottom + FOOT + 10 + LINE * number, part, look=look)
+        for number, (part, look) in enumerate(parts)
     ]
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 
 FILE = Path(__file__).parents[2] / "labs" / "claims.json"
 VERDICTS = ("holds", "conditional", "outdated", "wrong", "opinion")
-BUILT = ("core", "spark", "transactions")  # what a claim may need and have today
+BUILT = ("core", "peers", "spark", "transactions")  # what a claim may need and have today
 NEEDS = {  # in words
     "ensemble": "several ZooKeeper servers",
     "old_kafka": "another release of Kafka",
-    "peers": "other message queues",
     "security": "access control",
     "spark": "Spark",
 }

@@ -89,6 +89,8 @@ def batch_fields(batch: bytes, at: int = 0) -> Iterator[ByteField]:
     """One whole batch, which begins at position `at` of its file."""
     header = Header.parse(batch)
     part = f"batch {header.base_offset:,} to {header.last_offset:,}"
+    if header.is_control:
+        part = f"control batch at offset {header.base_offset:,}"
     yield from _header_fields(batch, at, header, part)
     if len(batch) == HEADER_SIZE:
         return

@@ -3,6 +3,7 @@
     .log        batches, their headers and records: see batches.py
     .index      | relative offset i32 | position i32 | ...                  8 bytes an entry
     .timeindex  | timestamp i64 | relative offset i32 | ...                12 bytes an entry
+    .txnindex   | version i16 | producer id i64 | three offsets i64 | ...    34 bytes an entry
 
 The bytes may be damaged: unreadable bytes are a field too, which says why. So the code that draws
 fields needs no check whether the file is complete.
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from widgets.log.timestamps import moment
 
+ABORTED_SIZE = 34  # bytes of an entry of a .txnindex
 SHOWN = 48  # characters of a key or value that are shown as text
 
 
@@ -74,6 +76,30 @@ def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[By
         found = base_offset + int.from_bytes(entry[8:], "big", signed=True)
         said = f"+{found - base_offset} → offset {found:,}"
         yield ByteField(start + 8, start + 12, "relative offset", said, offset, "place", part)
+
+
+ABORTED = (  # of a transaction in a .txnindex: bytes, name, kind, meaning
+    (2, "version", "flags", "Of the form of this entry."),
+    (8, "producer id", "producer", "Whose transaction was aborted."),
+    (8, "first offset", "place", "Of the transaction's first record in this partition."),
+    (8, "last offset", "place", "Of its ABORT marker: what lies between, of this producer, is "
+     "skipped by read_committed."),
+    (8, "last stable offset", "place", "When it ended, all transactions before this had ended: a "
+     "search for aborted transactions may stop here."),
+)  # fmt: skip
+
+
+def aborted_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
+    """Entries of a .txnindex file, from position `at` on: the aborted transactions."""
+    for start, entry, part in _entries(data, at, ABORTED_SIZE):
+        if len(entry) < ABORTED_SIZE or not any(entry):
+            yield _rest(start, entry, part)
+            continue
+        place = 0
+        for size, name, kind, about in ABORTED:
+            number = int.from_bytes(entry[place : place + size], "big", signed=True)
+            begin, place = start + place, place + size
+            yield ByteField(begin, start + place, name, f"{number:,}", about, kind, part)
 
 
 def _entries(data: bytes, at: int, size: int) -> Iterator[tuple[int, bytes, str]]:

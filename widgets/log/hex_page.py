@@ -21,11 +21,19 @@ from engine.storage.batch import HEADER_SIZE, Header
 from engine.storage.segment import REACH
 from widgets.log.batches import log_fields, torn
 from widgets.log.directory import SegmentFiles, opened
-from widgets.log.fields import ByteField, index_fields, time_index_fields
+from widgets.log.fields import (
+    ABORTED_SIZE,
+    ByteField,
+    aborted_fields,
+    index_fields,
+    time_index_fields,
+)
+from widgets.log.transactions import BatchFate, FatedBatch, fated
 
 ACROSS, ROWS = 16, 12
 SIZE = ACROSS * ROWS
-ENTRY = {"index": 8, "timeindex": 12}
+ENTRY = {"index": 8, "timeindex": 12, "txnindex": ABORTED_SIZE}
+FIELDS = {"index": index_fields, "timeindex": time_index_fields, "txnindex": aborted_fields}
 
 
 class HexPage(NamedTuple):
@@ -37,6 +45,7 @@ class HexPage(NamedTuple):
     crc: (
         str  # the CRC check of a batch, as text: of a damaged one, or of the first that begins here
     )
+    batches: tuple[FatedBatch, ...] = ()  # of this page, if some belong to transactions
 
     @property
     def end(self) -> int:
@@ -45,9 +54,15 @@ class HexPage(NamedTuple):
     def field_at(self, position: int) -> ByteField | None:
         return next((it for it in self.fields if it.start <= position < it.end), None)
 
+    def fate_of(self, field: ByteField) -> FatedBatch | None:
+        """The batch with this field."""
+        place = bisect_right(self.batches, field.start, key=lambda it: it.position) - 1
+        found = self.batches[place] if place >= 0 else None
+        return found if found and field.start < found.position + found.header.size else None
+
 
 def kind_of(path: Path) -> str:
-    """The kind of a file, by its name: log, index, timeindex; also if it ends in .deleted."""
+    """The kind of a file, by its name: log, index, txnindex; also if it ends in .deleted."""
     parts = path.name.split(".")
     return parts[1] if len(parts) > 1 and parts[0].isdigit() else ""
 
@@ -64,19 +79,26 @@ def read(path: Path, position: int, room: int = SIZE) -> HexPage:
     position = max(0, min(position, size - 1))
     position -= position % ACROSS
     _, data = glimpse(path, position, room)
-    end, kind = position + len(data), kind_of(path)
+    end, kind, batches = position + len(data), kind_of(path), list[FatedBatch]()
     if kind == "log":
+        batches = _fated(path, size, position, end)
         every = list(takewhile(lambda it: it.start < end, _log(path, size, position, end)))
     elif kind in ENTRY:
         every = list(_index(path, kind, position, end))
     else:
-        about = "Only .log, .index and .timeindex files are explained here."
+        about = "Only .log, .index, .timeindex and .txnindex files are explained here."
         every = [
             ByteField(position, end, "bytes", f"{len(data)} of them", about, "unused", path.name)
         ]
     crc = _verdict([it for it in every if it.name == "crc"], position)
     fields = tuple(it for it in every if it.start < end and it.end > position)
-    return HexPage(path, size, position, data, fields, crc)
+    return HexPage(path, size, position, data, fields, crc, tuple(batches))
+
+
+def _fated(path: Path, size: int, position: int, end: int) -> list[FatedBatch]:
+    segment = segment_of(path, size)
+    found = fated(segment, batch_across(segment, position), end)
+    return [] if all(it.fate is BatchFate.PLAIN for it in found) else found
 
 
 def _verdict(crcs: list[ByteField], position: int) -> str:
@@ -105,8 +127,7 @@ def _index(path: Path, kind: str, position: int, end: int) -> Iterator[ByteField
     stop = end + -(end - start) % entry
     with opened(path) as fd:
         data = os.pread(fd, stop - start, start)
-    fields = index_fields if kind == "index" else time_index_fields
-    return fields(data, base_offset, start)
+    return FIELDS[kind](data, base_offset, start)
 
 
 def segment_of(path: Path, size: int) -> SegmentFiles:

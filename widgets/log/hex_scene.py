@@ -10,6 +10,9 @@ On a narrow page a row has eight bytes, and the names are below it:
     00004096    00 00 00 00 00 00 12 67    .......g
                 ▪ base offset  ▪ length
 
+The bytes of an aborted batch have a broken edge, and the panel says what a batch of a transaction
+means for a reader.
+
 Invariant: a field is one shape, also over several rows, and so one stop for the keyboard.
 """
 
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 
 from widgets.log.fields import ByteField
 from widgets.log.hex_page import ACROSS, ROWS, SIZE, HexPage
+from widgets.log.transactions import BatchFate
 from widgets.scene import (
     ABOUT,
     Act,
@@ -36,6 +40,7 @@ LETTER = 7.22  # of a 12 pixel font whose letters are all of one width
 CELL = 3 * LETTER  # a byte in hex: two digits and a blank
 TOP, BAND = 30, 19
 LINE, LEAST = 18, 3  # of the panel's text: height of a line, and lines that it has room for
+BATCHES = 3  # that are described one by one, if they belong to transactions
 MANY = 100  # fields; with more, labels are short, so that a saved notebook stays small
 HINT = "Point at a band, or go there with Tab and the arrow keys: each says what it is."
 
@@ -121,6 +126,7 @@ def draw(page: HexPage, chosen: ByteField | None, width: float = 960) -> Scene:
     told = _told(page, chosen, layout)
     # Room for each of its fields, so that the picture keeps its height when one is chosen.
     most = [] if len(page.fields) > MANY else [_told(page, it, layout) for it in page.fields]
+    most.append(_told(page, None, layout))
     high = 12 + LINE * max([LEAST, len(told), *map(len, most)])
     shapes.append(_panel(told, layout.left, layout.panel(page), layout.right - layout.left, high))
     title = f"{page.path.name}, bytes {page.position:,} to {page.end:,} of {page.size:,}"
@@ -147,7 +153,9 @@ def _band(
             if not is_dense:
                 x = layout.text
                 drawn += _box(x + LETTER * first, y, x + LETTER * last - 0.5)
-    look = f"band {field.kind}" + " chosen" * is_chosen
+    batch = page.fate_of(field)
+    aborted = batch is not None and batch.fate is BatchFate.ABORTED
+    look = f"band {field.kind}" + " aborted" * aborted + " chosen" * is_chosen
     label = f"{field.name}: {field.value}" + ("" if is_dense else f". {field.about}")
     acts, kin = (Act("choose", field.start, "explain"),), "" if is_dense else f"k{field.start}"
     yield path(f"f{field.start}", drawn, look=look, label=label, acts=acts, kin=kin)
@@ -200,10 +208,14 @@ def _told(page: HexPage, chosen: ByteField | None, layout: HexLayout) -> list[tu
     """The lines of the panel, with their looks."""
     if chosen is None:
         told = [(page.crc, "bold"), (HINT, "soft")] if page.crc else [(HINT, "")]
+        known = [it for it in page.batches if it.fate is not BatchFate.PLAIN]
+        told[1:1] = [(it.words[:1].upper() + it.words[1:], "") for it in known[:BATCHES]]
     else:
         size = chosen.end - chosen.start
         place = f"{chosen.part} · bytes {chosen.start:,} to {chosen.end - 1:,} ({size:,})"
         told = [(f"{chosen.name}: {chosen.value}", "bold"), (chosen.about, ""), (place, "soft")]
+        if batch := page.fate_of(chosen):
+            told[2:2] = [(batch.words[:1].upper() + batch.words[1:] + ".", "")]
     room, lines = layout.right - layout.left - 24, list[tuple[str, str]]()
     for number, (words, look) in enumerate(told):
         is_torn = chosen is not None and chosen.kind == "torn"

@@ -5,9 +5,10 @@
     SegmentView(recording, "orders", 0)      at any moment of a recording
 
     read the directory ─────> SegmentHistory ────────────────> ribbon ─┐
-    an offset, a time ──────> Lookup: step by step ─────────> lanes ──┴──> Scene
+    an offset, a time ──────> Lookup: step by step ─────────> lanes ──┼──> Scene
+    the newest batches ─────> the markers of transactions ──> batch_lane
 
-A click on a segment, or on the batch that was found, opens its bytes in the HexView below.
+A click on a segment or a batch opens its bytes in the HexView below.
 """
 
 import time
@@ -20,7 +21,7 @@ import ipywidgets  # type: ignore[import-untyped]
 from engine.errors import ErrorCode, KafkaError
 from widgets import controls
 from widgets.controls import Control
-from widgets.log import ribbon, timestamps
+from widgets.log import batch_lane, ribbon, timestamps
 from widgets.log.batches import torn
 from widgets.log.directory import Look, SegmentFiles
 from widgets.log.fields import count
@@ -30,6 +31,7 @@ from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import IndexLookup, find_offset, find_time
 from widgets.log.ribbon import BOTTOM, LEFT, bytes_in_words
 from widgets.log.segment_history import SegmentHistory, SegmentPiece
+from widgets.log.transactions import FatedBatch, newest
 from widgets.replay.recorded_files import PartitionFiles
 from widgets.scene import Scene, SceneShape, text, wrap
 from widgets.shared_time import SharedTime
@@ -48,7 +50,7 @@ HINT = "Type an offset or a time above. The ticks are index entries; a click ope
 class SegmentView(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"ask_offset", "ask_time", "step", "back", "play", "clear", "replica"}
-        | {"open_segment", "open_found", "moment"}
+        | {"open_segment", "open_found", "open_batch", "moment"}
     )
 
     def __init__(
@@ -61,6 +63,7 @@ class SegmentView(SceneWidget):
         self._look: Look | None = None
         self._pieces: list[SegmentPiece] = []
         self.facts = ""  # a line about the log
+        self._newest: list[FatedBatch] = []  # the last one first
         self._torn: dict[SegmentFiles, str] = {}  # the bytes after its last whole batch, as text
         self.lookup: IndexLookup | None = None
         self.shown = 0  # steps of the lookup that are drawn
@@ -126,9 +129,9 @@ class SegmentView(SceneWidget):
         if found == self._look:
             return
         torn_by_now = {it: self._torn.get(it) or self._behind(it) for it in found.segments}
-        facts = _facts(found)
+        facts, batches = _facts(found), list(newest(found.segments, batch_lane.MOST))
         self._look, self._torn, self.facts = found, torn_by_now, facts
-        self._pieces = self._history.see(found)
+        self._pieces, self._newest = self._history.see(found), batches
         self._draw(" ".join(self._history.news))
 
     def _behind(self, segment: SegmentFiles) -> str:
@@ -254,6 +257,16 @@ class SegmentView(SceneWidget):
         self._open(found.segment.path, found.position)
         self.hex.offset(found.offset)
 
+    def open_batch(self, offset: float) -> None:
+        """The bytes of the batch that begins at this offset."""
+        self.reread()
+        for segment in reversed(self._look.segments if self._look else ()):
+            for position, header in segment.batches_from(int(offset)):
+                if header.base_offset == int(offset):
+                    self._open(segment.path, position)
+                    return self.hex.choose(position)
+        raise KafkaError(ErrorCode.offset_out_of_range, f"no batch begins at {offset:,.0f} now")
+
     def _open(self, path: Path, position: int) -> None:
         self.hex.turn_to(path, position)
         self.hex.layout.display = ""
@@ -292,6 +305,8 @@ class SegmentView(SceneWidget):
             words, cost = _words(self.lookup, self.shown)
             lines += [(words, "bold"), (cost, "soft")]
         else:
+            lane, y = batch_lane.drawn(self._newest, y, right)
+            shapes += lane
             lines.append((HINT, "soft"))
         told, bottom = _lines(lines, y + LINE, right - LEFT)
         title = f"{self.name}: {facts}"

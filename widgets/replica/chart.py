@@ -44,6 +44,8 @@ def chart(view_state: ReplicaViewState) -> go.Figure:
         rows=2, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.06
     )
     _add_high_watermark(figure, view_state, seconds)
+    if view_state.past.transactional:
+        _add_last_stable(figure, view_state, seconds)
     for broker in view_state.brokers:
         _add_log(figure, view_state, broker, seconds)
     _add_events(figure, view_state, seconds)
@@ -87,6 +89,20 @@ def _add_high_watermark(figure: go.Figure, view_state: ReplicaViewState, seconds
         line={"shape": "hv", "color": LIGHT["amber"], "width": 7},
         opacity=0.7,
         name="high watermark",
+        row=1,
+        col=1,
+    )
+
+
+def _add_last_stable(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+    known = [(it.at, it.stable) for it in view_state.samples if it.stable is not None]
+    known += [(view_state.at, known[-1][1])] if known else []
+    figure.add_scatter(
+        x=[seconds(at) for at, _ in known],
+        y=[stable for _, stable in known],
+        mode="lines",
+        line={"shape": "hv", "color": LIGHT["rose"], "width": 2.5, "dash": "dashdot"},
+        name="last stable offset",
         row=1,
         col=1,
     )

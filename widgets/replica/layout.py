@@ -110,7 +110,8 @@ class ReplicaViewState(ViewMoment):
         """Of the offsets: left of the labels at the ends of the lines."""
         last = f"{self.offsets.last:,}"
         words = [f"broker {max(self.brokers, default=1)} · out of sync · LEO {last}"]
-        bold = [f"HW {last} · committed"] if self.wide else ["HW"]
+        bold = [f"HW {last} · committed", f"LSO {last} · stable"] if self.wide else ["HW"]
+        bold += ["LSO"] * self.past.transactional
         wide = [width_of(each, 11.5) for each in words if self.wide]
         wide += [width_of(each, 11.5, bold=True) for each in bold]
         return self.width - MARGIN - ceil(max(wide)) - STEM
@@ -173,7 +174,7 @@ class ReplicaViewState(ViewMoment):
         known: list[int] = []
         for sample in [self.past.at(self.window.start), *seen]:
             known += [replica.log_end for replica in sample.state.replicas.values()]
-            known += [sample.committed] if sample.committed is not None else []
+            known += [it for it in (sample.committed, sample.stable) if it is not None]
         least, most = min(known, default=0), max(known, default=0)
         return OffsetScale.over(0 if least <= (most - least) / 2 else least, most)
 

@@ -43,6 +43,17 @@ class Sample(NamedTuple):
         leader = self.state.replicas.get(self.state.leader)
         return leader.high_watermark if leader else None
 
+    @property
+    def stable(self) -> int | None:
+        """The last stable offset of the same replica; an old recording does not have it."""
+        leader = self.state.replicas.get(self.state.leader)
+        return leader.last_stable if leader and leader.last_stable >= 0 else None
+
+    @property
+    def waits(self) -> bool:
+        """Readers with read_committed wait for the end of a transaction."""
+        return self.stable is not None and self.stable < (self.committed or 0)
+
     def stands(self, broker: int) -> str:
         """lead, sync, lag, gone (it does not answer), or "" without a replica."""
         replica = self.state.replicas.get(broker)
@@ -103,6 +114,7 @@ class PartitionHistory:
         self.answers: list[ProduceResponse] = []
         self.cuts: list[Cut] = []
         self.story = Story()
+        self.transactional = False  # whether the LSO was ever below the high watermark
         self.seen = 0  # the time of the last state
         self._number = 0  # of the last event
 
@@ -125,10 +137,12 @@ class PartitionHistory:
             last = self.samples[-1] if self.samples else None
             if last is None:
                 self.samples.append(Sample(state.at, now))
+                self.transactional |= self.samples[-1].waits
             elif last.state is not now and last.state != now:
                 turn = _standing(last.state) != _standing(now)
                 self.samples.append(Sample(max(state.at, last.at), now, turn))
                 self._compare(last, self.samples[-1])
+                self.transactional |= self.samples[-1].waits
         if len(self.samples) > MOST:
             self._thin_out()
 

@@ -56,6 +56,7 @@ LEGEND = (
     ("gone", "no answer"),
     ("high", "high watermark"),
 )
+STABLE = ("lso", "last stable offset: read_committed reads up to it")
 RISE = "it rose: acks=all is answered below it"
 
 
@@ -187,6 +188,7 @@ def values(view_state: ReplicaViewState, sample: Sample) -> str:
         for broker, replica in sorted(state.replicas.items())
     ]
     committed = "unknown" if sample.committed is None else f"{sample.committed:,}"
+    committed += "" if sample.stable is None else f", LSO {sample.stable:,}"
     isr = " ".join(map(str, sorted(state.isr))) or "nobody"
     return f"epoch {state.leader_epoch}, HW {committed}, ISR {isr}; {'; '.join(logs)}"
 
@@ -273,7 +275,7 @@ def _below(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
 def _legend(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
     signs = [
         (stands, path(f"sign {stands}", "M0 0h24", look=f"trail {stands} still"), 31, words)
-        for stands, words in LEGEND
+        for stands, words in (*LEGEND, *[STABLE] * view_state.past.transactional)
     ]
     rise = path("sign rise", "M0 0l3 3l5 -6", look="check rise still")
     start = view_state.left if view_state.wide else 2 * MARGIN

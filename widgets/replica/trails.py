@@ -1,10 +1,12 @@
-"""The lines of a partition: the end of each log, and the high watermark.
+"""The lines of a partition: the end of each log, the high watermark, the last stable offset.
 
     lead  ━━━━━━━   solid, heavy      the leader
     sync  ───────   solid, thin       a follower in sync
     lag   ─ ─ ─ ─   dashed            a follower out of the ISR
     gone  · · · ·   dotted            it does not answer: its last known state
     high  ▬▬▬▬▬▬▬   amber, heaviest   the high watermark: it is below all of them
+    lso   ━ · ━ ·   dash and dot      the last stable offset, once a transaction has held it back;
+          ░░░░░░░   shaded            from it to the high watermark: read_committed waits
 
 A line is horizontal without changes, and vertical at a change. It is one path for each time in
 which the replica's state was the same; where it falls, the log was truncated.
@@ -30,11 +32,11 @@ class Point(NamedTuple):
 
 
 def trails(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes = _high(view_state)
+    shapes = [*_held_back(view_state), *_high(view_state)]
     order = sorted(view_state.brokers, key=lambda it: it == view_state.now.state.leader)
     for broker in order:  # the leader's above the others
         shapes += _pieces(f"trail {broker}", _points(view_state, broker), view_state.x)
-    return shapes
+    return shapes + (_stable(view_state) if view_state.past.transactional else [])
 
 
 def _high(view_state: ReplicaViewState) -> list[SceneShape]:
@@ -45,6 +47,26 @@ def _high(view_state: ReplicaViewState) -> list[SceneShape]:
         if committed is not None:
             points.append(Point(x, view_state.offsets.y(committed), "high"))
     return _pieces("high watermark", points, view_state.x)
+
+
+def _stable(view_state: ReplicaViewState) -> list[SceneShape]:
+    points = [
+        Point(x, view_state.offsets.y(sample.stable), "lso")
+        for x, sample in view_state.stairs
+        if sample.stable is not None
+    ]
+    return _pieces("last stable offset", points, view_state.x)
+
+
+def _held_back(view_state: ReplicaViewState) -> list[SceneShape]:
+    """The records that read_committed readers do not get yet."""
+    stairs, drawn = view_state.stairs, ""
+    ends = [x for x, _ in stairs[1:]] + [view_state.x]
+    for (x, sample), end in zip(stairs, ends, strict=True):
+        if sample.waits and sample.stable is not None and sample.committed is not None:
+            low, high = map(view_state.offsets.y, (sample.stable, sample.committed))
+            drawn += f"M{x:.0f} {high:.0f}H{end:.0f}V{low:.0f}H{x:.0f}z"
+    return [path("held back", drawn, look="held-back still")] if drawn else []
 
 
 def _points(view_state: ReplicaViewState, broker: int) -> list[Point]:
@@ -111,6 +133,10 @@ def named(view_state: ReplicaViewState) -> list[Label]:
         words = f"HW {sample.committed:,} · committed"
         y = view_state.offsets.y(sample.committed)
         found.append(Label(y, "label HW", words, "HW", "high"))
+    if view_state.past.transactional and sample.stable is not None:
+        words = f"LSO {sample.stable:,} · stable"
+        y = view_state.offsets.y(sample.stable) + 0.1  # below the HW if both are the same
+        found.append(Label(y, "label LSO", words, "LSO", "lso"))
     return sorted(found)
 
 

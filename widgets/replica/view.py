@@ -3,9 +3,10 @@
     ReplicaView(cluster, "orders", 0)                          live
     ReplicaView(Recording.load("run.jsonl.gz"), "orders", 0)   a run that is over
 
-A line for the end of each log (LEO), a heavy one for the high watermark (HW). A clean election
-loses no record below it: kill the leader, and the next epoch continues from there. The timeline is
-that of playback.py.
+A line for the end of each log (LEO), a heavy one for the high watermark (HW), and, once a
+transaction has held it back, one for the last stable offset (LSO). A clean election loses no record
+below the HW: kill the leader, and the next epoch continues from there. The timeline is that of
+playback.py.
 """
 
 from collections.abc import Sequence

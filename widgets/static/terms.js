@@ -9,6 +9,7 @@ globalThis.brokerlabTerms ??= (() => {
   const TERMS = {
     hw: ".watermark, .trail.high, .name.high, [data-key='sign mark'] text, [data-key='sign high words']",
     leo: "text[data-key='end'], .trail.lead, .trail.sync, .trail.lag, .name.lead, .name.sync, .name.lag",
+    lso: ".trail.lso, .name.lso, .held-back",
     isr: ".chip rect.leader, .chip rect.follower, .dots.lead, .dots.sync, [data-key='ISR'], .trail.sync",
     leader: ".chip rect.leader, .cells.lead, .trail.lead, .name.lead, .dots.lead",
     follower: ".chip rect.follower, .cells.sync, .trail.sync, .name.sync, .dots.sync",

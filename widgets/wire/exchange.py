@@ -12,7 +12,7 @@ that only brokers set in a request.
 Invariant: arrows are ordered by time, a response after its request.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from widgets.wire.values import error_name, title
 MOST = 2_000  # exchanges of a live cluster that are kept
 REPLIES = ("Fetched", "session")  # the beginnings of simulated responses
 CODES = {code.name for code in ErrorCode} - {"none"}
+NO_IDS: Mapping[int, str] = {}
 
 
 def broker(number: int) -> str:
@@ -35,7 +36,9 @@ def broker(number: int) -> str:
 class Exchange:
     """A request and its answer."""
 
-    def __init__(self, event: ClusterEvent) -> None:
+    def __init__(self, event: ClusterEvent, ids: Mapping[int, str] = NO_IDS) -> None:
+        """`ids`: the transactional id of each producer id, which some requests leave out."""
+        self.ids = ids
         facts = self.facts = dict(event.data)  # a copy: the stream removes the bytes of the oldest
         self.number = event.number
         left, came = event.at, event.at - int(facts["took"])  # older recordings have only these
@@ -132,6 +135,7 @@ class MessageLog:
         self.start: float | None = None
         self._most = most
         self._number = 0  # of the last event
+        self._ids: dict[int, str] = {}  # the transactional id of each producer id
 
     @property
     def last(self) -> int:
@@ -143,7 +147,9 @@ class MessageLog:
         for event in events:
             self._number = max(self._number, event.number)
             if event.kind == "request":
-                found += _arrows(Exchange(event))
+                found += _arrows(Exchange(event, self._ids))
+            elif event.kind == "transaction.changed":
+                self._ids[event.data["producer"]] = event.data["id"]
         return self._take(found)
 
     def add_moments(self, moments: Iterable[Any]) -> bool:

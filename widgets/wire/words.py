@@ -3,6 +3,7 @@
     Produce v9        orders-0 · 3 records · acks -1        ──>   offset 42
     Fetch v12         orders-0 @ 42                         ──>   orders-0: 93 bytes, HW 45
     JoinGroup v7      kitchen · a new member                ──>   ✗ MEMBER_ID_REQUIRED
+    EndTxn v3         till · epoch 0 · commit               ──>   ✗ PRODUCER_FENCED
 
 It is made from the fields, if there are bytes, else from the event's other data. For an API without
 a text here it is the group or the topics.
@@ -21,6 +22,7 @@ TOPICS = ("topic", "topic_name", "name")
 SPECIAL = {-1: "latest", -2: "earliest"}  # instead of a timestamp
 PARTITIONS = ("partition", "partition_index", "index")
 NUMBERS = ("partition_indexes", "partitions")  # lists of them, of one topic
+TRANSACTIONS = 1  # the kind of key whose coordinator is looked for
 
 
 def told(arrow: MessageArrow) -> tuple[str, bool]:
@@ -128,12 +130,16 @@ def _produce(it: Exchange, fields: Fields) -> str:
     size = sum(row["bytes"] for row in _rows(it))
     what = count(sum(counts), "record") if counts else count(size, "byte")
     acks = [f"acks {fields.first('acks')}"] if fields.leaves else []
-    return " · ".join([*_listed(places), what, *acks])
+    id = fields.first("transactional_id")
+    epoch = fields.value("producer epoch")  # of the first batch, if its header was kept
+    whose = [id, *([f"epoch {epoch}"] if epoch else [])] if id else []
+    return " · ".join([*whose, *_listed(places), what, *acks])
 
 
 def _fetch(it: Exchange, fields: Fields) -> str:
     wanted = [f"{_place(row)} @ {row['offset']}" for row in _rows(it) if "offset" in row]
-    return " · ".join(_listed(wanted)) or "as its session knows"
+    level = ["read_committed"] if fields.first("isolation_level", 0) else []
+    return " · ".join([*(_listed(wanted) or ["as its session knows"]), *level])
 
 
 def _metadata(it: Exchange, fields: Fields) -> str:
@@ -160,18 +166,33 @@ def _commit(it: Exchange, fields: Fields) -> str:
 
 
 def _transaction(it: Exchange, fields: Fields) -> str:
-    name = fields.first("transactional_id") or fields.first("v3_and_below_transactional_id")
+    prefix = "v3_and_below_" if fields.leaf("v3_and_below_transactional_id") else ""
     group = [f"offsets of {fields.first('group_id')}"] if fields.leaf("group_id") else []
-    return " · ".join([name, *group, *_listed([place for place, _ in fields.partitions()])])
+    places = _listed([place for place, _ in fields.partitions()])
+    return " · ".join([*_producer(fields, prefix), *group, *places])
+
+
+def _producer(fields: Fields, prefix: str = "") -> list[str]:
+    """The transactional id, and the epoch of the producer that asks."""
+    id, epoch = fields.first(f"{prefix}transactional_id"), fields.first(f"{prefix}producer_epoch")
+    return [id, f"epoch {epoch}"]
+
+
+def _commit_in(it: Exchange, fields: Fields) -> str:
+    return " · ".join([*_producer(fields), _commit(it, fields)])
 
 
 def _end(it: Exchange, fields: Fields) -> str:
-    return f"{fields.first('transactional_id')} · {_decided(fields.first('committed'))}"
+    return " · ".join([*_producer(fields), _decided(fields.first("committed"))])
 
 
 def _markers(it: Exchange, fields: Fields) -> str:
+    """The request has no transactional id: the events of coordinators have it."""
+    producer, epoch = fields.first("producer_id"), fields.first("producer_epoch")
+    whose = it.ids.get(producer, f"producer {producer}")
     places = _listed([place for place, _ in fields.partitions()])
-    return " · ".join([_decided(fields.first("transaction_result")), *places])
+    result = _decided(fields.first("transaction_result"))
+    return " · ".join([result, whose, f"epoch {epoch}", *places])
 
 
 def _decided(committed: bool) -> str:
@@ -187,7 +208,8 @@ def _looked_up(it: Exchange, fields: Fields) -> str:
 
 
 def _coordinator(it: Exchange, fields: Fields) -> str:
-    return f"of {fields.first('key')}"
+    kind = "transactional id " if fields.first("key_type") == TRANSACTIONS else ""
+    return f"of {kind}{fields.first('key')}"
 
 
 def _versions(it: Exchange, fields: Fields) -> str:
@@ -205,7 +227,10 @@ def _leaders(it: Exchange, fields: Fields) -> str:
 
 
 def _identity(it: Exchange, fields: Fields) -> str:
-    return fields.first("transactional_id") or "to be idempotent"
+    id, epoch = fields.first("transactional_id"), fields.first("producer_epoch", -1)
+    if not id:
+        return "to be idempotent"
+    return f"{id} · after epoch {epoch}" if epoch >= 0 else f"{id} · a new epoch"
 
 
 ASKS: dict[Api, Callable[[Exchange, Fields], str]] = {
@@ -226,7 +251,7 @@ ASKS: dict[Api, Callable[[Exchange, Fields], str]] = {
     Api.INIT_PRODUCER_ID: _identity,
     Api.ADD_PARTITIONS_TO_TXN: _transaction,
     Api.ADD_OFFSETS_TO_TXN: _transaction,
-    Api.TXN_OFFSET_COMMIT: _commit,
+    Api.TXN_OFFSET_COMMIT: _commit_in,
     Api.END_TXN: _end,
     Api.WRITE_TXN_MARKERS: _markers,
 }
@@ -249,7 +274,19 @@ def _fetched(it: Exchange, fields: Fields) -> str:
         for row in _rows(it)
         if row.get("bytes")
     ]
-    return " · ".join(_listed(found)) or "nothing new"
+    return " · ".join([*(_listed(found) or ["nothing new"]), *_uncommitted(fields)])
+
+
+def _uncommitted(fields: Fields) -> list[str]:
+    """Where read_committed has to wait, and which transactions it skips."""
+    held = [
+        f"{place} LSO {values[1]}"
+        for place, values in fields.partitions("high_watermark", "last_stable_offset")
+        if len(values) == 2 and 0 <= values[1] < values[0]
+    ]
+    aborted = zip(fields.each("producer_id"), fields.each("first_offset"), strict=True)
+    skipped = [f"producer {producer} from {offset}" for producer, offset in aborted]
+    return [*_listed(held), *(f"skip {words}" for words in _listed(skipped))]
 
 
 def _described(it: Exchange, fields: Fields) -> str:
@@ -285,7 +322,7 @@ def _offsets(name: str) -> Callable[[Exchange, Fields], str]:
 
 
 def _numbered(it: Exchange, fields: Fields) -> str:
-    return f"producer id {fields.first('producer_id')} · epoch {fields.first('producer_epoch')}"
+    return f"producer {fields.first('producer_id')} · epoch {fields.first('producer_epoch')}"
 
 
 def _served(it: Exchange, fields: Fields) -> str:
@@ -303,5 +340,7 @@ ANSWERS: dict[Api, Callable[[Exchange, Fields], str]] = {
     Api.OFFSET_FETCH: _offsets("committed_offset"),
     Api.OFFSET_FOR_LEADER_EPOCH: _offsets("end_offset"),
     Api.INIT_PRODUCER_ID: _numbered,
+    Api.END_TXN: lambda it, fields: "decided",
+    Api.WRITE_TXN_MARKERS: lambda it, fields: "written",
     Api.API_VERSIONS: _served,
 }

@@ -19,8 +19,8 @@ from engine.model import TopicPartition
 START = 1_700_000_000_000
 
 
-def partition(leader=1, *, ends=(10, 10, 10), committed=None, isr=None, epoch=0):
-    """Replicas on brokers 1, 2, ... with these log ends."""
+def partition(leader=1, *, ends=(10, 10, 10), committed=None, isr=None, epoch=0, stable=-1):
+    """Replicas on brokers 1, 2, ... with these log ends; `stable` -1: as in an old recording."""
     brokers = range(1, len(ends) + 1)
     mark = min(ends) if committed is None else committed
     return PartitionState(
@@ -30,7 +30,8 @@ def partition(leader=1, *, ends=(10, 10, 10), committed=None, isr=None, epoch=0)
         tuple(brokers),
         {
             number: ReplicaState(
-                "leader" if number == leader else "follower", epoch, 0, mark, end, 100, 1, True
+                "leader" if number == leader else "follower",
+                *(epoch, 0, mark, end, 100, 1, True, stable),
             )
             for number, end in zip(brokers, ends, strict=True)
         },
@@ -177,6 +178,21 @@ class Cluster:
         self.called.append(("heal", *ends))
         self.now = replace(self.now, links=())
         self.note("link.healed")
+
+    def fail_requests(self, number, api, error):
+        self.called.append(("fail_requests", number, api, error))
+        row = {"fault": "fail", "api": api.upper(), "error": error, "times": 1}
+        self.change(number, request_faults=(row,))
+
+    def drop_next_answer(self, number, api):
+        self.called.append(("drop_next_answer", number, api))
+
+    def slow_coordinator(self, number, ms):
+        self.called.append(("slow_coordinator", number, ms))
+
+    def heal_requests(self, number):
+        self.called.append(("heal_requests", number))
+        self.change(number, request_faults=())
 
     def stop(self):
         for number in self.now.brokers:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.cluster.state import GroupState
 from tests.unit.widgets.cluster import Cluster, ensemble, partition, state, topic
+from widgets.broker_card import ANSWERS
 from widgets.cluster_scene import about, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
 from widgets.moment import ViewMoment
@@ -98,7 +99,7 @@ def test_sixty_partitions_are_small_enough_for_a_notebook():
         key: partition(number % 3 + 1, **ends) for number, key in enumerate(topic("clicks", 60))
     }
     view = ClusterView(Cluster(partitions=partitions))
-    assert len(json.dumps(view.get_state(), default=str)) < 68_000
+    assert len(json.dumps(view.get_state(), default=str)) < 69_000
 
 
 def test_a_thousand_partitions_are_counted():
@@ -125,7 +126,7 @@ def test_kafkas_own_topics_are_one_line():
 @pytest.mark.parametrize(
     ("fault", "status", "acts"),
     [
-        (None, "up", ["kill", "pause", "restart"]),
+        (None, "up", ["kill", "pause", "restart", *(name for name, _ in ANSWERS)]),
         ("kill", "killed", ["restart"]),
         ("pause", "paused", ["resume", "kill"]),
     ],

@@ -88,12 +88,43 @@ def buttons(view):
         ("slow", "1-2", ("slow", 1, 2, 300)),
         ("heal", "1-2", ("heal", 1, 2)),
         ("heal", "2-zookeeper", ("heal", 2, "zookeeper")),
+        ("fail_requests", "2", ("fail_requests", 2, "Produce", "NOT_ENOUGH_REPLICAS")),
+        ("drop_next_answer", "2", ("drop_next_answer", 2, "Produce")),
+        ("slow_coordinator", "2", ("slow_coordinator", 2, 500)),
+        ("heal_requests", "2", ("heal_requests", 2)),
     ],
 )
 def test_a_fault_is_done_to_the_cluster(view, cluster, act, on, called):
     press(view, act, on)
     assert cluster.called == [called]
     assert view.trouble == ""
+
+
+def test_a_broker_says_what_its_clients_get_and_offers_to_end_it(view, cluster):
+    def offered(number):
+        return {each.name for each in view.picture[f"broker {number}"].acts}
+
+    processes = {"kill", "pause", "restart"}
+    answers = {"fail_requests", "drop_next_answer", "slow_coordinator"}
+    assert offered(2) == processes | answers
+    press(view, "fail_requests", "2")
+    go(view, 100)
+    assert label(view, "broker 2").endswith("; next Produce: NOT_ENOUGH_REPLICAS")
+    assert offered(2) == processes | {"heal_requests"}
+    assert offered(1) == processes | answers
+    press(view, "heal_requests", "2")
+    go(view, 100)
+    assert "NOT_ENOUGH" not in label(view, "broker 2")
+    cluster.change(
+        2,
+        request_faults=(
+            {"fault": "drop", "api": None, "times": 2},
+            {"fault": "slow coordinator", "ms": 50},
+        ),
+    )
+    go(view, 100)
+    told = "; next 2 × request: answer lost, coordinator 50 ms late"
+    assert label(view, "broker 2").endswith(told)
 
 
 def test_what_takes_its_time_is_done_aside(view, cluster):

@@ -23,8 +23,9 @@ class Tale:
     def wait(self, milliseconds):
         self.cluster.pass_time(milliseconds)
 
-    def is_so(self, *ends, committed, leader=1, epoch=0, isr=(1, 2, 3), silent=()):
-        told = partition(leader, ends=ends, committed=committed, isr=isr, epoch=epoch)
+    def is_so(self, *ends, committed, leader=1, epoch=0, isr=(1, 2, 3), silent=(), stable=-1):
+        facts = {"isr": isr, "epoch": epoch, "stable": stable}
+        told = partition(leader, ends=ends, committed=committed, **facts)
         replicas = {
             number: replace(it, answers=number not in silent)
             for number, it in told.replicas.items()
@@ -73,6 +74,27 @@ def failover():
     tale.is_so(20, 25, 25, committed=25, leader=2, epoch=1, isr=(2, 3))
     tale.wait(1000)
     tale.is_so(30, 30, 30, committed=30, leader=2, epoch=1)
+    tale.wait(1000)
+    return tale.film()
+
+
+def transactions():
+    """Eight seconds: a transaction is open from 10 to 14, another one when the leader dies."""
+    tale = Tale()
+    tale.elects(1, 0, reason="new")
+    tale.is_so(10, 10, 10, committed=10, stable=10)
+    for end, stable in ((12, 10), (14, 10), (15, 15), (18, 15)):
+        tale.wait(1000)
+        tale.is_so(end, end, end, committed=end, stable=stable)
+    tale.wait(1000)
+    tale.cluster.kill(1)
+    tale.is_so(18, 18, 18, committed=18, stable=15, silent=(1,))
+    tale.wait(1000)
+    tale.elects(2, 1, was=1)
+    tale.is_so(18, 18, 18, committed=18, leader=2, epoch=1, isr=(2, 3), silent=(1,), stable=15)
+    tale.wait(1000)
+    last = {"leader": 2, "epoch": 1, "isr": (2, 3), "silent": (1,)}
+    tale.is_so(18, 19, 19, committed=19, stable=19, **last)
     tale.wait(1000)
     return tale.film()
 
@@ -226,3 +248,24 @@ def test_of_a_long_run_the_turns_are_kept(monkeypatch):
     assert len(past.samples) <= 22
     assert START + 10_200 in [sample.at for sample in past.samples]
     assert past.samples[-1].committed == 199
+
+
+def test_the_last_stable_offset_is_the_leaders_and_unknown_in_an_old_recording():
+    past = PartitionHistory(ORDERS)
+    past.see(transactions())
+    assert [it.stable for it in past.samples if it.state.replicas] == [
+        10,
+        10,
+        10,
+        15,
+        15,
+        15,
+        15,
+        19,
+    ]
+    assert [it.waits for it in past.samples[1:]] == [0, 1, 1, 0, 1, 1, 1, 0]
+    assert past.transactional
+    old = PartitionHistory(ORDERS)
+    old.see(failover())
+    assert {it.stable for it in old.samples} == {None}
+    assert not old.transactional

@@ -11,7 +11,7 @@ from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from tests.unit.widgets.cluster import START, Cluster, event
 from tests.unit.widgets.test_cluster_scene import extents
-from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request
+from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request, transactions
 from widgets import ReplicaView
 from widgets.playback import TIME
 from widgets.replica.layout import BOTTOM, TOP, OffsetScale, ReplicaViewState
@@ -359,3 +359,34 @@ def test_scissors_hang_from_where_the_log_ended(pytestconfig):
     (lost,) = [it for it in cut.content if it.key == "lost"]
     assert lost.where[1] < -20 and lost.where[3] == 0
     view.close()
+
+
+# -- transactions -------------------------------------------------------------------------------
+
+
+def test_an_open_transaction_holds_the_last_stable_offset_back():
+    view = view_state(transactions(), 3500)
+    scene = picture(view)
+    ((look, drawn),) = trail(scene, "last stable offset")
+    assert look == "lso"
+    assert [y for _, y in drawn][-1] == round(view.offsets.y(15))
+    boxes = re.findall(r"M(\d+) (\d+)H(\d+)V(\d+)H\d+z", scene["held back"].content)
+    wanted = [  # of the first transaction, which wrote twice
+        (view.scale.place(START + at), y(high), view.scale.place(START + at + 1000), y(10))
+        for y in [view.offsets.y]
+        for at, high in ((1000, 12), (2000, 14))
+    ]
+    assert [tuple(map(int, box)) for box in boxes] == [tuple(map(round, it)) for it in wanted]
+    ends = [picture(view_state(transactions(), at))["label LSO"] for at in (2500, 3500)]
+    assert [it.content[-1].content for it in ends] == ["LSO 10 · stable", "LSO 15 · stable"]
+    assert "HW 14, LSO 10, ISR 1 2 3" in " ".join(it.label for it in scene.all() if it.label)
+
+
+def test_where_no_transaction_was_seen_there_is_no_last_stable_offset():
+    tale = Tale()
+    tale.is_so(5, 5, 5, committed=5, stable=5)
+    tale.wait(1000)
+    for film in (failover(), tale.film()):
+        scene = picture(view_state(film))
+        assert "label LSO" not in scene.by_key and "held back" not in scene.by_key
+        assert "last stable offset" not in " ".join(map(str, (it.content for it in scene.all())))

@@ -53,6 +53,29 @@ def elected(
         (event("link.slowed", one=1, other=2, ms=300), "link 1 – 2 slowed by 300 ms"),
         (event("link.healed"), "every link is whole again"),
         (event("link.healed", one=1, other="zookeeper"), "link 1 – ZooKeeper is whole again"),
+        (
+            event("requests.failing", broker=1, api="PRODUCE", error="NOT_COORDINATOR", times=2),
+            "broker 1 is to answer the next 2 requests of Produce with NOT_COORDINATOR",
+        ),
+        (
+            event("requests.failing", broker=1, api="END_TXN", error="NOT_COORDINATOR", times=0),
+            "broker 1 serves EndTxn again",
+        ),
+        (
+            event("request.failed", 0, 2, api="PRODUCE", error="NOT_COORDINATOR", client="c"),
+            "answered with an error: Produce at broker 2: NOT_COORDINATOR",
+        ),
+        (
+            event("answer.dropping", broker=1, api=None),
+            "the next answer is to be lost: any request at broker 1",
+        ),
+        (
+            event("answer.dropped", 0, 2, api="PRODUCE", client="c"),
+            "done, and the answer was lost: Produce at broker 2",
+        ),
+        (event("coordinator.slowed", broker=1, ms=300), "broker 1 coordinates 300 ms late"),
+        (event("coordinator.slowed", broker=1, ms=0), "broker 1 coordinates without delay"),
+        (event("requests.healed", broker=1), "broker 1 answers clients as usual"),
         (event("topic.created", topic="orders"), "topic orders created"),
         (
             event("znode.written", path="/controller"),

@@ -13,14 +13,17 @@ from engine.assignors.protocol import (
 )
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.storage import records
 from engine.wire.apis import Api
 from engine.wire.codec import message
-from tests.unit.widgets.test_wire_anatomy import sample
-from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
+from tests.unit.widgets.cluster import event
+from tests.unit.widgets.test_wire_anatomy import RECORDS, sample
+from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced, to_orders
 from widgets.wire.anatomy import ANSWER, ASK
 from widgets.wire.exchange import MessageArrow
 from widgets.wire.words import told
 
+EPOCH = {"producer": 4000, "epoch": 2}
 SHARE = encode_assignment(Assignment((TopicPartition("orders", 0), TopicPartition("orders", 1))))
 
 
@@ -53,10 +56,11 @@ def test_a_produce_counts_its_records_and_says_what_it_waits_for():
 
 
 def test_a_fetch_says_from_where_and_what_it_got():
-    ask, answer = words(fetched(1))
+    nothing_aborted = of(Api.FETCH, ANSWER, "responses", "partitions", aborted_transactions=())
+    ask, answer = words(fetched(1, response=nothing_aborted))
     assert ask == ("orders-0 @ 42", False)
     assert answer == ("orders-0: 93 bytes, HW 45", False)
-    assert words(fetched(1, given=0))[1] == ("nothing new", False)
+    assert words(fetched(1, given=0, response=nothing_aborted))[1] == ("nothing new", False)
     event = fetched(1)
     event.data["partitions"] = [
         {"topic": "orders", "partition": at, "offset": 1} for at in range(5)
@@ -125,27 +129,83 @@ def test_offsets_are_committed_fetched_and_looked_up():
 
 
 def test_a_transaction_is_reported_from_its_first_partition_to_its_markers():
+    numbers = {"producer_id": 4000, "producer_epoch": 2}
     adds = of(
         Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
     )
     asks = {
-        Api.ADD_PARTITIONS_TO_TXN: adds | {"v3_and_below_transactional_id": "till"},
-        Api.ADD_OFFSETS_TO_TXN: {"transactional_id": "till", "group_id": "kitchen"},
-        Api.END_TXN: {"transactional_id": "till", "committed": True},
+        Api.INIT_PRODUCER_ID: {"transactional_id": "till"},
+        Api.ADD_PARTITIONS_TO_TXN: adds
+        | {"v3_and_below_transactional_id": "till", "v3_and_below_producer_epoch": 2},
+        Api.ADD_OFFSETS_TO_TXN: {"transactional_id": "till", "group_id": "kitchen"} | numbers,
+        Api.END_TXN: {"transactional_id": "till", "committed": True} | numbers,
         Api.WRITE_TXN_MARKERS: marks(("orders", (0, 2)), ("bills", (1,))),
         Api.TXN_OFFSET_COMMIT: of(
             Api.TXN_OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7
         )
-        | {"group_id": "kitchen"},
+        | {"transactional_id": "till", "group_id": "kitchen"}
+        | numbers,
     }
     said = {api: words(asked(api, 1, request=request))[0][0] for api, request in asks.items()}
     assert said == {
-        Api.ADD_PARTITIONS_TO_TXN: "till · orders-0, orders-2",
-        Api.ADD_OFFSETS_TO_TXN: "till · offsets of kitchen",
-        Api.END_TXN: "till · commit",
-        Api.WRITE_TXN_MARKERS: "abort · orders-0, orders-2 +1",
-        Api.TXN_OFFSET_COMMIT: "kitchen · orders-0 → 7",
+        Api.INIT_PRODUCER_ID: "till · a new epoch",
+        Api.ADD_PARTITIONS_TO_TXN: "till · epoch 2 · orders-0, orders-2",
+        Api.ADD_OFFSETS_TO_TXN: "till · epoch 2 · offsets of kitchen",
+        Api.END_TXN: "till · epoch 2 · commit",
+        Api.WRITE_TXN_MARKERS: "abort · producer 4000 · epoch 2 · orders-0, orders-2 +1",
+        Api.TXN_OFFSET_COMMIT: "till · epoch 2 · kitchen · orders-0 → 7",
     }
+    again = {"transactional_id": "till"} | numbers  # after an error that is no end
+    assert words(asked(Api.INIT_PRODUCER_ID, 1, request=again))[0][0] == "till · after epoch 2"
+
+
+def test_the_transactional_id_of_markers_is_known_from_the_coordinators_event():
+    changed = event("transaction.changed", 0, 2, id="till", producer=4000, epoch=2)
+    markers = asked(Api.WRITE_TXN_MARKERS, 1, request=marks(("orders", (0,))), asker=2)
+    for events in ((changed, markers), (markers, changed)):
+        ask, answer = heard(*events).arrows
+        assert told(ask)[0] == "abort · till · epoch 2 · orders-0"
+        assert (ask.source, told(answer)[0]) == ("broker 2", "written")
+
+
+def test_a_fetch_that_reads_committed_says_what_it_waits_for_and_skips():
+    rows = of(
+        Api.FETCH, ANSWER, "responses", "partitions", high_watermark=45, last_stable_offset=40
+    )
+    ask, answer = words(fetched(1, request={"isolation_level": 1}, response=rows))
+    assert ask[0] == "orders-0 @ 42 · read_committed"
+    assert answer[0] == "orders-0: 93 bytes, HW 45 · -0 LSO 40 · skip producer 0 from 0"
+
+
+def copying():
+    """A transaction of till, from its epoch to its markers; then an old producer of its id."""
+    known = {"transactional_id": "till", "producer_id": 4000, "producer_epoch": 2}
+    old = {f"v3_and_below_{name}": value for name, value in known.items()}
+    adds = of(
+        Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
+    )
+    commits = of(Api.TXN_OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7)
+    till = {"client": "till", "broker": 3}
+    epoch = {"producer_id": 4000, "producer_epoch": 2}
+    starts = {"request": {"transactional_id": "till"}, "response": epoch}
+    batch = records.encode(RECORDS, producer_id=4000, producer_epoch=2, transactional=True)
+    sends = {"request": {"transactional_id": "till"} | to_orders(batch)}
+    offsets = {"request": commits | known | {"group_id": "kitchen"}}
+    ends = {"request": known | {"committed": True}}
+    fenced = {"response": {"error_code": ErrorCode.producer_fenced}, "client": "old till"}
+    marked = {"request": marks(("orders", (0, 2))), "asker": 3, "broker": 1}
+    return [
+        asked(Api.FIND_COORDINATOR, 1, 0, 2, request={"key": "till", "key_type": 1}, **till),
+        asked(Api.INIT_PRODUCER_ID, 2, 5, 9, **starts, **till),
+        event("transaction.changed", 14, 3, id="till", **EPOCH)._replace(number=10),
+        asked(Api.ADD_PARTITIONS_TO_TXN, 3, 20, 5, request=adds | old, **till),
+        produced(4, 30, 4, **sends, client="till"),
+        asked(Api.ADD_OFFSETS_TO_TXN, 5, 40, 3, request=known | {"group_id": "kitchen"}, **till),
+        asked(Api.TXN_OFFSET_COMMIT, 6, 50, 5, client="till", **offsets),
+        asked(Api.END_TXN, 7, 60, 6, **ends, **till),
+        asked(Api.WRITE_TXN_MARKERS, 8, 67, 4, **marked),
+        asked(Api.END_TXN, 9, 80, 2, broker=3, **ends, **fenced),
+    ]
 
 
 def marks(*topics):
@@ -153,16 +213,27 @@ def marks(*topics):
     (marker,) = sample(message(Api.WRITE_TXN_MARKERS, 1, ASK)).markers
     (topic,) = marker.topics
     rows = tuple(replace(topic, name=name, partition_indexes=numbers) for name, numbers in topics)
-    return {"markers": (replace(marker, transaction_result=False, topics=rows),)}
+    return {
+        "markers": (
+            replace(
+                marker, producer_id=4000, producer_epoch=2, transaction_result=False, topics=rows
+            ),
+        )
+    }
 
 
 def test_the_rest_is_reported_by_what_matters_in_it():
     found = {"node_id": 2, "throttle_time": timedelta()}
     ask, answer = words(asked(Api.FIND_COORDINATOR, 1, request={"key": "g"}, response=found))
     assert (ask[0], answer[0]) == ("of g", "broker 2")
+    till = {"key": "till", "key_type": 1}
+    assert words(asked(Api.FIND_COORDINATOR, 1, request=till))[0][0] == "of transactional id till"
+    writes = {"transactional_id": "till"} | to_orders(records.encode(RECORDS))
+    said = words(produced(1, request=writes))[0][0]
+    assert said == "till · epoch -1 · orders-0 · 2 records · acks -1"
     numbered = {"producer_id": 5, "producer_epoch": 1}
     ask, answer = words(asked(Api.INIT_PRODUCER_ID, 1, response=numbered))
-    assert (ask[0], answer[0]) == ("to be idempotent", "producer id 5 · epoch 1")
+    assert (ask[0], answer[0]) == ("to be idempotent", "producer 5 · epoch 1")
     names = {"client_software_name": "librdkafka", "client_software_version": "2.3"}
     assert words(asked(Api.API_VERSIONS, 1, request=names)) == [
         ("librdkafka 2.3", False),
