@@ -1,5 +1,7 @@
 """The clients of a cluster: producer, consumer, admin.
 
+              listener/                  ListenerContainer: calls a function, commits as it is told
+                  |
     producer  consumer  admin/client     Producer, Consumer, AdminClient: confluent-kafka's methods
         |         |           |
     producing/ consuming/     |          what they decide: batches, transactions, positions

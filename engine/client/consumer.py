@@ -136,6 +136,11 @@ class Consumer:
             self._closed, self._calm_until = True, 0.0
             self._end()
 
+    def kill(self) -> None:
+        """Close as if the process had died: nothing is committed, and the group is not told."""
+        self._closed, self._calm_until = True, 0.0
+        self._end()
+
     def _check(self) -> None:
         if self._closed:
             raise RuntimeError("Consumer closed")

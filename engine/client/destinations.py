@@ -56,11 +56,12 @@ class Destinations:
                 target = self._look_up(topic, partition)
             return target.queues[partition]
         count = len(target.queues)
-        queue = target.queues[self._partitioner.choose(topic, key, count, target.available)]
-        if key is None and not self._accumulator.fits(queue, size):
-            self._partitioner.filled(topic, count, target.available)
-            queue = target.queues[self._partitioner.choose(topic, key, count, target.available)]
-        return queue
+        chosen = self._partitioner.choose(topic, key, count, target.available)
+        if not self._accumulator.fits(target.queues[chosen], size):
+            self._partitioner.filled(topic, chosen, count, target.available)
+            if key is None:
+                chosen = self._partitioner.choose(topic, key, count, target.available)
+        return target.queues[chosen]
 
     def _look_up(self, topic: str, partition: int = 0) -> _TopicQueues:
         """Waits until the metadata has this partition."""

@@ -43,8 +43,8 @@ class Partitioner(Protocol):
         """`available`: the partitions that have a leader now."""
         ...
 
-    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
-        """The next record without a key would need a new batch in the partition of the last one."""
+    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
+        """A record, with a key or without one, needs a new batch in partition `previous`."""
         ...
 
 
@@ -62,10 +62,14 @@ class StickyPartitioner:
         if key is not None and self._uses_keys:
             return partition_of(key, partitions)
         if topic not in self._current:
-            self.filled(topic, partitions, available)
+            self._move(topic, partitions, available)
         return self._current[topic]
 
-    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
+        if self._current.get(topic) == previous:
+            self._move(topic, partitions, available)
+
+    def _move(self, topic: str, partitions: int, available: Sequence[int]) -> None:
         usable = available or range(partitions)
         others = [each for each in usable if each != self._current.get(topic)] or usable
         self._current[topic] = others[self._pick(len(others))]
@@ -85,7 +89,7 @@ class RoundRobinPartitioner:
         self._turns[topic] += 1
         return usable[turn % len(usable)]
 
-    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
         pass  # the choice does not depend on batches
 
 
@@ -105,7 +109,7 @@ class CustomPartitioner:
             )
         return chosen
 
-    def filled(self, topic: str, partitions: int, available: Sequence[int]) -> None:
+    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
         pass  # the function does not depend on batches
 
 

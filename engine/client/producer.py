@@ -61,6 +61,7 @@ from engine.client.producing.arguments import (
     message_of,
 )
 from engine.client.producing.batch import max_size
+from engine.client.producing.batch_log import BufferState
 from engine.client.producing.idempotence import ProducerId
 from engine.client.producing.sender import Sender
 from engine.client.producing.transaction_manager import TransactionCall, TransactionManager
@@ -243,14 +244,23 @@ class Producer:
             raise exception_of(error, KafkaError._TRANSPORT) from error
         return ClusterMetadata.of(found)
 
+    def buffer_state(self) -> BufferState:
+        """The batches that wait or are in flight, and those that are done since the first call, as
+        plain data; also of a closed producer. AccumulatorView draws it."""
+        with self._lock:
+            log = self._accumulator.log
+            return log.state(self._accumulator, time.monotonic(), not self._end.alive)
+
     def _await_room(self, size: int) -> None:
         """Until the buffer takes the record."""
         timeout = self._settings.max_block_ms / 1000
         self._accumulator.no_linger += 1
+        self._accumulator.log.waiting += 1
         try:
             has_room = self._network.wait(lambda: self._accumulator.has_room(size), timeout)
         finally:
             self._accumulator.no_linger -= 1
+            self._accumulator.log.waiting -= 1
         self._check()
         if not has_room:
             raise BufferError(

@@ -5,4 +5,5 @@ executor    its thread, and the futures          values      arguments and resul
 operations  from these values to requests, and back
 requests    topics, configurations, elections    group_requests  groups and their offsets
 acl_requests, quota_requests                     what clients may do, and how much
+scram_requests, security_values                  their credentials; the values of both
 """

@@ -16,9 +16,9 @@ from engine.security.acls import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
+    AclPermissionType,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 from engine.wire.apis import Api
@@ -75,7 +75,7 @@ def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
 
 def _binding(row: Any, entry: Any) -> AclBinding:
     kind, pattern = AclResourceType(row.resource_type), PatternType(row.pattern_type)
-    operation, permission = AclOperation(entry.operation), Permission(entry.permission_type)
+    operation, permission = AclOperation(entry.operation), AclPermissionType(entry.permission_type)
     return AclBinding(
         ResourcePattern(kind, row.resource_name, pattern),
         AccessControlEntry(entry.principal, entry.host, operation, permission),

@@ -36,6 +36,12 @@ def some(these: Sequence[T], kind: type[T]) -> list[T]:
     raise ValueError(f"expected a list of {kind.__name__} that is not empty")
 
 
+def unique(these: list[T]) -> list[T]:
+    if len(set(these)) < len(these):
+        raise ValueError("duplicates are not allowed")
+    return these
+
+
 def places(these: Iterable[TopicPartition]) -> list[TopicPartition]:
     found = some(list(these), TopicPartition)
     for each in found:

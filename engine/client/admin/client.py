@@ -10,8 +10,7 @@ functions of operations.py. Wrong types and values are refused before any reques
 addition to confluent-kafka's methods there are Kafka's own for reassignments, log directories,
 quotas and the deletion of offsets, and two that wait until every broker knows about a topic.
 
-Left out: access control and SCRAM, which our brokers don't have, and `poll`, as there are no
-callbacks. `include_authorized_operations` is not known for the same reason.
+Left out: `poll`, as there are no callbacks, and `include_authorized_operations`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,9 +18,24 @@ from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 from engine.client.address import Address
-from engine.client.admin import group_requests, operations, quota_requests, requests
-from engine.client.admin.arguments import groups_of, listed, operation, places, some
+from engine.client.admin import (
+    acl_requests,
+    group_requests,
+    operations,
+    quota_requests,
+    requests,
+    scram_requests,
+)
+from engine.client.admin.arguments import groups_of, listed, operation, places, some, unique
 from engine.client.admin.executor import LONGEST, UNSET, AdminExecutor
+from engine.client.admin.scram_requests import Descriptions
+from engine.client.admin.security_values import (
+    AclBinding,
+    AclBindingFilter,
+    UserScramCredentialAlteration,
+    UserScramCredentialsDescription,
+    checked,
+)
 from engine.client.admin.values import (
     ConfigEntry,
     ConfigResource,
@@ -289,6 +303,64 @@ class AdminClient:
             lambda cluster, entity: quota_requests.alter_client_quotas(
                 cluster, entity, alterations[entity], validate_only
             ),
+            request_timeout,
+        )
+
+    # -- who may do what -----------------------------------------------------------------
+
+    def create_acls(
+        self, acls: Sequence[AclBinding], request_timeout: float = UNSET
+    ) -> Futures[AclBinding]:
+        """A binding that is there already is no error."""
+        return self._executor.each(
+            unique(some(acls, AclBinding)),
+            lambda cluster, each: acl_requests.create_acls(cluster, [each.binding()]),
+            request_timeout,
+        )
+
+    def describe_acls(
+        self, acl_binding_filter: AclBindingFilter, request_timeout: float = UNSET
+    ) -> "Future[list[AclBinding]]":
+        (wanted,) = listed([acl_binding_filter], AclBindingFilter)
+
+        def work(cluster: ClusterClient) -> list[AclBinding]:
+            return [*map(AclBinding.of, acl_requests.describe_acls(cluster, wanted.filter()))]
+
+        return self._executor.one(work, request_timeout)
+
+    def delete_acls(
+        self, acl_binding_filters: Sequence[AclBindingFilter], request_timeout: float = UNSET
+    ) -> "dict[AclBindingFilter, Future[list[AclBinding]]]":
+        """The result of each is what it has deleted."""
+        return self._executor.each(
+            unique(some(acl_binding_filters, AclBindingFilter)),
+            lambda cluster, each: [
+                *map(AclBinding.of, acl_requests.delete_acls(cluster, [each.filter()]))
+            ],
+            request_timeout,
+        )
+
+    def describe_user_scram_credentials(
+        self, users: Sequence[str] | None = None, request_timeout: float = UNSET
+    ) -> "dict[str, Future[UserScramCredentialsDescription]] | Future[Descriptions]":
+        """Of these users, or (one future) of all that have credentials."""
+        if users is None:
+            return self._executor.one(scram_requests.describe_users, request_timeout)
+        names = unique(listed(users, str))
+        if "" in names:
+            raise ValueError("'user' cannot be empty")
+        return self._executor.each(names, scram_requests.describe_user, request_timeout)
+
+    def alter_user_scram_credentials(
+        self, alterations: Sequence[UserScramCredentialAlteration], request_timeout: float = UNSET
+    ) -> Futures[str]:
+        """All of a user's, or none. A password does not leave this process."""
+        by_user: dict[str, list[UserScramCredentialAlteration]] = {}
+        for each in map(checked, some(alterations, UserScramCredentialAlteration)):
+            by_user.setdefault(each.user, []).append(each)
+        return self._executor.each(
+            by_user,
+            lambda cluster, user: scram_requests.alter_user(cluster, by_user[user]),
             request_timeout,
         )
 

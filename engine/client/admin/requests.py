@@ -90,7 +90,7 @@ def create_topic(
         ),
     )
     request = CreateTopicsRequest(topics=(topic,), timeout=timeout, validate_only=validate_only)
-    _ask_controller(cluster, Api.CREATE_TOPICS, request, lambda it: _check(it.topics[0]))
+    from_controller(cluster, Api.CREATE_TOPICS, request, lambda it: _check(it.topics[0]))
 
 
 def delete_topic(cluster: ClusterClient, name: str, timeout: timedelta = TIMEOUT) -> None:
@@ -100,7 +100,7 @@ def delete_topic(cluster: ClusterClient, name: str, timeout: timedelta = TIMEOUT
     def take(response: Any) -> None:
         _check(response.responses[0], f"topic {name}")
 
-    _ask_controller(cluster, Api.DELETE_TOPICS, request, take)
+    from_controller(cluster, Api.DELETE_TOPICS, request, take)
 
 
 def create_partitions(
@@ -119,7 +119,7 @@ def create_partitions(
         assignments=None if by_hand is None else assignments,
     )
     request = CreatePartitionsRequest(topics=(topic,), timeout=timeout, validate_only=validate_only)
-    _ask_controller(cluster, Api.CREATE_PARTITIONS, request, lambda it: _check(it.results[0]))
+    from_controller(cluster, Api.CREATE_PARTITIONS, request, lambda it: _check(it.results[0]))
 
 
 # -- configurations --------------------------------------------------------------------------
@@ -185,7 +185,9 @@ def _ask_about_config(
     cluster: ClusterClient, it: ConfigResource, api: Api, request: Any, take: Callable[[Any], T]
 ) -> T:
     """Ask a broker about its own configuration, and the controller about all others."""
-    is_broker = it.restype is ResourceType.BROKER and (it.name.isdecimal() or not it.name)
+    is_broker = (it.restype is ResourceType.BROKER and (it.name.isdecimal() or not it.name)) or (
+        it.restype is ResourceType.BROKER_LOGGER and it.name.isdecimal()
+    )
     if it.restype is not ResourceType.TOPIC and not is_broker:
         raise KafkaError(
             ErrorCode.invalid_request,
@@ -194,7 +196,7 @@ def _ask_about_config(
         )
     if is_broker and it.name:
         return cluster.retry(lambda: take(cluster.ask(int(it.name), api, request)))
-    return _ask_controller(cluster, api, request, take)
+    return from_controller(cluster, api, request, take)
 
 
 # -- offsets and records ---------------------------------------------------------------------
@@ -270,7 +272,7 @@ def elect_leaders(
         )
         return outcomes(rows, _check, [ErrorCode.not_controller])
 
-    return _ask_controller(cluster, Api.ELECT_LEADERS, request, take)
+    return from_controller(cluster, Api.ELECT_LEADERS, request, take)
 
 
 def alter_reassignments(
@@ -296,7 +298,7 @@ def alter_reassignments(
         _check(response)
         return outcomes(by_partition(response.responses), _check, [ErrorCode.not_controller])
 
-    return _ask_controller(cluster, Api.ALTER_PARTITION_REASSIGNMENTS, request, take)
+    return from_controller(cluster, Api.ALTER_PARTITION_REASSIGNMENTS, request, take)
 
 
 def list_reassignments(
@@ -320,7 +322,7 @@ def list_reassignments(
             for partition, row in by_partition(response.topics)
         }
 
-    return _ask_controller(cluster, Api.LIST_PARTITION_REASSIGNMENTS, request, take)
+    return from_controller(cluster, Api.LIST_PARTITION_REASSIGNMENTS, request, take)
 
 
 def numbers_by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...]]]:
@@ -350,6 +352,6 @@ def _check(result: Any, what: str = "") -> None:
     check(result.error_code, result.error_message, what)
 
 
-def _ask_controller(cluster: ClusterClient, api: Api, request: Any, take: Callable[[Any], T]) -> T:
+def from_controller(cluster: ClusterClient, api: Api, request: Any, take: Callable[[Any], T]) -> T:
     """The result of `take` on the response; retried while the error that it raises may pass."""
     return cluster.retry(lambda: take(cluster.ask_controller(api, request)))

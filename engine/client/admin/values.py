@@ -6,8 +6,8 @@
     ConsumerGroupDescription ...            a group, its members, their partitions
 
 The classes of list_topics and list_groups are in client/values.py. Enums have the protocol's
-numbers; the states of a group have none there, so they have librdkafka's. Left out: access control,
-as the brokers have none.
+numbers; the states of a group have none there, so they have librdkafka's. Access control and SCRAM
+are in security_values.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +30,7 @@ class Ordered(Enum):
 
 class ResourceType(Ordered):
     UNKNOWN, ANY, TOPIC, GROUP, BROKER, TRANSACTIONAL_ID = range(6)
+    BROKER_LOGGER = 8  # confluent-kafka has no name for it
 
 
 class ElectionType(Ordered):

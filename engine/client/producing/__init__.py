@@ -11,5 +11,6 @@ produce() -> accumulator           a queue of batches for each partition
                                    (transaction_requests: its requests and their errors)
 
 arguments   checks what the application passes, and builds the message that it gets back
+batch_log   what a picture of the buffer is drawn from
 batch       records of one partition that are sent together
 """

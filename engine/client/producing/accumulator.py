@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from engine.client.producing.batch import ProducerBatch
+from engine.client.producing.batch_log import BatchLog
 from engine.client.producing.idempotence import SequenceNumbers
 from engine.config.producer import ProducerConfig
 from engine.model import TopicPartition
@@ -43,33 +44,31 @@ class PartitionQueue:
 
 class RecordAccumulator:
     def __init__(self, settings: ProducerConfig) -> None:
-        self._batch_size = settings.batch_size
-        self._linger = settings.linger_ms / 1000
-        self._memory = settings.buffer_memory
+        self.batch_size = settings.batch_size
+        self.linger = settings.linger_ms / 1000
+        self.memory = settings.buffer_memory
         self._idempotent = settings.enable_idempotence
         self.queues: dict[TopicPartition, PartitionQueue] = {}
         self.used = 0
         self.records = 0  # that are neither delivered nor given up
+        self.log = BatchLog()
         self.no_linger = 0  # how many calls flush, or wait for room: batches are sent at once
 
     def queue(self, partition: TopicPartition) -> PartitionQueue:
-        found = self.queues.get(partition)
-        if found is None:
+        if partition not in self.queues:
             sequences = SequenceNumbers() if self._idempotent else None
-            found = self.queues[partition] = PartitionQueue(partition, sequences)
-        return found
+            self.queues[partition] = PartitionQueue(partition, sequences)
+        return self.queues[partition]
 
     # -- what an application adds ----------------------------------------------------------
 
     def has_room(self, size: int) -> bool:
-        return self.used + size <= self._memory
+        return self.used + size <= self.memory
 
     def fits(self, queue: PartitionQueue, size: int) -> bool:
         """Whether a record of this size goes into the open batch; otherwise it begins another."""
-        if not queue.batches:
-            return False
-        last = queue.batches[-1]
-        return not last.closed and last.size + size <= self._batch_size
+        last = queue.batches[-1] if queue.batches else None
+        return last is not None and not last.closed and last.size + size <= self.batch_size
 
     def append(
         self,
@@ -85,6 +84,7 @@ class RecordAccumulator:
         fits = self.fits(queue, size)
         if not fits:
             queue.batches.append(ProducerBatch(queue.partition, now))
+            self.log.began(queue.batches, now)
         batch = queue.batches[-1]
         grown = batch.builder.append(key, value, timestamp, headers)
         self.used += grown - batch.size
@@ -97,10 +97,10 @@ class RecordAccumulator:
     def ready_at(self, queue: PartitionQueue) -> float:
         """When the first batch of a queue may be sent."""
         first = queue.batches[0]
-        is_full = len(queue.batches) > 1 or first.size >= self._batch_size
+        is_full = len(queue.batches) > 1 or first.size >= self.batch_size
         if is_full or first.closed or self.no_linger:
             return first.not_before
-        return first.created + self._linger
+        return first.created + self.linger
 
     def release(self, batch: ProducerBatch) -> None:
         """Its records are delivered, or given up."""

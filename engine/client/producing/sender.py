@@ -184,8 +184,8 @@ class Sender:
             if taken and size + batch.size > self._settings.max_request_size:
                 break
             size += batch.size
-            queue.batches.popleft()
-            queue.in_flight.append(batch)
+            self._accumulator.log.sent(self._accumulator, queue, now)
+            queue.in_flight.append(queue.batches.popleft())
             batch.closed = True
             batch.attempts += 1
             if queue.sequences is not None and not batch.has_sequence:
@@ -246,6 +246,7 @@ class Sender:
             return  # given up before
         if error.code == ErrorCode.message_too_large and batch.count > 1:
             pieces = batch.split(self._settings.batch_size)
+            self._accumulator.log.split(batch, pieces, now)
             self._accumulator.replace(queue, batch, pieces)
         elif not self._is_retriable(queue, batch, error.code):
             if queue.sequences is not None:
@@ -257,6 +258,7 @@ class Sender:
             self._give_up(queue, batch, error_of(error), now)
         else:
             batch.not_before = now + self._backoff
+            self._accumulator.log.retried(batch, error.code, now)
             queue.put_back(batch)
 
     def _is_retriable(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode) -> bool:
@@ -279,10 +281,8 @@ class Sender:
     def _give_up_if_late(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> bool:
         if not self._is_time(batch.created + self._delivery_timeout, now):
             return False
-        text = (
-            f"{batch.count} record(s) for {queue.partition} given up: "
-            f"not delivered within {self._delivery_timeout:g} s"
-        )
+        late = f"not delivered within {self._delivery_timeout:g} s"
+        text = f"{batch.count} record(s) for {queue.partition} given up: {late}"
         self._give_up(queue, batch, KafkaError(KafkaError._MSG_TIMED_OUT, text), now)
         return True
 
@@ -307,6 +307,7 @@ class Sender:
         if not batch.done:
             if error is not None and self._transactions is not None:
                 self._transactions.record_failed(error)
+            self._accumulator.log.ended(batch, error, offset, now)
             self._accumulator.release(batch)
             if batch.pending_reports:
                 batch.pending_reports.reverse()  # they are taken from the end

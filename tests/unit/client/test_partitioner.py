@@ -74,16 +74,23 @@ def test_a_filled_batch_moves_it_to_another_partition_never_the_same() -> None:
     sticky = StickyPartitioner(random.Random(5).randrange)
     where = [sticky.choose("t", None, 4, ALL)]
     for _ in range(100):
-        sticky.filled("t", 4, ALL)
+        sticky.filled("t", where[-1], 4, ALL)
         where.append(sticky.choose("t", None, 4, ALL))
     assert all(one != other for one, other in pairwise(where))
     assert set(where) == set(ALL)
 
 
+def test_a_batch_filled_in_another_partition_moves_nothing() -> None:
+    sticky = StickyPartitioner(first)
+    assert sticky.choose("t", None, 4, ALL) == 0
+    sticky.filled("t", 3, 4, ALL)
+    assert sticky.choose("t", None, 4, ALL) == 0
+
+
 def test_partitions_without_leader_are_left_out_if_there_are_others() -> None:
     sticky = StickyPartitioner(first)
     assert sticky.choose("t", None, 4, [2, 3]) == 2
-    sticky.filled("t", 4, [2])
+    sticky.filled("t", 2, 4, [2])
     assert sticky.choose("t", None, 4, [2]) == 2, "there is no other"
     assert StickyPartitioner(first).choose("t", None, 4, []) == 0, "there is none: any will do"
     assert StickyPartitioner(first).choose("t", b"abc", 4, []) == partition_of(b"abc", 4), (
@@ -94,7 +101,7 @@ def test_partitions_without_leader_are_left_out_if_there_are_others() -> None:
 def test_topics_have_turns_of_their_own() -> None:
     sticky, turns = StickyPartitioner(first), RoundRobinPartitioner()
     assert sticky.choose("t", None, 4, ALL) == 0
-    sticky.filled("t", 4, ALL)
+    sticky.filled("t", 0, 4, ALL)
     assert (sticky.choose("t", None, 4, ALL), sticky.choose("u", None, 4, ALL)) == (1, 0)
     assert [turns.choose(topic, None, 4, ALL) for topic in "ttu"] == [0, 1, 0]
 
@@ -103,14 +110,14 @@ def test_round_robin_takes_each_in_turn_whatever_the_key() -> None:
     turns = RoundRobinPartitioner()
     counts = Counter(turns.choose("t", b"same", 4, [0, 1, 3]) for _ in range(30))
     assert counts == {0: 10, 1: 10, 3: 10}
-    turns.filled("t", 4, ALL)
+    turns.filled("t", 1, 4, ALL)
     assert turns.choose("t", None, 4, []) == 30 % 4
 
 
 def test_a_function_of_ones_own() -> None:
     own = CustomPartitioner(lambda key, partitions: len(key or b"") % partitions)
     assert own.choose("t", b"abcde", 4, ALL) == 1
-    own.filled("t", 4, ALL)
+    own.filled("t", 1, 4, ALL)
 
 
 @pytest.mark.parametrize("wrong", [4, -1, None, "1", 1.0], ids=repr)
