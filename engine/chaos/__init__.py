@@ -5,6 +5,8 @@
     storm            the faults, chosen by a seed
     cluster_reader   reads what the cluster has in the end, by a stock client
     judge            compares both: lost, moved, doubled, phantom, reordered ...
+    transaction_*    the same for clients that read and write in transactions, each of them a
+                     process: copier
     run              all of it, from the start of a cluster to the verdict
     wait             waits for a condition
 

@@ -48,6 +48,9 @@ class FindingKind(Enum):
     HOLE = "hole"
     UNSTABLE = "unstable"
     UNLIKE = "unlike"
+    HALF = "half"  # these three are of transactions: see transaction_judge.py
+    DIRTY = "dirty"
+    APART = "apart"
     ERROR = "error"
     BLIND = "blind"
 

@@ -8,7 +8,8 @@ not recover is a finding, and so is a traceback in a broker's log.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka.cimpl import NewTopic
@@ -16,11 +17,12 @@ from confluent_kafka.cimpl import NewTopic
 from engine.chaos.cluster_reader import create
 from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind
 from engine.chaos.storm import FaultStorm
+from engine.chaos.transaction_workload import CopierWorkload
 from engine.chaos.wait import Late, until
 from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
 
-TOPIC = "chaos"
+TOPIC, COPIES = "chaos", "chaos-copies"
 PARTITIONS = 3
 ROUND = 3  # faults at most, before all is healed
 WAIT = (0.1, 1.5)  # seconds between two faults
@@ -32,12 +34,14 @@ CONFIG = {  # quicker than by default, so that a short run has many elections
     "replica.fetch.wait.max.ms": "200",
     "min.insync.replicas": "2",
     "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "3",
     "log.segment.bytes": "400000",  # so that a short run has several segments
     "log.index.interval.bytes": "1000",
     "replica.high.watermark.checkpoint.interval.ms": "200",
 }
 
 Say = Callable[[str], None]
+Workload = ChaosWorkload | CopierWorkload
 
 
 def run(
@@ -47,15 +51,22 @@ def run(
     data: Path | None = None,
     say: Say = print,
     zookeepers: int = 1,
+    transactions: bool = False,
 ) -> ChaosVerdict:
     """`data`: the directory in which the cluster's files are kept."""
+    topics = [TOPIC, COPIES] if transactions else [TOPIC]
     config = settings(brokers)
     with Cluster(brokers, zookeepers=zookeepers, data=data, config=config) as cluster:
-        create(cluster.bootstrap, NewTopic(TOPIC, PARTITIONS, min(brokers, 3)))
-        until(lambda: is_whole(cluster), WHOLE, "that the topic is there")
-        with ChaosWorkload(
-            cluster, TOPIC, lambda: await_whole(cluster), partitions=PARTITIONS
-        ) as work:
+        for topic in topics:
+            create(cluster.bootstrap, NewTopic(topic, PARTITIONS, min(brokers, 3)))
+        until(lambda: is_whole(cluster, topics), WHOLE, "that the topic is there")
+        whole = partial(await_whole, cluster, topics)
+        work: Workload
+        if transactions:
+            work = CopierWorkload(cluster, TOPIC, COPIES, whole, partitions=PARTITIONS)
+        else:
+            work = ChaosWorkload(cluster, TOPIC, whole, partitions=PARTITIONS)
+        with work:
             findings = blow(cluster, work, seconds, seed, say)
             verdict = work.verdict()
         return ChaosVerdict(
@@ -69,11 +80,12 @@ def settings(brokers: int) -> dict[str, str]:
 
 
 def blow(
-    cluster: Cluster, work: ChaosWorkload, seconds: float, seed: int, say: Say
+    cluster: Cluster, work: Workload, seconds: float, seed: int, say: Say
 ) -> list[ChaosFinding]:
-    storm, began, story = FaultStorm(cluster, seed), time.monotonic(), list[str]()
+    storm, story = FaultStorm(cluster, seed), list[str]()
     try:
-        work.advance()
+        work.advance()  # all clients are at work: copiers are processes that have to start
+        began = time.monotonic()
         while time.monotonic() < began + seconds:
             for _ in range(ROUND):
                 if done := storm.harm():
@@ -83,7 +95,7 @@ def blow(
             storm.heal()
             say(f"{time.monotonic() - began:6.1f} s  all is healed")
             if storm.damaged:
-                await_whole(cluster)
+                work.await_whole()
                 storm.damaged = False
             work.advance(count=20)
     except Late as late:
@@ -94,12 +106,14 @@ def blow(
     return []
 
 
-def is_whole(cluster: Cluster) -> bool:
+def is_whole(cluster: Cluster, topics: Sequence[str] = (TOPIC,)) -> bool:
     """Every partition has a leader, and every replica is up and in sync."""
     found = [
-        state for partition, state in cluster.state().partitions.items() if partition.topic == TOPIC
+        state
+        for partition, state in cluster.state().partitions.items()
+        if partition.topic in topics
     ]
-    return len(found) == PARTITIONS and all(
+    return len(found) == PARTITIONS * len(topics) and all(
         state.leader in state.isr
         and set(state.isr) == set(state.assignment) == set(state.replicas)
         and all(each.answers for each in state.replicas.values())
@@ -107,9 +121,9 @@ def is_whole(cluster: Cluster) -> bool:
     )
 
 
-def await_whole(cluster: Cluster) -> None:
+def await_whole(cluster: Cluster, topics: Sequence[str] = (TOPIC,)) -> None:
     """Wait for it; if it never is, the judge finds what is missing."""
-    until(lambda: is_whole(cluster), WHOLE, "that all replicas are in sync again")
+    until(lambda: is_whole(cluster, topics), WHOLE, "that all replicas are in sync again")
 
 
 def bugs(cluster: Cluster) -> list[ChaosFinding]:

@@ -188,7 +188,7 @@ class ChaosWorkload:
         **settings: Any,  # of every writer
     ) -> None:
         self.topic, self.history = topic, ClientHistory(topic, partitions)
-        self._cluster, self._await_whole = cluster, await_whole
+        self._cluster, self.await_whole = cluster, await_whole
         self.follower = TailReader(cluster.bootstrap, self.history, "the follower")
         self.writers: list[ChaosWriter] = []
         for number, kind in enumerate(writers, 1):
@@ -228,7 +228,7 @@ class ChaosWorkload:
 
     def verdict(self, patience: float = READING) -> ChaosVerdict:
         """Stop, wait until all replicas are in sync, read everything, and judge."""
-        self._await_whole()
+        self.await_whole()
         self.stop()
         return judge(self.history, self._cluster, patience)
 

@@ -20,8 +20,9 @@ from engine.sim.group_workload import MACHINES as MEMBERS
 from engine.sim.moment import Moment, TraceMessage
 from engine.sim.peer import machine
 from engine.sim.serving import Consume, Consumed, Locate, Produce, Produced
+from engine.sim.transactions.message_text import transaction_text
 from engine.sim.workload import MACHINES
-from engine.sim.zookeeper_session import (
+from engine.sim.zookeeper.client import (
     ConnectRequest,
     ConnectResponse,
     ControlMessage,
@@ -85,6 +86,8 @@ def _conversation(what: Any) -> tuple[str, bool]:
         return f"{name} {_partitions(what)}", False
     if name == "OffsetCommit":
         return f"{name} {_commits(what)}", False
+    if (told := transaction_text(name, what)) is not None:
+        return told, False
     return name, name.startswith(ROUTINE)
 
 

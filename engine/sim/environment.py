@@ -18,7 +18,7 @@ from engine.sim.disk import Disk
 from engine.sim.peer import SimulatedPeer
 from engine.sim.process import SimulatedProcess
 from engine.sim.serving import SimulatedServer
-from engine.sim.zookeeper_session import SimulatedZookeeperClient
+from engine.sim.zookeeper.client import SimulatedZookeeperClient
 from engine.storage.log import Emit
 from engine.zookeeper.client import Session
 

@@ -7,12 +7,13 @@ the number of connections is 0.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
-from engine.broker.debug_server import CAUGHT_UP, DebugConnection, Row
+from engine.broker.debug.debug_server import CAUGHT_UP, DebugConnection, Row
 from engine.cluster.state import NOBODY, ClusterState, LinkState, Status
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import TopicPartition
+from engine.replication.log_read import last_stable
 from engine.sim.node import PORT, Life, SimulatedBroker
 from engine.sim.world import World
 
@@ -87,8 +88,8 @@ def _rows(node: SimulatedBroker, life: Life) -> Iterator[tuple[TopicPartition, R
             ]
             row = (
                 *(role.role.value, role.leader, role.leader_epoch, role.isr, role.replicas),
-                *(log.start_offset, role.high_watermark, log.end_offset),
-                *(sum(len(each.data) for each in log.batches), 1, followers),
+                *(log.start_offset, role.high_watermark, last_stable(cast(Any, log), role)),
+                *(log.end_offset, sum(len(each.data) for each in log.batches), 1, followers),
             )
             yield partition, row
 

@@ -54,6 +54,7 @@ WITH_GROUP = 3, 1  # one seed of three has a group: 1, 4, 7 ...
 WITH_TRANSACTIONS = 3, 0  # one has transactions: 0, 3, 6 ...
 ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fetch: 0, 2, 4 ...
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
+WITH_ENSEMBLE = 5, 3  # one of five has three servers of ZooKeeper: 3, 8, 13 ...
 PATIENCE = 4000  # ms until a connection breaks
 
 
@@ -74,14 +75,9 @@ class Run:
         self.seed = seed
         self.is_well = False
         self._chance = Random(seed)
-        config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
-        brokers = self._chance.choice(BROKERS)
-        every, rest = ON_FETCH
-        if defect is SOUND and seed % every == rest:
-            config["inter.broker.protocol.version"] = "2.7-IV1"
-        self.world = World(
-            seed, brokers, delay=(1, 5), config=config, patience=PATIENCE, defect=defect
-        )
+        every, rest = WITH_ENSEMBLE
+        servers = Random(seed) if defect is SOUND and seed % every == rest else None
+        self.world = self._made(defect, 3 if servers else 1)
         self._end = BEGIN + round(seconds * 1000)
         every, rest = WITH_TRANSACTIONS
         writes = defect.in_transactions or (defect is SOUND and seed % every == rest)
@@ -106,13 +102,29 @@ class Run:
         every, rest = OTHERS
         others = Random(seed) if defect is SOUND and seed % every == rest else None
         self.storm = Storm(
-            self.world, self._partitions, clients, self._chance, defect.power, others
+            self.world, self._partitions, clients, self._chance, defect.power, others, servers
         )
         clock = self.world.clock
         for at, other in forks:
             clock.at(START + at, self._fork, other)
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
+
+    def _made(self, defect: Defect, zookeepers: int) -> World:
+        config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
+        brokers = self._chance.choice(BROKERS)
+        every, rest = ON_FETCH
+        if defect is SOUND and self.seed % every == rest:
+            config["inter.broker.protocol.version"] = "2.7-IV1"
+        return World(
+            self.seed,
+            brokers,
+            delay=(1, 5),
+            config=config,
+            patience=PATIENCE,
+            zookeepers=zookeepers,
+            defect=defect,
+        )
 
     def go(self) -> None:
         for _ in self.steps():

@@ -12,6 +12,9 @@ In every third storm nonsense is written to ZooKeeper, too: into the state of a 
 assignment or the configuration of its topic, the controller's own nodes, requests and notes. It
 stays until it is mended.
 
+In every fifth storm ZooKeeper has three servers, which are killed or silenced, and come back; often
+a majority of them is away.
+
 Kafka's promises hold only for a limited number of faults. So here
 - at most two brokers of three are away, for any reason;
 - power fails only while all replicas are in sync and no broker is stopping, and no other fault is
@@ -41,6 +44,7 @@ BRIEF = 200  # ms
 HARMS = (0.25, 0.5, 0.9)  # the probability of a fault in a turn; each storm picks one
 MENDS = (0.1, 0.3, 0.6, 1.0)  # and of its end
 WRITES = 0.1  # the probability that nonsense is written in a turn
+LEAVES = 0.15  # the probability that one of ZooKeeper's servers goes
 NODES = (
     znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.topic_path("extra"),
     znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_ELECTION,
@@ -60,6 +64,7 @@ class Storm:
         chance: Random,
         power: Power = Power.CAREFUL,
         others: Random | None = None,  # for the nonsense in ZooKeeper; None: there is none
+        servers: Random | None = None,  # for ZooKeeper's servers; None: nothing happens to them
     ) -> None:
         self.is_over = False
         self._world = world
@@ -67,6 +72,7 @@ class Storm:
         self._partitions = partitions
         self._chance = chance
         self._others = others
+        self._servers = servers
         # By path: the data before, and the nonsense.
         self._written: dict[str, tuple[bytes | None, bytes]] = {}
         self._ends: list[int | str] = [*world.nodes, "zookeeper", *clients]
@@ -87,6 +93,8 @@ class Storm:
             self._faults[self._chance.choices(KINDS, self._weights)[0]]()
         if self._others is not None and self._others.random() < WRITES and self._may_harm:
             self._write(self._others)
+        if self._servers is not None and self._servers.random() < LEAVES and self._may_harm:
+            self._leave(self._servers)
         self.mend(self._mends / 2)
 
     # -- brokers -------------------------------------------------------------------------
@@ -129,7 +137,10 @@ class Storm:
 
     @property
     def _is_calm(self) -> bool:
-        """All brokers are up, none is stopping or paused, and every replica is in sync."""
+        """All brokers are up, none is stopping or paused, every replica is in sync, and ZooKeeper
+        has all its servers: no session is about to end."""
+        if self._world.ensemble.leader is None or self._world.ensemble.away:
+            return False
         lives = [node.life for node in self._world.nodes.values()]
         stays = all(life is not None and not life.is_stopping for life in lives)
         return (stays and not self._paused) and all(
@@ -147,7 +158,7 @@ class Storm:
             self._world.stop(broker)
 
     def _expire(self) -> None:
-        if broker := self._victim():
+        if (broker := self._victim()) and self._world.ensemble.leader is not None:
             self._world.expire(broker)
 
     def _elect(self) -> None:
@@ -194,6 +205,12 @@ class Storm:
         if self._world.get(path) == data:
             self._world.write(path, before)
 
+    def _leave(self, chance: Random) -> None:
+        """One of ZooKeeper's servers is killed, or says nothing any more."""
+        if up := self._world.ensemble.up:
+            leave = chance.choice((self._world.kill_zookeeper, self._world.silence_zookeeper))
+            leave(chance.choice(up))
+
     # -- links ---------------------------------------------------------------------------
 
     def _link(self) -> Link:
@@ -231,6 +248,9 @@ class Storm:
         for path in sorted(self._written):
             if self._others is not None and self._others.random() < likely:
                 self._rewrite(path)
+        for server in world.ensemble.away:
+            if self._servers is not None and self._servers.random() < likely:
+                world.restart_zookeeper(server)
         for broker, node in world.nodes.items():
             if node.life is None and chance.random() < likely and self._has_power(broker):
                 self._without_power.pop(broker, None)

@@ -33,7 +33,7 @@ from engine.sim.defects import SOUND, Defect
 from engine.sim.network import PATIENCE, Network
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
-from engine.sim.zookeeper_session import Ensemble
+from engine.sim.zookeeper.ensemble import Ensemble
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Unreadable, decoded
 from engine.zookeeper.requests import (
@@ -73,12 +73,13 @@ class World:
         config: Mapping[str, str] | None = None,
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = PATIENCE,  # ms until a connection that carries nothing breaks
+        zookeepers: int = 1,
         defect: Defect = SOUND,
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock(START)
         self.network = Network(self.clock, self.random, delay, patience)
-        self.ensemble = Ensemble(self.clock, self.network)
+        self.ensemble = Ensemble(self.clock, self.network, zookeepers, Random(seed))
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
         self.nodes: dict[int, nodes.SimulatedBroker] = {}
@@ -167,6 +168,21 @@ class World:
         if session:  # or it has none yet
             self._tell("session.expired", broker=broker)
             self.ensemble.expire(session)
+
+    # -- ZooKeeper's servers -------------------------------------------------------------
+
+    def kill_zookeeper(self, server: int) -> None:
+        self._tell("zookeeper.killed", server=server)
+        self.ensemble.kill(server)
+
+    def silence_zookeeper(self, server: int) -> None:
+        """It is paused, or cut off from the other servers and from the brokers."""
+        self._tell("zookeeper.silenced", server=server)
+        self.ensemble.silence(server)
+
+    def restart_zookeeper(self, server: int) -> None:
+        self._tell("zookeeper.restarted", server=server)
+        self.ensemble.restart(server)
 
     @property
     def controller(self) -> int | None:

@@ -29,7 +29,7 @@ FOUND = {
     "cut-to-high-watermark": Expected(20, "no_acknowledged_record_is_lost"),
     "elect-anybody": Expected(20, "no_acknowledged_record_is_lost"),
     "generation-unchecked": Expected(20, "commits_of_the_past_are_refused"),
-    "commit-at-once": Expected(40, "committed_offsets_survive"),
+    "commit-at-once": Expected(40, "committed_offsets_survive", first=65),
     "unstable-read": Expected(3, "the_last_stable_offset_waits"),
     "offsets-at-once": Expected(3, "offsets_wait_for_the_marker"),
     "markers-forgotten": Expected(10, "every_transaction_has_ended"),

@@ -1,7 +1,10 @@
 """The simulated cluster: what it promises, and that its faults are those of the real one."""
 
+from functools import cache
+
 import pytest
 
+from engine.broker.metadata import NO_BROKER
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.partition import Role
@@ -11,7 +14,7 @@ from engine.sim.world import World
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Create
 
-ORDERS = TopicPartition("orders", 0)
+ORDERS, CAKES = TopicPartition("orders", 0), TopicPartition("cakes", 0)
 SESSION_MS = 18_000
 
 
@@ -310,3 +313,39 @@ def test_a_configuration_is_known_as_soon_as_its_note_was_read(world):
     sent = world.client.send(ORDERS, "a", patience=0)
     assert world.until(lambda: sent.done)
     assert sent.code == ErrorCode.not_enough_replicas
+
+
+def waiting_for_an_election(early):
+    """Broker 3 leads `cakes` and is dead; in `early` ms the controller, 1, will miss it."""
+    world = made()
+    world.create("cakes", [[3, 2, 1]])
+    assert world.until(lambda: world.leader(CAKES) == 3)
+    world.run(500)
+    world.kill(3)
+    if early is not None:
+        world.run(missed_after() - early)
+    return world
+
+
+@cache
+def missed_after():
+    world = waiting_for_an_election(None)
+    died = world.now
+    assert world.until(lambda: world.leader(CAKES) == 2)
+    return world.now - died
+
+
+@pytest.mark.parametrize("early", range(2, 42, 4))
+def test_a_broker_that_restarts_in_an_election_never_knows_a_part_of_the_topics(early):
+    """The controller does not know yet that it has restarted, and sends it one change."""
+    world = waiting_for_an_election(early)
+    world.kill(2)
+    world.start(2)
+    seen = 0
+    for _ in range(3000):
+        world.run(1)
+        broker = world[2].running.shell.broker  # None while it starts
+        if broker and broker.metadata.controller != NO_BROKER:
+            seen += 1
+            assert broker.metadata.partition(ORDERS) and broker.metadata.partition(CAKES)
+    assert seen

@@ -12,10 +12,10 @@ Invariant: every write, refused or not, and every session's beginning and end ta
 of the same counter; a node's `czxid` is the number of its creation.
 Invariant: an ephemeral node has an owner, and the owner's session is alive.
 
-`done` and `changed` are called at once: there is no network here. zookeeper_session.py connects a
-session to its client through one, with delays and losses.
+`done` and `changed` are called at once: there is no network here. ensemble.py and client.py
+connect a session to its client through one, with delays and losses.
 
-Left out: ACLs, more than one server, ticks (a real session may last one longer than it asked for),
+Left out: ACLs, ticks (a real session may last one longer than it asked for),
 and children of ephemeral nodes, which we never make.
 """
 
@@ -43,6 +43,7 @@ from engine.zookeeper.requests import (
 )
 
 ROOT = "/"
+TICK = 100  # ms between two looks whether a session may end
 
 
 class Znode(NamedTuple):
@@ -209,10 +210,13 @@ class ZookeeperSession:
 
     def _await(self) -> None:
         clock, until = self._zookeeper.clock, self._heard + self._timeout
-        if clock.now >= until:
+        if clock.now < until:
+            if self.alive:
+                clock.at(until, self._await)
+        elif self._zookeeper.ends_sessions:
             self.close()
-        elif self.alive:
-            clock.at(until, self._await)
+        else:
+            clock.after(TICK, self._await)
 
 
 class Zookeeper:
@@ -221,6 +225,7 @@ class Zookeeper:
         self.zxid = 0  # of the last write
         self.tree = Tree({ROOT: Znode()})
         self.sessions: dict[int, ZookeeperSession] = {}
+        self.ends_sessions = True  # not while the servers have no leader
         self._sessions = 0  # how many were opened so far
 
     def connect(self, timeout: int, changed: Callable[[Changed], Any]) -> ZookeeperSession:

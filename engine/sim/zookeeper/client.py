@@ -1,6 +1,6 @@
-"""Sessions with the simulated ZooKeeper, over the simulated network: server and broker's client.
+"""The broker's end of a session with the simulated ZooKeeper, over the simulated network.
 
-    SimulatedZookeeperClient                        Ensemble
+    SimulatedZookeeperClient                        Ensemble (ensemble.py)
       ConnectRequest(session or 0) ────────────────>   a new session, or an existing one
                            <────────────────────────   ConnectResponse(number), or EXPIRED
       RequestBatch, PING   ────────────────────────>
@@ -14,7 +14,7 @@ Invariant: a request of one session is never carried out in the next.
 
 A request in flight when the connection breaks ends in ConnectionLoss: the client cannot know
 whether it was carried out. A request without a connection waits for the next one, as in kazoo;
-after the session's time-out its caller gets an error (zookeeper/client.py).
+after the session's time-out its caller gets an error (engine/zookeeper/client.py).
 
 Left out: the creation time of a node, so notes of changed configurations are never removed.
 """
@@ -28,10 +28,8 @@ from typing import Any, NamedTuple
 
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
-from engine.sim.clock import Clock
-from engine.sim.network import End, Network
+from engine.sim.network import End
 from engine.sim.process import SimulatedProcess
-from engine.sim.zookeeper import Zookeeper, ZookeeperSession
 from engine.zookeeper.client import Session, SessionState
 from engine.zookeeper.requests import Ask, Changed, Children, Exists, Get
 
@@ -63,83 +61,6 @@ class ControlMessage(Enum):
     PONG = "pong"
     EXPIRED = "expired"
     BYE = "bye"
-
-
-class ServerSession:
-    """A session on the server, and its current connection to the client."""
-
-    def __init__(self, zookeeper: Zookeeper, timeout: int) -> None:
-        self.end: End | None = None
-        self.model: ZookeeperSession = zookeeper.connect(timeout, self._notify)
-
-    def _notify(self, change: Changed) -> None:
-        if self.end is not None:
-            self.end.send(change)
-
-
-class Ensemble:
-    """The server. It never fails, but the network can cut it off."""
-
-    def __init__(self, clock: Clock, network: Network) -> None:
-        self.model = Zookeeper(clock)
-        # Each is called with session, ask and answer.
-        self.answered: list[Callable[[int, Ask, Any], None]] = []
-        self._sessions: dict[int, ServerSession] = {}
-        network.listen(NAME, self._accept)
-
-    def expire(self, number: int) -> None:
-        """The client learns it with its next request; the session may be over already."""
-        if number in self._sessions:
-            self._sessions[number].model.expire()
-
-    def _accept(self, end: End) -> None:
-        end.received = partial(self._connect, end)
-
-    def _connect(self, end: End, request: ConnectRequest) -> None:
-        session = self._sessions.get(request.session)
-        if request.session and (session is None or not session.model.alive):
-            self._sessions.pop(request.session, None)
-            end.send(ControlMessage.EXPIRED)
-            return
-        if session is None:
-            session = ServerSession(self.model, request.timeout)
-            self._sessions[session.model.number] = session
-        elif session.end is not None:
-            self._disconnect(session, session.end)
-        session.end = end
-        session.model.touch()
-        end.received = partial(self._receive, session, end)
-        end.broken = partial(self._disconnect, session, end)
-        end.send(ConnectResponse(session.model.number))
-
-    def _disconnect(self, session: ServerSession, end: End) -> None:
-        if session.end is end:
-            session.end = None
-            session.model.disconnect()
-            end.close()
-
-    def _receive(self, session: ServerSession, end: End, message: Any) -> None:
-        if message is ControlMessage.BYE:
-            session.model.close()
-            del self._sessions[session.model.number]
-        elif message is ControlMessage.PING and session.model.alive:
-            session.model.touch()
-            end.send(ControlMessage.PONG)
-        elif isinstance(message, RequestBatch):
-            session.model.ask(message.asks, partial(self._reply, session, end, message.asks))
-        else:
-            self._disconnect(session, end)
-
-    def _reply(
-        self, session: ServerSession, end: End, asks: Sequence[Ask], answers: list[Any] | None
-    ) -> None:
-        if answers is None:  # the session is over; the client learns it when it connects again
-            self._disconnect(session, end)
-            return
-        for note in self.answered:
-            for ask, answer in zip(asks, answers, strict=True):
-                note(session.model.number, ask, answer)
-        end.send(ResponseBatch(answers))
 
 
 class SimulatedZookeeperClient:

@@ -1,0 +1,197 @@
+"""A chain of stock clients that read, write and commit in transactions, while faults are injected.
+
+    writer ──> orders ──> copier-1 ──┐
+                     ╰──> copier-2 ──┴──> copies ──> a reader of what is committed
+                          one group
+
+Each copier is a process (copier.py) that kills itself now and then; librdkafka, too, may end it by
+an assertion. One that has ended, or does nothing for long, has a successor with the same
+transactional.id, which fences it.
+
+Which errors a copier may meet is not judged, only what is stored in the end: see
+transaction_judge.py.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Self
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from engine.chaos.cluster_reader import as_read, consumer, read_all
+from engine.chaos.copier import GROUP, STEP
+from engine.chaos.history import ClientHistory, ReadRecord
+from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, files_alike
+from engine.chaos.judge import judge as judge_records
+from engine.chaos.transaction_history import TransactionEnd, TransactionHistory
+from engine.chaos.transaction_judge import compare
+from engine.chaos.wait import Late, until
+from engine.chaos.workload import ChaosWorkload, TailReader
+from engine.cluster.child import Child, end_all
+from engine.cluster.cluster import Cluster
+
+COPIERS = 3
+RATE = 150  # records a second, into the source
+LIFE = 100_000  # transactions of one process of a copier, at most
+HANGS = 30.0  # seconds without a line, after which a copier is replaced
+ENDING = 10.0  # seconds to end in good order
+LOOK = 0.2  # seconds between two looks
+PATIENCE = 120.0  # seconds until transactions are committed, or the last record is copied
+
+
+class CopierKeeper:
+    """The processes of the copiers; what they say goes into the history."""
+
+    def __init__(self, bootstrap: str, history: TransactionHistory, logs: Path) -> None:
+        self._bootstrap, self._history, self._logs = bootstrap, history, logs
+        self._living: dict[str, tuple[Child, float]] = {}  # since when it has said nothing new
+        self._heard: dict[Child, int] = {}  # letters of its output
+        self._over = Event()
+        for number in range(COPIERS):
+            self._start(f"copier-{number + 1}")
+        self._thread = Thread(target=self._run, name="the keeper of copiers")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        end_all([child for child, _ in self._living.values()], ENDING)
+        for name in self._living:
+            self._listen(name)
+
+    def _start(self, name: str) -> None:
+        history = self._history
+        what = [self._bootstrap, history.source, history.sink, str(history.partitions), name]
+        command = [sys.executable, "-m", "engine.chaos.copier", *what, str(history.lives * LIFE)]
+        child = Child(command, self._logs / f"{name}-{history.lives}.log")
+        history.lives += 1
+        self._living[name], self._heard[child] = (child, time.monotonic()), 0
+
+    def _run(self) -> None:
+        while not self._over.wait(LOOK):
+            for name, (child, _) in list(self._living.items()):
+                self._listen(name)
+                silent = time.monotonic() - self._living[name][1] > HANGS
+                if silent or not child.alive:
+                    child.kill()
+                    self._listen(name)
+                    self._start(name)
+
+    def _listen(self, name: str) -> None:
+        """Whole lines of its output that are new."""
+        child, _ = self._living[name]
+        heard = self._heard[child]
+        said = child.output()[heard:]
+        whole = said[: said.rfind("\n") + 1]
+        if whole:
+            self._heard[child] += len(whole)
+            self._living[name] = child, time.monotonic()
+        for line in whole.splitlines():
+            match line.split():
+                case ["begin", number, *values]:
+                    made = self._history.begin(name, int(number))
+                    made.values = {each.encode() for each in values}
+                case ["committed" | "aborted" as end, number]:
+                    self._history.transactions[name, int(number)].end = TransactionEnd(end)
+
+
+class CopierWorkload:
+    """A writer, copiers and a reader, and the verdict in the end; as `ChaosWorkload`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        source: str,
+        sink: str,
+        await_whole: Callable[[], object],
+        *,
+        partitions: int,
+    ) -> None:
+        self.history = TransactionHistory(source, sink, partitions)
+        self._cluster, self.await_whole = cluster, await_whole
+        self.feed = ChaosWorkload(cluster, source, await_whole, partitions=partitions, rate=RATE)
+        copies = ClientHistory(sink, partitions)  # of the reader alone
+        self.history.seen = copies.seen
+        self.history.errors = copies.errors
+        self.follower = TailReader(cluster.bootstrap, copies, "the reader of copies")
+        self.copiers = CopierKeeper(cluster.bootstrap, self.history, cluster.data)
+
+    def advance(self, count: int = 50) -> None:
+        """Wait until so many more records are written, and some more transactions committed."""
+        done = self._committed()
+        self.feed.advance(count)
+        until(lambda: self._committed() > done + COPIERS, PATIENCE, "that transactions commit")
+        if self.history.errors:
+            raise Late(f"the copiers do not get on: {self.history.errors}")
+
+    def verdict(self) -> ChaosVerdict:
+        """Stop writing, wait until all is copied, and judge."""
+        self.await_whole()
+        self.feed.stop()
+        bootstrap, history = self._cluster.bootstrap, self.history
+        written = self.feed.history
+        inputs = read_all(bootstrap, history.source, written.ends())
+        ends = {read.partition: read.offset + 1 for read in inputs}
+        findings = []
+        try:
+            until(lambda: self._offsets() == ends, PATIENCE, f"that the copies end at {ends}")
+        except Late as late:
+            findings.append(ChaosFinding(FindingKind.ERROR, str(late)))
+        self.close()
+        outputs, below = read_committed(bootstrap, history.sink, history.partitions)
+        verdict = compare(history, inputs, outputs, self._offsets())
+        findings += files_alike(self._cluster, history.sink, below)
+        source = judge_records(written, self._cluster)
+        findings += source.findings
+        evidence = f"{verdict.evidence}; the source: {source.evidence}"
+        return ChaosVerdict((*verdict.findings, *findings), evidence)
+
+    def close(self) -> None:
+        self.feed.close()
+        self.copiers.stop()
+        self.follower.stop()
+
+    def _committed(self) -> int:
+        return self.history.committed()
+
+    def _offsets(self) -> dict[int, int]:
+        """The offsets of the group."""
+        with consumer(self._cluster.bootstrap, **{"group.id": GROUP}) as reader:
+            numbers = range(self.history.partitions)
+            asked = [TopicPartition(self.history.source, number) for number in numbers]
+            try:
+                found = reader.committed(asked, timeout=STEP)
+            except KafkaException:
+                return {}
+            return {each.partition: each.offset for each in found if each.error is None}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_committed(
+    bootstrap: str, topic: str, partitions: int
+) -> tuple[list[ReadRecord], dict[int, int]]:
+    """Every committed record, and each partition's high watermark. Every transaction has to end:
+    one that stays open hides what is behind it, and then the records are missing here."""
+    found, ends = list[ReadRecord](), dict[int, int]()
+    with consumer(bootstrap, **{"enable.partition.eof": True}) as reader:
+        for number in range(partitions):
+            at, deadline = 0, time.monotonic() + PATIENCE
+            asked = TopicPartition(topic, number, 0)
+            ends[number] = reader.get_watermark_offsets(asked, timeout=STEP)[1]
+            reader.assign([asked])
+            while at < ends[number] and time.monotonic() < deadline:
+                for message in reader.consume(1000, 0.1):
+                    offset = message.offset()
+                    if message.error() is None:
+                        found.append(as_read(message))
+                    elif offset is not None and offset >= 0:
+                        at = offset  # the end, by now
+    return found, ends
