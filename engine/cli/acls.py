@@ -28,9 +28,9 @@ from engine.security.acls import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
+    AclPermissionType,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 from engine.zookeeper.acl_znodes import check_principal
@@ -166,7 +166,7 @@ def _operation(text: str) -> AclOperation:
 def _entries(options: Namespace, operations: Iterable[AclOperation]) -> list[AccessControlEntry]:
     return [
         AccessControlEntry(principal, host, operation, permission)
-        for permission in (Permission.ALLOW, Permission.DENY)
+        for permission in (AclPermissionType.ALLOW, AclPermissionType.DENY)
         for principal in getattr(options, f"{permission.name.lower()}_principal")
         for host in getattr(options, f"{permission.name.lower()}_host") or [WILDCARD]
         for operation in operations

@@ -7,6 +7,10 @@ write (acks=all, idempotent) and read all the time. In the end every replica is 
 is read and compared with the clients' history, offset by offset: was a record lost, moved, doubled,
 reordered, or never sent? The seed decides the faults; their effects depend on the machine, too.
 
+With --transactions copiers read what is written, and write each record twice, and their offsets,
+in one transaction. They crash now and then. Is each record copied once, is a transaction there as a
+whole or not at all, and do the offsets agree with the copies?
+
 Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
@@ -33,6 +37,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="servers of ZooKeeper; several have faults, too (default: %(default)s)",
     )
     parser.add_argument(
+        "--transactions",
+        action="store_true",
+        help="a chain of clients that read and write in transactions",
+    )
+    parser.add_argument(
         "--data", type=Path, metavar="DIR", help="keep the cluster's files here; an empty directory"
     )
 
@@ -57,6 +66,7 @@ def run(options: Namespace) -> int:
         verdict = chaos.run(
             *(options.seconds, options.seed, options.brokers, options.data, _say),
             zookeepers=options.zookeepers,
+            transactions=options.transactions,
         )
     except Late as late:
         print(f"the cluster did not recover: {late}")

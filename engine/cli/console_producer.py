@@ -19,7 +19,15 @@ from collections.abc import Iterator
 
 from engine.cli.connection import PATIENCE, connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_property, is_true, known, security
+from engine.cli.options import (
+    BROKER_LIST,
+    add_bootstrap,
+    add_property,
+    is_true,
+    known,
+    security,
+    take_broker_list,
+)
 from engine.client.producer import Producer
 from engine.client.values import KafkaError as DeliveryError
 from engine.client.values import Message
@@ -39,7 +47,7 @@ READ_BYTES = 64 * 1024
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_bootstrap(parser)
+    add_bootstrap(parser, BROKER_LIST)
     parser.add_argument("--topic", required=True, metavar="T", help="where to send them")
     add_property(parser, PROPERTIES)
     parser.add_argument(
@@ -67,6 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    take_broker_list(options)
     parse = _Parser(PROPERTIES | known(options.property, PROPERTIES, "property"))
     with connect(options.bootstrap_server, security(options)) as cluster:
         partitions = len(cluster.topic(options.topic, create=True).partitions)

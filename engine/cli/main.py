@@ -23,6 +23,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, NoReturn, Protocol
 
+from engine.cli import gone
+
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 PROGRAM = "python -m engine" if Path(sys.argv[0]).name == "__main__.py" else "brokerlab"
@@ -37,6 +39,10 @@ class Command(NamedTuple):
     help: str
     example: str  # the options of an example
 
+
+SCRIPTS = (
+    "What scripts with Kafka's names call, in a cluster's directory: DIR/bin/kafka-topics.sh ..."
+)
 
 COMMANDS = [
     Command(
@@ -127,8 +133,43 @@ COMMANDS = [
         "dump-log",
         "engine.cli.dump_log",
         "Look into a log",
-        "print .log, .index, .timeindex, .txnindex and .snapshot files, entry by entry",
+        "print .log, .index, .timeindex, .txnindex and .snapshot files",
         "--files orders-0/00000000000000000000.log --print-data-log",
+    ),
+    Command(
+        "server-start",
+        "engine.cli.server_start",
+        SCRIPTS,
+        "one broker, from a file",
+        "config/server.properties --override log.dirs=logs",
+    ),
+    Command(
+        "server-stop",
+        "engine.cli.server_stop",
+        SCRIPTS,
+        "end the brokers that were started so from the same directory",
+        "--home lab-data",
+    ),
+    Command(
+        "zookeeper-server-start",
+        "engine.cli.zookeeper_server_start",
+        SCRIPTS,
+        "one ZooKeeper server, from a file",
+        "-daemon config/zookeeper.properties",
+    ),
+    Command(
+        "zookeeper-server-stop",
+        "engine.cli.zookeeper_server_stop",
+        SCRIPTS,
+        "end the ZooKeeper that was started so from the same directory",
+        "--home lab-data",
+    ),
+    Command(
+        "run-class",
+        "engine.cli.run_class",
+        SCRIPTS,
+        "a tool by the name of its Java class",
+        "kafka.tools.DumpLogSegments --files orders-0/0.index",
     ),
     Command(
         "simulate",
@@ -208,6 +249,8 @@ def _dispatch(arguments: list[str]) -> int:
             return _dispatch([name, "--help"])
         case [name, *rest]:
             command = _find(name)
+            if replaced := gone.sentence(name, rest):
+                raise UsageError(f"{replaced} ({PROGRAM} {name} --help)")
             module: Module = import_module(command.module)
             parser = Parser(
                 prog=f"{PROGRAM} {name}",

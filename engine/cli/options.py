@@ -1,7 +1,9 @@
 """Options that several commands share, and the functions that evaluate them."""
 
+import re
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from engine.config.client_security import ClientSecurityConfig
 from engine.config.properties import parse_properties
 
 BOOTSTRAP = "127.0.0.1:9092"
+NO_OPTIONS: Mapping[str, str] = {}
+BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
 
 
 def add_choice(
@@ -69,20 +73,41 @@ def _exact_setting(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def add_bootstrap(parser: ArgumentParser) -> None:
-    parser.add_argument(
+def add_bootstrap(parser: ArgumentParser, old: Mapping[str, str] = NO_OPTIONS) -> None:
+    """`old`: options that Kafka 2.8 still takes instead of --bootstrap-server, and their help."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--bootstrap-server",
         default=BOOTSTRAP,
         metavar="HOST:PORT",
         help="a broker to start from, or several with commas between them (default: %(default)s)",
     )
-
+    for name, help in old.items():
+        group.add_argument(f"--{name}", metavar="HOST:PORT", help=f"deprecated: {help}")
     parser.add_argument(
         "--command-config",
         type=Path,
         metavar="FILE",
         help="a file with the keys of TLS and SASL for this command: key=value",
     )
+
+
+def take_broker_list(options: Namespace) -> None:
+    """--broker-list says what --bootstrap-server says; a warning names the newer option."""
+    if options.broker_list is not None:
+        print(
+            "Warning: --broker-list is deprecated; use --bootstrap-server instead.",
+            file=sys.stderr,
+        )
+        options.bootstrap_server = options.broker_list
+
+
+def topic_matcher(text: str | None) -> Callable[[str], object]:
+    """Whether the value of --topic, which is a regular expression, means a topic; None: all."""
+    try:
+        return re.compile(text or ".*").fullmatch
+    except re.error as error:
+        raise UsageError(f"--topic {text}: not a regular expression: {error}") from error
 
 
 def security(options: Namespace) -> dict[str, str]:

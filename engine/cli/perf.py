@@ -1,7 +1,7 @@
 """Measure a cluster's throughput and latency, as kafka-producer-perf-test and its like do.
 
     perf producer --topic T --num-records N [--record-size BYTES] [--throughput RECORDS]
-                  [--producer-props acks=all batch.size=65536 compression.type=lz4]
+                  [--producer-props bootstrap.servers=HOST:PORT acks=all batch.size=65536]
     perf consumer --topic T --messages N [--fetch-size BYTES] [--from-latest] [--timeout MS]
 
 They use engine.Producer and engine.Consumer. The latency of a producer is the time from `produce`
@@ -17,7 +17,14 @@ from typing import Any
 
 from engine.cli.connection import connect, failure
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, known, security, setting
+from engine.cli.options import (
+    BROKER_LIST,
+    add_bootstrap,
+    known,
+    security,
+    setting,
+    take_broker_list,
+)
 from engine.client.consumer import Consumer
 from engine.client.producer import Producer
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError, Message, TopicPartition
@@ -36,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     producer = roles.add_parser("producer", help="send records", allow_abbrev=False)
     consumer = roles.add_parser("consumer", help="read records", allow_abbrev=False)
     for each in (producer, consumer):
-        add_bootstrap(each)
+        add_bootstrap(each, BROKER_LIST if each is consumer else {})
         each.add_argument("--topic", required=True, metavar="T", help="the topic")
     producer.add_argument(
         "--num-records", type=int, required=True, metavar="N", help="how many to send"
@@ -172,7 +179,9 @@ def _produce(options: Namespace) -> int:
 
 
 def _props(options: Namespace) -> dict[str, Any]:
-    props = PROPS | known(options.producer_props, PROPS, "producer property")
+    names = [*PROPS, "bootstrap.servers"]
+    props = PROPS | known(options.producer_props, names, "producer property")
+    options.bootstrap_server = props.pop("bootstrap.servers", options.bootstrap_server)
     if props["acks"] not in ACKS:
         raise UsageError(f"acks={props['acks']}: it is one of {', '.join(ACKS)}")
     if not props["batch.size"].isdecimal():
@@ -189,6 +198,7 @@ def _props(options: Namespace) -> dict[str, Any]:
 
 
 def _consume(options: Namespace) -> int:
+    take_broker_list(options)
     start = OFFSET_END if options.from_latest else OFFSET_BEGINNING
     with connect(options.bootstrap_server, security(options)) as cluster:
         numbers = list(cluster.topic(options.topic).partitions)

@@ -7,8 +7,7 @@
     configs --alter --entity-type ips --entity-name 192.0.2.7 \\
         --add-config connection_creation_rate=5
 
-Left out: credentials for SCRAM. A client changes them (AlterUserScramCredentials), or `cluster
---user` makes them.
+Users have credentials for SCRAM, too: scram_configs.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,6 +43,7 @@ def check(kinds: Sequence[str], names: Sequence[str], changes: Mapping[str, str 
     unknown = [key for key in changes if key not in keys]
     if unknown:
         what = "connection quota" if "ips" in kinds else "quota"
+        what = "quota and SCRAM credential" if [*kinds] == ["users"] else what
         raise UsageError(
             f"Only {what} configs can be added for '{kinds[0]}' using --bootstrap-server. "
             f"Unexpected config names: {','.join(unknown)}"

@@ -9,16 +9,25 @@
 
 For --describe, --alter and --delete a topic may be a regular expression: 'lab-.*'. A new topic
 without these options has the broker's num.partitions and default.replication.factor.
+--zookeeper HOST:PORT instead of --bootstrap-server, as in older books, still works and is
+deprecated (zookeeper_topics.py).
 """
 
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_config, add_flags, security
+from engine.cli.options import (
+    add_bootstrap,
+    add_choice,
+    add_config,
+    add_flags,
+    security,
+    topic_matcher,
+)
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.values import (
@@ -43,7 +52,7 @@ FLAGS = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_bootstrap(parser)
+    add_bootstrap(parser, {"zookeeper": "work on the znodes in this ZooKeeper, and ask no broker"})
     actions = {name: help for name, (_, help) in ACTIONS.items()}
     add_choice(parser, "action", actions, required=True)
     parser.add_argument("--topic", metavar="T", help="which one")
@@ -58,6 +67,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="instead of both numbers: the brokers of partition 0, of partition 1 ...",
     )
     add_config(parser, "for --create: a key of the topic's configuration")
+    parser.add_argument(
+        "--delete-config",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="with --zookeeper, for --alter: set this key back to its default",
+    )
     add_flags(parser, FLAGS)
     only = {name: f"--describe: {help}" for name, (_, help) in ONLY.items()}
     add_choice(parser, "only", only)
@@ -66,13 +82,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     if options.topic is None and options.action in ("create", "alter", "delete"):
         raise UsageError(f"--{options.action} needs --topic")
-    if options.action == "alter" and options.partitions is None:
+    configures = bool(options.config or options.delete_config)
+    if options.action == "alter" and configures and not options.zookeeper:
+        raise UsageError("--alter changes no configuration: `configs` does; or give --zookeeper")
+    if options.action == "alter" and options.partitions is None and not configures:
         raise UsageError("--alter needs --partitions: the new number of partitions")
     if options.only and options.action != "describe":
         raise UsageError(f"--{options.only} can't be used with --{options.action}")
     by_number = options.partitions is not None or options.replication_factor is not None
     if options.action == "create" and options.replica_assignment and by_number:
         raise UsageError("--replica-assignment excludes --partitions and --replication-factor")
+    if options.zookeeper:
+        # It loads kazoo, which no other command needs.
+        status: int = import_module("engine.cli.zookeeper_topics").run(options)
+        return status
     with connect(options.bootstrap_server, security(options)) as cluster:
         run_action, _ = ACTIONS[options.action]
         run_action(cluster, options)
@@ -212,10 +235,7 @@ def _delete(cluster: ClusterClient, options: Namespace) -> None:
 
 def _matching(metadata: MetadataSnapshot, options: Namespace) -> list[TopicSnapshot]:
     """The topics that --topic means; all of them, without one."""
-    try:
-        matches = re.compile(options.topic or ".*").fullmatch
-    except re.error as error:
-        raise UsageError(f"--topic {options.topic}: not a regular expression: {error}") from error
+    matches = topic_matcher(options.topic)
     found = [
         topic
         for topic in metadata.topics.values()

@@ -9,9 +9,12 @@
 - `ensemble`        one of them or several; `ensemble_monitor` asks what each of several is, and
                     `quorum_links` has the links between them
 - `broker_process`  one broker: its number, port and directory, and its process while it runs
-- `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients
-- `faults`          which links are cut or slow
-- `debug_client`    asks a broker for its state and events (engine/broker/debug_server.py)
+- `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients, `defaults`
+                    the settings of small ones
+- `scripts/`        its directory as an unpacked Kafka has it: bin/, config/, and what these start
+- `faults`          which links are cut or slow; `request_faults` which answers to clients are
+                    errors, lost or late
+- `debug_client`    asks a broker for its state and events (engine/broker/debug/debug_server.py)
 - `observer`        asks all brokers; `state_merger` and `event_stream` merge their answers
 - `state`           the snapshot that comes out; `recording` a series of snapshots in a file,
                     `recorded_files` the log files of a recording

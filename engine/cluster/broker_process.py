@@ -27,7 +27,7 @@ from engine.cluster.state_merger import ProcessState
 from engine.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
-    from engine.cluster.security import ClusterSecurity
+    from engine.cluster.security.cluster_security import ClusterSecurity
 
 START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
 READY = "ready broker="

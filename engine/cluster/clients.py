@@ -15,7 +15,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, SessionExpiredError
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    NoNodeError,
+    SessionExpiredError,
+)
+from kazoo.protocol.states import ZnodeStat
+
+from engine.zookeeper import znodes
 
 if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
@@ -69,6 +77,25 @@ class Clients:
         except (SessionExpiredError, ConnectionLoss, ConnectionClosedError):
             self._kazoo = None
             return read(self._session())
+
+    def znode(self, path: str) -> tuple[bytes, ZnodeStat] | None:
+        """What stands at a path; None: there is no such znode."""
+        try:
+            found: tuple[bytes, ZnodeStat] = self.ask(lambda kazoo: kazoo.get(path))
+        except NoNodeError:
+            return None
+        return found
+
+    def children(self, path: str) -> list[str]:
+        try:
+            return sorted(self.ask(lambda kazoo: kazoo.get_children(path)))
+        except NoNodeError:
+            return []
+
+    def owner(self, broker: int) -> int | None:
+        """The session to which a broker's registration belongs."""
+        found = self.znode(znodes.broker_path(broker))
+        return found and int(found[1].ephemeralOwner)
 
     def _session(self) -> KazooClient:
         if self._kazoo is None:

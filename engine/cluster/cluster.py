@@ -3,6 +3,7 @@
     DIR/zookeeper/     ZooKeeper's znodes and log; of several servers: zookeeper-1, zookeeper-2 ...
     DIR/broker-1/      a broker's log directory, its broker.pid and its broker.log
     DIR/broker-2/ ...
+    DIR/bin/kafka-topics.sh ...     scripts with Kafka's names (scripts/)
 
     with Cluster(brokers=3) as cluster:
         orders = cluster.topic("orders", replicas=[1, 2, 3])
@@ -26,15 +27,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kazoo.exceptions import NoNodeError
-
-from engine.cluster import ensemble, resources, topics
+from engine.cluster import defaults, ensemble, resources, topics
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
 from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.event_stream import ClusterEvent
-from engine.cluster.faults import End, Faults, is_zookeeper
+from engine.cluster.faults import End, Faults, is_zookeeper, no_link
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.observer import Observer
@@ -42,7 +41,9 @@ from engine.cluster.recorded_files import TRACK as FILES
 from engine.cluster.recorded_files import FileTrack, WantedFiles
 from engine.cluster.recording import NONE as NO_TRACKS
 from engine.cluster.recording import Recorder, Track
+from engine.cluster.request_faults import ErrorName, RequestFaultSender
 from engine.cluster.scratch import Scratch
+from engine.cluster.scripts.kafka_home import KafkaHome
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.znode_watcher import ZnodeWatcher
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
     from engine.client.consumer import Consumer
     from engine.client.producer import Producer
-    from engine.cluster.security import ClusterSecurity
+    from engine.cluster.security.cluster_security import ClusterSecurity
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class Cluster:
         address of one that runs.
 
         `security`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and `users` their passwords: see
-        security.py. The cluster's own clients are then the brokers' own user.
+        security/. The cluster's own clients are then the brokers' own user.
 
         `report` is called with a line that says what is being waited for.
         """
@@ -92,18 +93,20 @@ class Cluster:
         ensemble.check(zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
+        self._home = KafkaHome(self.data)
         self._keep = [self._scratch.end] if self._scratch else []
         self._observer = Observer(self.directory, self._members)
         self._ensemble = ZookeeperEnsemble(
             self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
         )
-        self._config = _defaults(brokers) | dict(config or {})
+        self._config = defaults.small(brokers) | dict(config or {})
         self._report = report
         self._security = self._secured(security, users or {})
         if self._security:
             self._config = self._security.with_super_user(self._config)
         self._nodes: dict[int, BrokerProcess] = {}
         self._faults = Faults()
+        self._request_faults = RequestFaultSender(self._observer, self._nodes)
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         self._trace_settings = {"on": False, "frames": False}
@@ -146,7 +149,7 @@ class Cluster:
         """Loaded only if it is needed: it needs a library for certificates."""
         if security == "PLAINTEXT" and not users:
             return None
-        kind = import_module("engine.cluster.security").ClusterSecurity
+        kind = import_module("engine.cluster.security.cluster_security").ClusterSecurity
         made: ClusterSecurity = kind(self.data, security, users)
         return made
 
@@ -201,6 +204,7 @@ class Cluster:
         if self.zookeepers:
             self._report("starting ZooKeeper")
         self._ensemble.start()
+        self._home.write(self.zookeeper, self._ensemble.directory)
         if self._security:
             self._security.store_users(self.zookeeper)
         for node in self._nodes.values():
@@ -216,6 +220,7 @@ class Cluster:
     def stop(self) -> None:
         self._observer.stop_reporting()
         self._clients.close()
+        self._home.stop()
         for recorder in self._recorders:
             recorder.stop()
         if self._znodes:
@@ -331,13 +336,14 @@ class Cluster:
         self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
     def heal(self, one: End | None = None, other: End | None = None) -> None:
-        """Undo all cuts and delays, or those of the link between two ends.
+        """Undo all cuts, delays and faults of answers, or those of the link between two ends.
 
         It is an event only if there was something to undo.
         """
         faults, ends = [*self._faults.states()], {}
         if one is None or other is None:
             self._send_faults(self._faults.heal(), heal=True)
+            self._request_faults.heal()
         else:
             self._check_ends(one, other)
             self._send_faults(self._faults.heal_link(one, other))
@@ -345,28 +351,39 @@ class Cluster:
         if faults != [*self._faults.states()]:
             self._observer.note("link.healed", **ends)
 
-    def drop_next_answer(self, broker: int, api: Api | None = None) -> None:
-        """Drop the next response to a client: the request is done, then the connection breaks.
+    # -- faults of answers to clients; see request_faults.py -------------------------------
 
-        With `api`: the next response to a request of that kind.
+    def fail_requests(self, broker: int, api: Api | str, error: ErrorName, times: int = 1) -> None:
+        """Answer the next requests of clients of this API with an error, and do nothing else.
+
+        fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS"); `times=0` takes it back.
         """
-        self._drop_answers(broker, 1, api)
-        self._observer.note("answer.dropped", broker=broker)
+        self._request_faults.fail(self._node(broker), api, error, times)
 
-    def _drop_answers(self, broker: int, answers: int, api: Api | None = None) -> None:
-        request = {"ask": "drop", "answers": answers, "api": None if api is None else int(api)}
-        self._observer.request(broker, request)
+    def drop_next_answer(self, broker: int, api: Api | str | None = None) -> None:
+        """Lose the next answer to a client: the request is done (its records are stored), then the
+        connection breaks, and the client can't know which of both has failed.
+
+        With `api`: the next answer to a request of that kind.
+        """
+        self._request_faults.drop(self._node(broker), api)
+
+    def slow_coordinator(self, broker: int, ms: int) -> None:
+        """Delay what this broker answers as a coordinator of groups or transactions; 0: no longer.
+
+        JoinGroup, Heartbeat, OffsetCommit, EndTxn ...: each is done at once, and answered later.
+        """
+        self._request_faults.slow_coordinator(self._node(broker), ms)
+
+    def heal_requests(self, broker: int) -> None:
+        """Take back these three, on one broker; `heal()` does so on all."""
+        self._request_faults.heal(self._node(broker).number)
 
     def _check_ends(self, one: End, other: End, *kept_by: End) -> None:
         names = self._ensemble.link_names
         ours = {*self._nodes, *names}
         if one == other or not {one, other} <= ours or self._ensemble.within(one, other):
-            ends = " or ".join(f'"{name}"' for name in names)
-            raise KafkaError(
-                ErrorCode.invalid_request,
-                f"there is no link between {one} and {other}: it has a broker of this cluster at "
-                f"one end, and another one or {ends} at the other",
-            )
+            raise no_link(one, other, names)
         brokers = {*kept_by} & {*self._nodes}
         if kafka := [each for each in brokers if self._node(each).is_kafka]:
             raise KafkaError(
@@ -495,16 +512,11 @@ class Cluster:
 
     def znode(self, path: str) -> bytes | None:
         """What stands at a path in ZooKeeper; None: there is no such znode."""
-        try:
-            return bytes(self._clients.ask(lambda kazoo: kazoo.get(path))[0])
-        except NoNodeError:
-            return None
+        found = self._clients.znode(path)
+        return found and found[0]
 
     def children(self, path: str) -> list[str]:
-        try:
-            return sorted(self._clients.ask(lambda kazoo: kazoo.get_children(path)))
-        except NoNodeError:
-            return []
+        return self._clients.children(path)
 
     def wait(self, what: str, condition: Callable[[], T], seconds: float = 60) -> T:
         """Wait until a condition is true, and return what it returned.
@@ -528,9 +540,16 @@ class Cluster:
         for number, node in self._nodes.items():
             if node.status is Status.DOWN:
                 self.restart(number)
-            elif not node.is_kafka:
-                self._drop_answers(number, 0)  # one that was to be dropped no longer is
+        self.wait("a session of every broker", self._have_sessions)
         self.wait("all replicas in sync", lambda: topics.in_sync(self))
+
+    def _have_sessions(self) -> bool:
+        """Not so while ZooKeeper still has a session of a broker that was paused for too long."""
+        return all(
+            each.session == self._clients.owner(number)
+            for number, each in self.state().brokers.items()
+            if not isinstance(self._nodes[number], KafkaProcess)
+        )
 
     # -- brokers -------------------------------------------------------------------------
 
@@ -566,17 +585,3 @@ class Cluster:
         node.await_cluster({node.number})
         if self._trace_settings["on"]:
             self._trace(node)
-
-
-def _defaults(brokers: int) -> dict[str, str]:
-    """Settings for a small cluster, as in Kafka's quickstart.
-
-    Fewer than three brokers can't hold three replicas of the offsets and transactions topics; and
-    in a lab a group need not wait for more members to join.
-    """
-    return {
-        "offsets.topic.replication.factor": str(min(3, brokers)),
-        "transaction.state.log.replication.factor": str(min(3, brokers)),
-        "transaction.state.log.min.isr": str(min(2, brokers)),
-        "group.initial.rebalance.delay.ms": "0",
-    }

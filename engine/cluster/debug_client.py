@@ -1,4 +1,4 @@
-"""The client of a broker's debug server (engine.broker.debug_server).
+"""The client of a broker's debug server (engine.broker.debug.debug_server).
 
     send(request, callback)   `callback` gets the response when it arrives
     receive(clients, 0.3)     until all responses are here, or the time is over

@@ -72,6 +72,12 @@ class ZookeeperEnsemble:
         return self._foreign or ",".join(each.address for each in self.servers.values())
 
     @property
+    def directory(self) -> Path | None:
+        """Of a server that is alone; None: there are several, or it is foreign."""
+        alone = len(self.servers) == 1
+        return next(iter(self.servers.values())).data_dir if alone else None
+
+    @property
     def names(self) -> list[str]:
         """Of the servers that this cluster has started."""
         return [*self._names]

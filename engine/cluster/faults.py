@@ -12,11 +12,12 @@ A broker gets its faults in its environment when it starts (engine.links).
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from engine.cluster.state import LinkState
+from engine.errors import ErrorCode, KafkaError
 from engine.links import VARIABLE, Link
 
 End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
@@ -80,6 +81,16 @@ class Faults:
     def _kept_for(self, source: End, target: End) -> tuple[End, Link]:
         keeper, name = _keeper(source, target)
         return keeper, self._links[keeper].setdefault(name, Link())
+
+
+def no_link(one: End, other: End, names: Iterable[str]) -> KafkaError:
+    """`names`: of the ends that are no brokers."""
+    ends = " or ".join(f'"{name}"' for name in names)
+    return KafkaError(
+        ErrorCode.invalid_request,
+        f"there is no link between {one} and {other}: it has a broker of this cluster at one end, "
+        f"and another one or {ends} at the other",
+    )
 
 
 def _keeper(source: End, target: End) -> tuple[End, str]:

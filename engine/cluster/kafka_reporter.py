@@ -4,7 +4,7 @@
     DescribeLogDirs    the replicas that it has, and their sizes
     ListOffsets        the end of each log, by the replica id of Kafka's own tools for debugging,
                        which any replica answers
-    Fetch at the end   the high watermark and the start of each log
+    Fetch at the end   the high watermark, the last stable offset and the start of each log
     ZooKeeper          its epoch and session, the controller's epoch
 
 Missing: groups and transactions, what a leader knows of its followers, and connections.
@@ -150,16 +150,18 @@ class KafkaReporter:
         for name in here:
             each, read = partitions[name], reads.get(name)
             role = "leader" if each.leader_id == self._number else "follower"
-            start = committed = 0
+            start = committed = stable = 0
             if read is None or read.error_code:
                 role = "none"  # it does not know its role yet
             else:
                 start, committed = read.log_start_offset, read.high_watermark
+                stable = read.last_stable_offset
             head = [role, each.leader_id, each.leader_epoch]
             brokers = [each.isr_nodes, each.replica_nodes]
             segments = len(list((self._node.directory / str(name)).glob("*.log")))
             end = max(wanted.get(name, 0), committed)
-            yield name, [*head, *brokers, start, committed, end, sizes[name], segments, []]
+            offsets = [start, committed, stable, end]
+            yield name, [*head, *brokers, *offsets, sizes[name], segments, []]
 
 
 def _by_partition(topics: Any, name: str, rows: str) -> dict[TopicPartition, Any]:

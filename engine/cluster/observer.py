@@ -96,8 +96,8 @@ class Observer:
         if broker in self._reporters:
             raise KafkaError(
                 ErrorCode.invalid_request,
-                f"broker {broker} is one of Apache Kafka: it cannot be traced, drop a response, "
-                "or hold back its messages",
+                f"broker {broker} is one of Apache Kafka: it cannot be traced, change its answers, "
+                "or hold back its messages; choose a broker of ours",
             )
         answers: list[dict[str, Any]] = []
         deadline = time.monotonic() + REQUEST_TIMEOUT

@@ -50,6 +50,7 @@ class BrokerState:
     quotas: tuple[Mapping[str, Any], ...] = ()  # who uses a quota: limit, rate, throttle_ms ...
     max_lag_ms: int = 0  # replica.lag.time.max.ms; 0: unknown, in an old recording
     session_ms: int = 0  # zookeeper.session.timeout.ms; likewise
+    request_faults: tuple[Mapping[str, Any], ...] = ()  # what a lab does to its answers to clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class ReplicaState:
     size: int  # bytes
     segments: int
     answers: bool  # its broker does
+    last_stable: int = -1  # read_committed reads up to here; -1: not known, in an old recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +205,14 @@ class ReplicaRow:
 
     @classmethod
     def parse(cls, row: list[Any]) -> Self:
-        role, leader, epoch, isr, assignment, start, committed, end, size, segments, others = row
+        role, leader, epoch, isr, assignment, *log, others = row
+        start, committed, stable, end, size, segments = log
         return cls(
             role,
             leader,
             epoch,
             tuple(isr),
             tuple(assignment),
-            ReplicaState(role, epoch, start, committed, end, size, segments, True),
+            ReplicaState(role, epoch, start, committed, end, size, segments, True, stable),
             {each: FollowerState(known, since) for each, known, since in others},
         )

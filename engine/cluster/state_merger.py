@@ -98,7 +98,7 @@ class StateMerger:
             self._changed |= headless.keys() | seen.headless.keys()
             seen.headless = headless
         seen.facts = {name: answer[name] for name in FACTS} | {
-            name: tuple(answer[name]) for name in ("brokers", "quotas")
+            name: tuple(answer.get(name, ())) for name in ("brokers", "quotas", "request_faults")
         }
         self._answered.add(broker)
 

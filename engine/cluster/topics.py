@@ -55,12 +55,19 @@ def create(
         title = f"{name}-{number}"
     if isinstance(replicas, int):
         factor = min(replicas, len(cluster.brokers))
+        cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TIMEOUT)
         new = NewTopic(title, partitions, factor, config=dotted(config))
     else:
         new = NewTopic(title, replica_assignment=_lists(replicas), config=dotted(config))
     cluster.admin.create_topics([new])[title].result(TIMEOUT)
     cluster.wait(f"leaders of {title}", lambda: _is_led(cluster, title), TIMEOUT)
     return title
+
+
+def _are_registered(cluster: Served, wanted: int) -> bool:
+    """As many, as far as they run: a session may end for a moment on a busy machine."""
+    answering = sum(each.answers for each in cluster.state().brokers.values())
+    return len(cluster.children(znodes.BROKER_IDS)) >= min(wanted, answering)
 
 
 def _lists(replicas: Sequence[int] | Sequence[Sequence[int]]) -> list[list[int]]:

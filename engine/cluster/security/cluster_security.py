@@ -22,7 +22,7 @@ from pathlib import Path
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
 
-from engine.cluster.authority import HOSTS, CertificateAuthority, write_secret
+from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
 from engine.config.listeners import PROTOCOLS
 from engine.config.properties import properties_text
 from engine.errors import ErrorCode, KafkaError

@@ -1,0 +1,148 @@
+"""configs --zookeeper HOST:PORT: what was set for topics, users, client ids and addresses.
+
+    configs --zookeeper localhost:2181 --alter --entity-type topics --entity-name orders \\
+        --add-config retention.ms=1000
+    configs --zookeeper localhost:2181 --describe --entity-type clients --entity-name app
+
+    /config/topics/orders                  {"version":1,"config":{"retention.ms":"1000"}}
+    /config/changes/config_change_...      a note: every broker reads that entity again
+
+This is also how the first user of a cluster gets a password, before any broker runs. Brokers
+themselves are configured with --bootstrap-server: Kafka 2.8 has ZooKeeper only store their
+passwords before they start, encrypted, which is left out here. Kafka 2.8 calls --zookeeper
+deprecated, and 3.0 has removed it.
+
+What is printed is what Kafka 2.8's ConfigCommand prints; its warning goes to stderr.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from engine.cli import quota_configs, scram_configs
+from engine.cli.main import UsageError
+from engine.cli.zookeeper_session import ZnodeClient, open_session
+from engine.config import TopicConfig
+from engine.errors import ErrorCode, KafkaError
+from engine.quotas.alteration import CLIENT_KEYS, IP_KEYS
+from engine.security.principals import user_of_znode, znode_name
+from engine.security.scram import ScramCredential
+from engine.zookeeper import znodes
+
+DEPRECATED = (
+    "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.\n"
+    "Use --bootstrap-server instead to specify a broker to connect to."
+)
+SHOWN = {
+    "topics": "topic",
+    **{kind: quota_configs.SHOWN[it] for kind, it in quota_configs.KINDS.items()},
+}
+Changes = Mapping[str, str | None]  # None: back to the default
+
+
+def run(options: Namespace) -> int:
+    changes = options.add_config | options.delete_config
+    _check(options, changes)
+    print(DEPRECATED, file=sys.stderr)
+    with open_session(options.zookeeper) as session:
+        if options.action == "alter":
+            _alter(session, options, changes)
+        else:
+            _describe(session, options)
+    return 0
+
+
+def _check(options: Namespace, changes: Changes) -> None:
+    kinds = options.entity_type
+    if options.all:
+        raise UsageError("--bootstrap-server must be specified for --all")
+    if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
+        raise UsageError("Only 'users' and 'clients' entity types may be specified together")
+    if unknown := [kind for kind in kinds if kind not in SHOWN]:
+        raise UsageError(
+            f"--bootstrap-server option must be specified to describe and alter {unknown[0]}"
+        )
+    if options.action == "alter" and len(options.entity_name) != len(kinds):
+        raise UsageError("An entity name must be specified for every entity type")
+    if options.action == "alter" and not changes:
+        raise UsageError("--alter needs --add-config or --delete-config")
+
+
+def _alter(session: ZnodeClient, options: Namespace, changes: Changes) -> None:
+    kind, path = _place(options)
+    config = session.config(kind, path)
+    if missing := [key for key, value in changes.items() if value is None and key not in config]:
+        raise KafkaError(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
+    for key, value in changes.items():
+        if value is None:
+            del config[key]
+        else:
+            config[key] = _value(kind, key, value)
+    if kind == "topics":
+        if not session.exists(znodes.topic_path(path)):
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition, f"Topic '{path}' does not exist."
+            )
+        TopicConfig.parse(config)
+    session.change_config(kind, path, config)
+    print(f"Completed updating config for entity: {_words(kind, path)}.")
+
+
+def _value(kind: str, key: str, value: str) -> str:
+    """As it is stored. A password is not: what a broker needs to check it is."""
+    if kind == "topics":
+        return value
+    if kind == "users" and key in scram_configs.MECHANISMS:
+        password, iterations = scram_configs.password_of(key, value)
+        return ScramCredential.make(key, password, iterations=iterations).text()
+    if key not in (IP_KEYS if kind == "ips" else CLIENT_KEYS):
+        raise KafkaError(ErrorCode.invalid_config, f"Unknown Dynamic Configuration: {key}.")
+    try:
+        float(value)
+    except ValueError:
+        text = f"Invalid value {value} for configuration {key}: Not a number"
+        raise KafkaError(ErrorCode.invalid_config, text) from None
+    return value
+
+
+def _describe(session: ZnodeClient, options: Namespace) -> None:
+    named = len(options.entity_name) == len(options.entity_type)
+    for kind, path in [_place(options)] if named else _all(session, options):
+        config = session.config(kind, path)
+        if named or config:
+            values = ",".join(f"{key}={value}" for key, value in config.items())
+            print(f"Configs for {_words(kind, path)} are {values}")
+
+
+def _all(session: ZnodeClient, options: Namespace) -> Iterator[tuple[str, str]]:
+    """Every entity of these kinds; of two kinds, every client id of the users."""
+    kind = "users" if len(options.entity_type) > 1 else options.entity_type[0]
+    for name in session.children(f"{znodes.CONFIG}/{kind}"):
+        if len(options.entity_type) == 1:
+            yield kind, name
+            continue
+        for client in session.children(f"{znodes.config_path(kind, name)}/clients"):
+            yield kind, f"{name}/clients/{client}"
+
+
+def _place(options: Namespace) -> tuple[str, str]:
+    """The kind and name below /config."""
+    names = dict(zip(options.entity_type, options.entity_name, strict=True))
+    written = {
+        kind: name if kind == "topics" else znode_name(name) if name else znodes.DEFAULT_ENTITY
+        for kind, name in names.items()
+    }
+    if len(written) > 1:
+        return "users", f"{written['users']}/clients/{written['clients']}"
+    return next(iter(written.items()))
+
+
+def _words(kind: str, path: str) -> str:
+    """user-principal 'alice', client-id 'app'"""
+    user, clients, client = path.partition("/clients/")
+    return ", ".join(
+        f"the default {SHOWN[each]}"
+        if name == znodes.DEFAULT_ENTITY
+        else f"{SHOWN[each]} '{user_of_znode(name)}'"
+        for each, name in ((kind, user), ("clients", client))[: 1 + bool(clients)]
+    )
