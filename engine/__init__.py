@@ -20,37 +20,55 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
     from engine.client.consumer import Consumer
+    from engine.client.listener.ack_mode import AckMode
+    from engine.client.listener.application import application_settings
+    from engine.client.listener.container import ListenerContainer
+    from engine.client.listener.listener_thread import Acknowledgment
+    from engine.client.listener.start_offset import PartitionOffset
     from engine.client.producer import Producer
     from engine.client.values import KafkaError, KafkaException, TopicPartition
     from engine.cluster.cluster import Cluster
+    from engine.cluster.scripts.kafka_home import KafkaHome
     from engine.sim.simulation import Simulation
     from engine.table import Table
 
 __all__ = [
+    "AckMode",
+    "Acknowledgment",
     "AdminClient",
     "Cluster",
     "Consumer",
     "KafkaError",
     "KafkaException",
+    "KafkaHome",
+    "ListenerContainer",
+    "PartitionOffset",
     "Producer",
     "Simulation",
     "Table",
     "TopicPartition",
     "__version__",
+    "application_settings",
 ]
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AckMode": "engine.client.listener.ack_mode",
+    "Acknowledgment": "engine.client.listener.listener_thread",
     "AdminClient": "engine.client.admin.client",
     "Cluster": "engine.cluster.cluster",
     "Consumer": "engine.client.consumer",
     "KafkaError": "engine.client.values",
     "KafkaException": "engine.client.values",
+    "KafkaHome": "engine.cluster.scripts.kafka_home",
+    "ListenerContainer": "engine.client.listener.container",
+    "PartitionOffset": "engine.client.listener.start_offset",
     "Producer": "engine.client.producer",
     "Simulation": "engine.sim.simulation",
     "Table": "engine.table",
     "TopicPartition": "engine.client.values",
+    "application_settings": "engine.client.listener.application",
 }
 
 

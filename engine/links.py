@@ -38,8 +38,6 @@ class Links:
 
     def __init__(self) -> None:
         self.zookeeper = Link()  # kazoo's thread looks at it before it reads or writes
-        self.answers_to_drop = 0  # to clients: the request is done, then the connection is closed
-        self.dropped_api: int | None = None  # only answers of this kind; None: of any
         self._links: dict[str, Link] = {ZOOKEEPER: self.zookeeper}
         self._changed = asyncio.Event()
 
@@ -72,15 +70,7 @@ class Links:
         for link in self._links.values():
             link.out_cut = link.in_cut = False
             link.delay = 0.0
-        self.answers_to_drop = 0
         self._wake()
-
-    def drops(self, api: int) -> bool:
-        """Whether the answer that is now ready for a client is to be dropped."""
-        if not self.answers_to_drop or self.dropped_api not in (None, api):
-            return False
-        self.answers_to_drop -= 1
-        return True
 
     def faults(self) -> dict[str, Link]:
         """The links that have a fault."""

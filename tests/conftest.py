@@ -19,6 +19,9 @@ settings.load_profile("github" if os.environ.get("CI") else "home")
 # In a test a verdict other than expected is an error: see widgets/ledger.
 os.environ["BROKERLAB_STRICT"] = "1"
 
+# What lab 06 measures is shorter in a test: see labs/speed/shared.py.
+os.environ["BROKERLAB_SHORT"] = "1"
+
 # A shell starts what it runs in the background deaf to Ctrl-C, and so would be all that we start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FIRST = ["tests/streams", "labs", "tests/cluster", "tests/labs", "tests/interop"]
 FIRST += ["tests/simulation", "tests/properties"]
 SHARING = {"tests/cluster", "tests/interop"}
-SECTIONS = "counting-predict"  # the cell of lab 04 from which on `make test` leaves them out
+SPARK_CELL = "flow-predict"  # of lab 04: from here on `make test` leaves its cells out
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,11 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def mark_sections(items: list[pytest.Item]) -> None:
-    """`make streams` runs all of lab 04; `make test` leaves its last sections on Spark out."""
+    """`make streams` runs all of lab 04; `make test` leaves its sections on Spark out."""
     marked = False
     for item in items:
         if item.path.name == "04_streams.ipynb":
-            marked = marked or item.cell.id == SECTIONS  # type: ignore[attr-defined]  # of nbval
+            marked = marked or item.cell.id == SPARK_CELL  # type: ignore[attr-defined]  # of nbval
             if marked:  # with the table, which shows what every section has found
                 item.add_marker("spark")
 

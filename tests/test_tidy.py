@@ -25,7 +25,7 @@ FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left ou
 LINE_LENGTH = 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...
 GROUP_LINES = {  # of code, in a folder with all that is below it
-    "labs": 5_000,
+    "labs": 6_000,  # 5,400 without lab 06
 }
 
 # A letter in brackets keeps a pattern from finding itself.
@@ -44,8 +44,8 @@ REGISTRY = re.compile(
 
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
-# Two names of confluent-kafka's API that the engine has below the client too.
-TWICE = {"KafkaError", "TopicPartition"}
+# Names of confluent-kafka's API that the engine has below the client too.
+TWICE = {"KafkaError", "TopicPartition", "AclBinding", "AclBindingFilter"}
 
 
 class Offence(NamedTuple):

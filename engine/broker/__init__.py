@@ -15,7 +15,7 @@
     secure_connection, secure_listeners         TLS and SASL, before the first request
     cleaner_task                                compaction in small steps
     registration, controlled_shutdown           /brokers/ids/N, and what happens before a stop
-    debug_server, events                        requests and events for labs
+    debug/, events, request_faults              requests, events and faults for labs
 
 The packages below (replication, controller, coordinator, storage) decide. This package carries out
 their decisions.

@@ -18,7 +18,7 @@ from engine.security.acls import (
     WILDCARD,
     AccessControlEntry,
     AclOperation,
-    Permission,
+    AclPermissionType,
     ResourcePattern,
 )
 from engine.security.authorizer import AclAuthorizer, Entries
@@ -39,7 +39,7 @@ from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Se
 
 RETRIES = 10  # of a write, if others change the same list
 PAUSE = 0.1  # seconds before the next one
-NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, Permission.DENY)
+NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 
 class AclStore:

@@ -1,7 +1,9 @@
-"""In front of every connection: does its address open too many of them?
+"""In front of every connection: are too many of them opened, by all or by its address?
 
-    socket ──> AddressGate ──> served as its listener says
-                     └──> too many: kept for the time of the quota, unread, and closed
+    socket ──> AddressGate ──> it waits for its turn ──> served as its listener says
+                                   ├──> too many of its address are open: closed at once
+                                   └──> its address opens them too fast: kept for the time of the
+                                        quota, unread, and closed
 
 So a client that connects again and again costs little, and is slowed down. See
 engine/quotas/connection_quotas.py.
@@ -9,10 +11,11 @@ engine/quotas/connection_quotas.py.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import cast
 
-from engine.quotas.connection_quotas import ConnectionQuotas
+from engine.config import BrokerConfig
+from engine.quotas.connection_quotas import UNLIMITED, ConnectionQuotas
 
 log = logging.getLogger(__name__)
 
@@ -23,16 +26,38 @@ class AddressGate(asyncio.Protocol):
     def __init__(
         self,
         quotas: ConnectionQuotas,
+        config: Callable[[], BrokerConfig],  # may change at run time
+        peers: Callable[[], Iterable[str]],  # the open connections: HOST:PORT
         now: Callable[[], int],
         behind: Callable[[], asyncio.BaseProtocol],
     ) -> None:
         self._quotas = quotas
+        self._config = config
+        self._peers = peers
         self._now = now
         self._behind = behind
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)
+        limit = self._config().max_connection_creation_rate
+        if wait := self._quotas.turn(limit, self._now()):
+            transport.pause_reading()
+            asyncio.get_running_loop().call_later(wait / 1000, self._resume, transport)
+        else:
+            self._enter(transport)
+
+    def _resume(self, transport: asyncio.Transport) -> None:
+        if not transport.is_closing():
+            transport.resume_reading()
+            self._enter(transport)
+
+    def _enter(self, transport: asyncio.Transport) -> None:
         host, *_ = transport.get_extra_info("peername")
+        most = self._config().most_connections(host)
+        if most < UNLIMITED and most <= sum(it.startswith(f"{host}:") for it in self._peers()):
+            log.info("Too many connections from %s (maximum = %d)", host, most)
+            transport.abort()
+            return
         wait = self._quotas.connect(host, self._now())
         if wait:
             log.info("%s opens connections too fast: this one is closed after %d ms", host, wait)

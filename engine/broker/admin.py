@@ -82,12 +82,14 @@ class Admin:
         return self._configs[topic]
 
     def layers(self) -> list[Layer]:
-        """The sources of this broker's values. A value equal to the default counts as default."""
-        keys, texts = BrokerConfig.known(), self.static.texts()
+        """The sources of this broker's values. A key that it was started with is static, even if
+        its value is the default."""
+        keys, texts, given = BrokerConfig.known(), self.static.texts(), self.static.given
         static = {
             name: text
             for name, text in texts.items()
-            if text is not None and (name not in keys or text != printed(keys[name].default))
+            if text is not None
+            and (name in given or name not in keys or text != printed(keys[name].default))
         }
         here, everywhere = str(self.static.broker_id), DYNAMIC_DEFAULT
         return [

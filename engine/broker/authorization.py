@@ -49,6 +49,7 @@ TEXTS: dict[Api, str] = {  # Kafka's own, where it has one
     Api.CREATE_PARTITIONS: "The topic authorization is failed.",
 }
 GROUP_ERROR_SINCE = 2  # the version of OffsetFetch
+SESSION_ERRORS = {ErrorCode.fetch_session_id_not_found, ErrorCode.invalid_fetch_session_epoch}
 NOT_ASKED = -(2**31)  # operations that were not requested
 TOPIC_CONFIG = 2  # a type in requests about configurations
 
@@ -391,9 +392,9 @@ async def authorized(broker: Broker, call: Call, request: Any, handler: Handler)
     guard = GUARDS[access.api]
     for operation, resource in guard.needs(request):
         if not access.allows(operation, resource):
-            return _refused(access, request, resource)
+            return refused(call, request, access.error(resource))
     if access.api is Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
-        return _refused(access, request, CLUSTER)
+        return refused(call, request, access.error(CLUSTER))
     rows = guard.rows
     listed = "topic_names" if hasattr(request, "topic_names") else rows.request if rows else ""
     given = getattr(request, listed, ())  # DeleteTopics had names only, before version 6
@@ -454,19 +455,24 @@ def _may_be_idempotent(access: Access, request: Any) -> bool:
     )
 
 
-def _refused(access: Access, request: Any, resource: AclResource) -> Any:
-    if access.api is Api.PRODUCE and request.acks == 0:
-        raise Malformed(f"acks=0 allows no response to: {access.error(resource)}")
-    error = access.error(resource)
-    response = refusal(access.api, request, error)
-    if access.api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
+def refused(call: Call, request: Any, error: KafkaError) -> Any:
+    """The response to a request of which nothing is served, with the error where Kafka puts it."""
+    api = APIS[call.header.api_key]
+    if api is Api.PRODUCE and request.acks == 0:
+        raise Malformed(f"acks=0 allows no response to: {error}")
+    response = refusal(api, request, error)
+    if api is Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
+        return replace(response, error_code=ErrorCode.none)  # each partition has it
+    if api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
         return replace(response, results=())  # for the first Kafka 2.8 has no error at all
-    if access.api in NAMED_BELOW:
-        rows = dict.fromkeys(NAMED_BELOW[access.api](request))
-        return replace(response, results=refused_rows(access.api, "results", rows, error))
-    if access.api is Api.LEAVE_GROUP or (
-        access.api is Api.OFFSET_FETCH and access.call.version >= GROUP_ERROR_SINCE
-    ):
-        listed = "members" if access.api is Api.LEAVE_GROUP else "topics"
+    if api is Api.DELETE_TOPICS and request.topic_names:  # before version 6
+        return replace(
+            response, responses=refused_rows(api, "responses", request.topic_names, error)
+        )
+    if api in NAMED_BELOW:
+        rows = dict.fromkeys(NAMED_BELOW[api](request))
+        return replace(response, results=refused_rows(api, "results", rows, error))
+    if api is Api.LEAVE_GROUP or (api is Api.OFFSET_FETCH and call.version >= GROUP_ERROR_SINCE):
+        listed = "members" if api is Api.LEAVE_GROUP else "topics"
         return replace(response, **{listed: ()})  # the error is that of the group
     return response

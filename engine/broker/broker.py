@@ -11,6 +11,7 @@
                                                  acls          who may do what, if anybody checks
                                                  quotas        how much clients may use
                                                  links         faults of the network, for labs
+                                                 request_faults  and of answers to clients
                                                  listeners     TLS and SASL of each listener
 
 `broker_server.py` builds one, connects it to ZooKeeper and to the network, and runs it.
@@ -31,6 +32,7 @@ from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
+from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
@@ -106,6 +108,7 @@ class Broker:
     quotas: QuotaManagers
     acls: AclStore | None = None  # None: everything is allowed
     events: Ring = field(default_factory=Ring)
+    request_faults: RequestFaults = field(default_factory=RequestFaults)
     clock: Callable[[], int] = clock
 
     @property

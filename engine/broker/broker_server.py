@@ -31,7 +31,7 @@ from engine.broker.config_watcher import ConfigWatcher
 from engine.broker.controlled_shutdown import hand_over
 from engine.broker.controller_service import ControllerService
 from engine.broker.coordinator_service import BrokerServices, GroupService, TransactionService
-from engine.broker.debug_server import BrokerStatus, DebugServer
+from engine.broker.debug.debug_server import BrokerStatus, DebugServer
 from engine.broker.dispatch import HANDLERS
 from engine.broker.environment import Environment
 from engine.broker.fetch_sessions import FetchSessions
@@ -41,6 +41,7 @@ from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
 from engine.broker.registration import Registration
 from engine.broker.replica_fetchers import ReplicaFetchers
+from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.broker.server import Server
 from engine.config import BrokerConfig
@@ -123,7 +124,6 @@ class BrokerServer:
         stack.push_async_callback(self._cancel_tasks)
         stack.push_async_callback(server.close)
         await self._bind(server, broker)
-        await server.serve()
         self._config_watcher = ConfigWatcher(
             broker.admin, zookeeper, self._decoder, self._environment.now, self._configured
         )
@@ -131,6 +131,7 @@ class BrokerServer:
         self._start_work(broker, zookeeper)
         self._start_upkeep(broker, server)
         await self._register(broker)
+        await server.serve()  # not before: see registration.py
         await self._environment.announce(stack, partial(self._debug_server, broker, server))
         return broker
 
@@ -205,6 +206,7 @@ class BrokerServer:
                 services, groups, producer_ids, connect, environment.transactions
             ),
             links=environment.links,
+            request_faults=RequestFaults(self._emit, clock),
             listeners=listeners,
             quotas=QuotaManagers(config, self._emit),
             acls=self._acls(zookeeper),

@@ -5,12 +5,13 @@ disconnected, as by Kafka. A newer client may send an ApiVersions request in an 
 gets an error in version 0, and sends an older one.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from time import time_ns
 from typing import Any
 
-from engine.broker.authorization import authorized
+from engine.broker.authorization import authorized, refused
 from engine.broker.broker import Broker, Call
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
@@ -38,6 +39,7 @@ from engine.broker.handlers import (
 from engine.broker.request_quotas import serve_with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
+from engine.errors import KafkaError
 from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response
@@ -137,6 +139,9 @@ class Dispatcher:
         if header.api_version > last_old:
             handler = HANDLERS[api]
         serve = handler if broker.acls is None else partial(authorized, handler=handler)
+        faults, from_client = broker.request_faults, connection.peer_id is None
+        if from_client and (failure := faults.refuses(api, header.client_id)) is not None:
+            serve = partial(_refused, failure)
         if broker.quotas.enabled:
             response, answer = await serve_with_quotas(
                 broker, connection, call, request, serve, frame
@@ -144,7 +149,14 @@ class Dispatcher:
         else:
             response = await serve(broker, call, request)
             answer = None if response is None else encode_response(header, response)
+        if from_client and (seconds := faults.delay(api, request)):
+            await asyncio.sleep(seconds)
         if broker.events.tracing:
             who, span = connection.peer, Span(began, time_ns())
             broker.events.traced(header, who, request, response, span, frame, answer)
         return answer
+
+
+async def _refused(error: KafkaError, broker: Broker, call: Call, request: Any) -> Any:
+    """A handler that does nothing: a lab asked for this error."""
+    return refused(call, request, error)

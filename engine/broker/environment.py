@@ -24,14 +24,16 @@ from uuid import UUID, uuid4
 from engine.broker import broker as brokers
 from engine.broker.address_gate import AddressGate
 from engine.broker.broker import Broker
-from engine.broker.debug_server import DebugServer
+from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
+from engine.broker.metrics.broker_metrics import BrokerMetrics
+from engine.broker.metrics.metrics_server import MetricsServer
 from engine.broker.peer import Peer
 from engine.broker.registration import SESSION_FILE, TextFile
 from engine.broker.secure_connection import secured
 from engine.broker.secure_listeners import PeerSecurity, SecureListener
-from engine.broker.server import Secure, Server
+from engine.broker.server import Connection, Handle, Secure, Server
 from engine.config import BrokerConfig
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
@@ -58,6 +60,7 @@ class Environment:
         self.random = Random()
         self.events = Ring()
         self.home = Path(config.log_dirs[0])
+        self._metrics: BrokerMetrics | None = None
         self.peer_security: PeerSecurity | None = None  # of connections to other brokers
 
     def now(self) -> int:
@@ -106,19 +109,37 @@ class Environment:
 
     def server(self, broker: Broker) -> Server:
         self._dispatcher = Dispatcher(broker)
-        return Server(
-            self._dispatcher.handle,
+        handle: Handle = self._dispatcher.handle
+        if self.config.prometheus_port is not None:
+            self._metrics = BrokerMetrics(broker)
+            handle = self._metrics.counted(handle)
+        server = Server(
+            handle,
             max_request_bytes=self.config.socket_request_max_bytes,
             max_connections=lambda: broker.admin.broker_config.max_connections,
             idle_ms=self.config.connections_max_idle_ms,
             links=self.links,
+            faults=broker.request_faults,
         )
+        if self._metrics is not None:
+            self._metrics.server = server
+        return server
 
     def secure(self, listener: SecureListener) -> Secure:
         """What the protocol of a listener puts in front of its connections."""
         serve = partial(secured, listener, self._dispatcher.authenticator)
-        quotas = self._dispatcher.broker.quotas.connections
-        return lambda connection: AddressGate(quotas, self.now, partial(serve, connection))
+        broker = self._dispatcher.broker
+
+        def gate(connection: Connection) -> AddressGate:
+            return AddressGate(
+                broker.quotas.connections,
+                lambda: broker.admin.broker_config,
+                lambda: (each.peer for each in connection.server.connections),
+                self.now,
+                partial(serve, connection),
+            )
+
+        return gate
 
     async def announce(
         self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]
@@ -127,6 +148,10 @@ class Environment:
         server = debug_server()
         stack.push_async_callback(server.close)
         await server.open()
+        if self._metrics is not None:
+            metrics = MetricsServer(self._metrics, self.home, self.config.prometheus_port or 0)
+            stack.push_async_callback(metrics.close)
+            await metrics.open()
         (self.home / PID_FILE).write_text(f"{os.getpid()}\n")
         stack.callback((self.home / PID_FILE).unlink, missing_ok=True)
 

@@ -13,7 +13,7 @@ Invariant: memory per connection is bounded: one request being served, the whole
 in the same chunk, one request being received, and one response being sent.
 
 A response to another broker waits while a lab has cut or slowed the link (links.py). A lab may also
-drop responses to clients.
+drop responses to clients (request_faults.py).
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from contextlib import ExitStack
 from typing import Any, cast
 
 from engine.broker.file_slices import sendable
+from engine.broker.request_faults import RequestFaults
 from engine.links import Links
 from engine.security.principals import ANONYMOUS
 from engine.storage.segment import Slice
@@ -110,13 +111,12 @@ class Connection(asyncio.BufferedProtocol):
     # -- serving -------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        links = self.server.links
         try:
             while True:
                 frame = await self._next()
                 if answer := await self.server.handle(self, frame):
-                    drop = links.answers_to_drop and self.peer_id is None
-                    if drop and links.drops(int.from_bytes(frame[:2], "big")):
+                    api = int.from_bytes(frame[:2], "big")
+                    if self.peer_id is None and self.server.faults.drops(api, self.client_id):
                         self.close("a lab asked to drop this answer")
                         return
                     await self.send(answer)
@@ -202,9 +202,10 @@ class Server:
         max_connections: Callable[[], int],  # may change at run time
         idle_ms: int,
         links: Links | None = None,
+        faults: RequestFaults | None = None,
     ) -> None:
         self.handle = handle
-        self.links = links or Links()
+        self.links, self.faults = links or Links(), faults or RequestFaults()
         self.max_request_bytes = max_request_bytes
         self.max_connections = max_connections
         self.connections: set[Connection] = set()

@@ -8,7 +8,8 @@ Kafka's keys for threads, buffers and metrics have no effect here: inert.py.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from engine.config import inert, protocol
@@ -29,11 +30,33 @@ def _selector(name: str, value: Any) -> None:
         raise invalid(name, value, f"there is one selector, {RACK_AWARE}")
 
 
+def _by_address(name: str, value: Any) -> None:
+    try:
+        addresses(value)
+    except ValueError as error:
+        raise invalid(name, value, str(error)) from None
+
+
+def addresses(text: str) -> dict[str, int]:
+    """`192.0.2.7:10,192.0.2.8:20`; names of hosts are not looked up."""
+    found = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        address, _, number = part.rpartition(":")
+        if not number.strip().isdecimal():
+            raise ValueError(f"{part!r} is not ADDRESS:NUMBER")
+        found[str(ip_address(address.strip()))] = int(number)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
     """The configuration of one broker."""
 
     kind: ClassVar[str] = "broker"
+
+    given: frozenset[str] = field(  # the keys of its file and command line, also at their default
+        default=frozenset(), compare=False, repr=False
+    )
 
     broker_id: int = required("The number that identifies this broker.", between(0, 1000))
     broker_rack: str | None = key(
@@ -48,8 +71,20 @@ class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
     max_connections: int = key(
         INT_MAX, "The maximum number of connections; one more is closed.", at_least(0), dynamic=True
     )
+    max_connections_per_ip: int = key(
+        INT_MAX, "The same for one address.", at_least(0), dynamic=True
+    )
+    max_connections_per_ip_overrides: str = key(
+        "", "The same for some addresses: ADDRESS:NUMBER,...", _by_address, dynamic=True
+    )
+    max_connection_creation_rate: int = key(
+        INT_MAX, "New connections a second; what comes faster waits.", at_least(0), dynamic=True
+    )
     connections_max_idle_ms: Long = key(
         10 * MINUTE_MS, "A connection without requests for this time is closed."
+    )
+    prometheus_port: int | None = key(
+        None, "The port of a page with metrics for Prometheus; 0: a free one.", between(0, 65535)
     )
     fetch_max_bytes: int = key(55 << 20, "The maximum size of a fetch response.", at_least(1024))
     max_incremental_fetch_session_cache_slots: int = key(
@@ -228,6 +263,15 @@ class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
             )
         return super().find(name)
 
+    @classmethod
+    def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
+        return super().parsed(values) | {"given": frozenset(values)}
+
+    def most_connections(self, address: str) -> int:
+        """How many connections an address may have."""
+        own = addresses(self.max_connections_per_ip_overrides)
+        return own.get(address, self.max_connections_per_ip)
+
     def speaks(self, feature: protocol.Feature) -> bool:
         return protocol.has(self.inter_broker_protocol_version, feature)
 
@@ -247,6 +291,11 @@ class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
             self.offsets_commit_required_acks <= self.offsets_topic_replication_factor,
             "offsets.commit.required.acks must be greater or equal -1 and less or equal to "
             "offsets.topic.replication.factor",
+        )
+        _require(
+            self.max_connections_per_ip > 0 or bool(self.max_connections_per_ip_overrides.strip()),
+            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set.",
         )
         super().validate_together()
 

@@ -87,6 +87,22 @@ def spread(
     return assignment
 
 
+def spread_further(
+    partitions: int, first: Sequence[int], brokers: Sequence[int], *, first_partition: int
+) -> dict[int, list[int]]:
+    """The replicas of more partitions, up to this number: in the ring that starts at the leader of
+    partition 0, whose replicas are `first`."""
+    start = next((place for place, each in enumerate(brokers) if each >= first[0]), 0)
+    return spread(
+        partitions - first_partition,
+        len(first),
+        brokers,
+        start=start,
+        shift=start,
+        first_partition=first_partition,
+    )
+
+
 def check_counts(partitions: int, replication: int, brokers: int) -> None:
     if partitions <= 0:
         raise KafkaError(

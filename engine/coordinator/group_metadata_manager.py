@@ -65,6 +65,10 @@ class GroupMetadataManager(OwnedPartitions[Group]):
         for group in self.loading.get(partition, {}).values():
             group.offsets.end(producer_id, committed=committed)
         for group in self.owned.get(partition, {}).values():
+            if group.offsets.in_transaction(producer_id):
+                result = "committed" if committed else "aborted"
+                facts = {"group": group.id, "result": result, "producer": producer_id}
+                group.context.report("offset.transaction", now, **facts)
             group.report_commit(group.offsets.end(producer_id, committed=committed), now)
 
     def loaded(self, partition: int) -> list[Group]:

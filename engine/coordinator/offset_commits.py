@@ -63,7 +63,11 @@ def commit_in_transaction(
             if is_loading and not knows(caller, FirstVersion.LOADING):
                 raise KafkaError(ErrorCode.coordinator_not_available, error.message) from error
             raise
-        group.check_transactional_commit(request)
+        try:
+            group.check_transactional_commit(request)
+        except KafkaError as error:
+            _report_transaction(group, request, error.code, now)
+            raise
         return group
 
     producer = None  # without a producer id, it is treated as a plain commit
@@ -106,10 +110,26 @@ def _commit(
         code = WRITE_ERRORS.get(error, error)
         groups.context.reply(caller, with_codes({**codes, **dict.fromkeys(offsets, code)}))
         group.report_commit(new, now)
+        if producer and (code or group.offsets.in_transaction(producer.producer_id)):
+            _report_transaction(group, request, code, now)
 
     records = commit_records(group.id, offsets)
     groups.context.append(group.partition, records, now, stored, producer)
     return None
+
+
+def _report_transaction(group: Group, request: Any, code: ErrorCode, now: int) -> None:
+    """Its offsets wait for the end of the transaction, or were refused."""
+    group.context.report(
+        "offset.transaction",
+        now,
+        group=group.id,
+        result=code.name if code else "pending",
+        member=request.member_id,
+        producer=request.producer_id,
+        epoch=request.producer_epoch,
+        offsets={str(each): it.offset for each, it in _wanted(request, now).items()},
+    )
 
 
 def _wanted(request: Any, now: int) -> dict[TopicPartition, OffsetValue]:

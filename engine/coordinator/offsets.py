@@ -74,12 +74,14 @@ class GroupOffsets:
             return self._store(number)
         return {}
 
+    def in_transaction(self, id: int) -> list[int]:
+        """The pending commits of this producer, if it has an id."""
+        return [n for n, it in self._pending.items() if it.producer_id == id != NO_PRODUCER_ID]
+
     def end(self, producer_id: int, *, committed: bool) -> Commit:
         """A producer's transaction has ended."""
         stored: dict[TopicPartition, OffsetValue] = {}
-        for number, each in list(self._pending.items()):
-            if each.producer_id == NO_PRODUCER_ID or each.producer_id != producer_id:
-                continue
+        for number in self.in_transaction(producer_id):
             if committed:
                 stored |= self._store(number)
             else:

@@ -1,4 +1,6 @@
-"""How many connections an address may open in a second: `connection_creation_rate`.
+"""How many connections may be opened in a second: by an address, and by all together.
+
+`connection_creation_rate` is a quota of addresses:
 
     ips/192.0.2.7     this address
     ips/<default>     each other address
@@ -6,6 +8,9 @@
 A connection too many is not served: it is kept for a while, so that the client does not try again
 at once, and is closed. It does not count in the rate. The time is that of the rate (rate.py), but
 at most one window.
+
+`max.connection.creation.rate` is a setting of the broker. A connection that comes too fast waits
+for its turn, and is served then.
 """
 
 from collections.abc import Mapping
@@ -15,6 +20,7 @@ from engine.quotas.rate import WINDOWS, Rate, Windows, java_int
 
 KEY = "connection_creation_rate"
 EXPIRED_MS = 3_600_000
+UNLIMITED = 2**31 - 1
 
 
 class ConnectionQuotas:
@@ -22,9 +28,17 @@ class ConnectionQuotas:
         self._windows = windows
         self._quotas: dict[Name, float] = {}
         self._rates: dict[str, tuple[Rate, int]] = {}  # with the time of the last connection
+        self._all = Rate(windows)
 
     def configure(self, quotas: Mapping[ClientQuotaEntity, float]) -> None:
         self._quotas = {it.ip: quota for it, quota in quotas.items() if it.ip is not None}
+
+    def turn(self, limit: int, now: int) -> int:
+        """A connection comes, whose address does not matter; after how many ms it is served."""
+        if limit == UNLIMITED:
+            return 0
+        self._all.record(1, now)
+        return max(0, java_int(min(self._all.throttle_ms(limit, now), self._windows.size_ms)))
 
     def connect(self, address: str, now: int) -> int:
         """An address opens a connection; the time in ms after which it is closed, or 0."""

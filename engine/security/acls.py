@@ -71,7 +71,7 @@ class AclOperation(AclEnum):
     IDEMPOTENT_WRITE = 12
 
 
-class Permission(AclEnum):
+class AclPermissionType(AclEnum):
     UNKNOWN = 0
     ANY = 1
     DENY = 2
@@ -134,7 +134,7 @@ class AccessControlEntry(NamedTuple):
     principal: str  # "User:alice", or EVERYBODY
     host: str  # an address, or WILDCARD
     operation: AclOperation
-    permission: Permission
+    permission: AclPermissionType
 
     def concerns(self, principal: str, host: str, operation: AclOperation) -> bool:
         return (
@@ -158,7 +158,7 @@ class AclBindingFilter(NamedTuple):
     principal: str | None = None
     host: str | None = None
     operation: AclOperation = AclOperation.ANY
-    permission: Permission = Permission.ANY
+    permission: AclPermissionType = AclPermissionType.ANY
 
     @property
     def is_unknown(self) -> bool:
@@ -180,7 +180,7 @@ class AclBindingFilter(NamedTuple):
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)
             and self.operation in (AclOperation.ANY, entry.operation)
-            and self.permission in (Permission.ANY, entry.permission)
+            and self.permission in (AclPermissionType.ANY, entry.permission)
         )
 
     @property

@@ -25,10 +25,10 @@ from engine.security.acls import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
+    AclPermissionType,
     AclResource,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 
@@ -104,12 +104,12 @@ class AclAuthorizer:
         if not entries:
             return self._open
         if any(
-            each.permission is Permission.DENY and each.concerns(principal, host, operation)
+            each.permission is AclPermissionType.DENY and each.concerns(principal, host, operation)
             for each in entries
         ):
             return False
         return any(
-            each.permission is Permission.ALLOW and each.concerns(principal, host, enough)
+            each.permission is AclPermissionType.ALLOW and each.concerns(principal, host, enough)
             for each in entries
             for enough in IMPLIED_BY.get(operation, (operation,))
         )
@@ -129,16 +129,16 @@ class AclAuthorizer:
         """Whether there may be a resource of this type on which the operation is allowed."""
         if principal in self.super_users:
             return True
-        permitted: dict[Permission, list[ResourcePattern]] = {
-            Permission.DENY: [],
-            Permission.ALLOW: [],
+        permitted: dict[AclPermissionType, list[ResourcePattern]] = {
+            AclPermissionType.DENY: [],
+            AclPermissionType.ALLOW: [],
         }
         for resource, entries in self._rules.items():
             if resource.type is kind:
                 for each in entries:
                     if each.concerns(principal, host, operation):
                         permitted.setdefault(each.permission, []).append(resource)
-        denied = permitted[Permission.DENY]
+        denied = permitted[AclPermissionType.DENY]
         if ResourcePattern(kind, WILDCARD) in denied:
             return False
         if self._open:
@@ -146,7 +146,7 @@ class AclAuthorizer:
         return any(
             each == ResourcePattern(kind, WILDCARD)
             or not any(_dominates(deny, each) for deny in denied)
-            for each in permitted[Permission.ALLOW]
+            for each in permitted[AclPermissionType.ALLOW]
         )
 
 

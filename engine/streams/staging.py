@@ -72,7 +72,7 @@ class StagingWriter:
         self._sizes[target] = size
         if size >= self._full:
             self._close(target)
-            self._choice.filled(target.topic, self._partitions[target.topic], ())
+            self._choice.filled(*target, self._partitions[target.topic], ())
         elif self._waiting >= OPEN_BYTES:
             self.flush()
 

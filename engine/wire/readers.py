@@ -12,16 +12,17 @@ it raises `Malformed` or one of `BYTES_ERRORS`, and it never reserves memory for
 the remaining bytes could hold.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import groupby
 from struct import Struct
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.wire import schema
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame
-from engine.wire.primitives import FIXED, Fixed, Length, read_uvarint
+from engine.wire.generated import FunctionSource
+from engine.wire.primitives import COMPACT, FIXED, Fixed, Length, read_uvarint
 from engine.wire.schema import Field
 
 Reader = Callable[[Frame, int], tuple[Any, int]]  # (frame, position) -> value, position after it
@@ -42,6 +43,7 @@ def take_view(frame: Frame, start: int, end: int) -> memoryview:
     return memoryview(frame)[start:end]
 
 
+ONE_BYTE = 126  # the largest compact length that takes one byte
 TAKE = {"string": take_text, "bytes": take_bytes, "records": take_view}
 
 
@@ -52,46 +54,107 @@ def message_reader(message: type, newest: type) -> Reader:
     target = schema.shape(message, newest)
     into = {field.name: field for field in schema.fields(target)}
     plain = [field for field in schema.fields(message) if field.tag is None]
-    steps: list[tuple[Reader, bool]] = []  # a reader, and whether it reads many fields at once
-    for is_number, group in groupby(plain, lambda field: field.is_number_in):
-        if is_number:
-            steps.append((_numbers_reader(group), True))
-        else:
-            steps += [(_reader(field, into[field.name], flexible), False) for field in group]
-    # Filled in slot by slot: the generated __init__ of a frozen dataclass takes three times longer.
-    setters = [_setter(target, field) for field in plain]
-    names = {field.name for field in plain}
-    absent = [
-        (_setter(target, field), field.default)
-        for field in into.values()
-        if field.name not in names
-    ]
     tags = {
         field.tag: (_setter(target, field), _reader(field, into[field.name], flexible))
         for field in schema.fields(message)
         if field.tag is not None
     }
+    source = FunctionSource("frame, position")
+    # Filled in slot by slot: the generated __init__ of a frozen dataclass takes three times longer.
+    source.add(f"made = {source.name(object.__new__)}({source.name(target)})")
+    for is_fixed, group in groupby(plain, lambda field: field.fixed is not None):
+        if is_fixed:
+            _add_fixed(source, list(group), target)
+            continue
+        for field in group:
+            _add_value(source, field, into[field.name], flexible)
+            source.add(f"{source.name(_setter(target, field))}(made, value)")
+    names = {field.name for field in plain}
+    for field in into.values():
+        if field.name not in names:
+            setter, default = source.name(_setter(target, field)), source.name(field.default)
+            source.add(f"{setter}(made, {default})")
+    if flexible:
+        rest = f"{source.name(read_tags)}(frame, position, {source.name(tags)}, made)"
+        # No tagged fields, as nearly always: one byte.
+        source.add(f"position = {rest} if frame[position] else position + 1")
+    source.add("return made, position")
+    reader: Reader = source.function()
+    return reader
 
-    def read(frame: Frame, position: int) -> tuple[Any, int]:
-        values: list[Any] = []
-        for step, many in steps:
-            value, position = step(frame, position)
-            if many:
-                values += value
-            else:
-                values.append(value)
-        made: Any = object.__new__(target)
-        for set_field, value in zip(setters, values, strict=True):
-            set_field(made, value)
-        for set_field, value in absent:
-            set_field(made, value)
-        if not flexible:
-            return made, position
-        if frame[position] == 0:  # no tagged fields, as nearly always
-            return made, position + 1
-        return made, read_tags(frame, position, tags, made)
 
-    return read
+def _add_fixed(source: FunctionSource, group: list[Field], target: type) -> None:
+    """Numbers in a row are unpacked in one step."""
+    layout, values = schema.layout(group), [f"value{number}" for number in range(len(group))]
+    unpack = source.name(layout.unpack_from)
+    source.add(f"{', '.join(values)}, = {unpack}(frame, position)", f"position += {layout.size}")
+    for field, value in zip(group, values, strict=True):
+        assert field.fixed is not None
+        if field.fixed.read is not None:
+            value = f"{source.name(field.fixed.read)}({value})"
+        source.add(f"{source.name(_setter(target, field))}(made, {value})")
+
+
+def _add_value(source: FunctionSource, field: Field, into: Field, flexible: bool) -> None:
+    """Read a field that has a length: an array, a string, bytes."""
+    if field.is_array:
+        item = _item_reader(field, into, flexible, nullable=False)
+        least = schema.least_size(field.type, flexible)
+        _add_array(source, schema.array_length(flexible), field.nullable, item, least)
+    elif isinstance(field.type, str):
+        length = schema.content_length(field.type, flexible)
+        _add_content(source, length, field.nullable, TAKE[field.type])
+    else:
+        reader = source.name(_item_reader(field, into, flexible, field.nullable))
+        source.add(f"value, position = {reader}(frame, position)")
+
+
+def _add_content(
+    source: FunctionSource, length: Length, nullable: bool, take: Callable[[Frame, int, int], Any]
+) -> None:
+    """For strings and bytes: `take` makes a value from the bytes between two positions."""
+    _add_length(source, length, nullable)
+    source.add(
+        "    end = position + size",
+        f"    if end > len(frame): {source.name(_cut_off)}(size, position, frame)",
+        f"    value = {source.name(take)}(frame, position, end)",
+        "    position = end",
+    )
+
+
+def _add_array(
+    source: FunctionSource, length: Length, nullable: bool, item: Reader, least: int
+) -> None:
+    """`least`: the fewest bytes of an element, which limits how many there can be."""
+    _add_length(source, length, nullable)
+    source.add(
+        f"    if size * {least} > len(frame) - position:",
+        f"        {source.name(_too_many)}(size, position, frame)",
+        "    value = []",
+        "    for _ in range(size):",
+        f"        each, position = {source.name(item)}(frame, position)",
+        "        value.append(each)",
+        "    value = tuple(value)",
+    )
+
+
+def _add_length(source: FunctionSource, length: Length, nullable: bool) -> None:
+    """The lines after these, one step further in, read a value that is not null."""
+    if length is COMPACT:
+        source.add(
+            "size = frame[position] - 1",
+            "position += 1",
+            f"if size > {ONE_BYTE}:",
+            f"    size, position = {source.name(length.read)}(frame, position - 1)",
+        )
+    else:
+        source.add(f"size, position = {source.name(length.read)}(frame, position)")
+    source.add(
+        "if size < 0:",
+        f"    {source.name(_check_null)}(size, {nullable}, position)",
+        "    value = None",
+        "else:",
+    )
 
 
 def _setter(target: type, field: Field) -> Setter:
@@ -123,21 +186,14 @@ def read_tags(
     return position
 
 
-def _numbers_reader(group: Iterable[Field]) -> Reader:
-    layout = schema.layout(group)
-
-    def read(frame: Frame, position: int) -> tuple[Any, int]:
-        return layout.unpack_from(frame, position), position + layout.size
-
-    return read
-
-
 def _reader(field: Field, into: Field, flexible: bool) -> Reader:
     if not field.is_array:
         return _item_reader(field, into, flexible, field.nullable)
-    length = schema.array_length(flexible)
-    item = _item_reader(field, into, flexible, nullable=False)
-    return array_reader(length, field.nullable, item, schema.least_size(field.type, flexible))
+    source = FunctionSource("frame, position")
+    _add_value(source, field, into, flexible)
+    source.add("return value, position")
+    reader: Reader = source.function()
+    return reader
 
 
 def _item_reader(field: Field, into: Field, flexible: bool, nullable: bool) -> Reader:
@@ -162,41 +218,20 @@ def fixed_reader(fixed: Fixed) -> Reader:
 def content_reader(
     length: Length, nullable: bool, take: Callable[[Frame, int, int], Any]
 ) -> Reader:
-    """For strings and bytes: `take` makes a value from the bytes between two positions."""
-    read_length = length.read
-
-    def read(frame: Frame, position: int) -> tuple[Any, int]:
-        size, start = read_length(frame, position)
-        if size < 0:
-            _check_null(size, nullable, position)
-            return None, start
-        end = start + size
-        if end > len(frame):
-            raise Malformed(f"{size} bytes from byte {start}: the frame has {len(frame)}")
-        return take(frame, start, end), end
-
-    return read
+    """A reader of strings or bytes alone."""
+    source = FunctionSource("frame, position")
+    _add_content(source, length, nullable, take)
+    source.add("return value, position")
+    reader: Reader = source.function()
+    return reader
 
 
-def array_reader(length: Length, nullable: bool, item: Reader, item_size: int) -> Reader:
-    """`item_size`: the fewest bytes of an element, which limits how many there can be."""
-    read_length = length.read
+def _cut_off(size: int, start: int, frame: Frame) -> NoReturn:
+    raise Malformed(f"{size} bytes from byte {start}: the frame has {len(frame)}")
 
-    def read(frame: Frame, position: int) -> tuple[Any, int]:
-        count, start = read_length(frame, position)
-        if count < 0:
-            _check_null(count, nullable, position)
-            return None, start
-        if count * item_size > len(frame) - start:
-            raise Malformed(f"{count} elements from byte {start}: the frame has {len(frame)}")
-        items = []
-        position = start
-        for _ in range(count):
-            value, position = item(frame, position)
-            items.append(value)
-        return tuple(items), position
 
-    return read
+def _too_many(count: int, start: int, frame: Frame) -> NoReturn:
+    raise Malformed(f"{count} elements from byte {start}: the frame has {len(frame)}")
 
 
 def _check_null(length: int, nullable: bool, position: int) -> None:

@@ -50,7 +50,7 @@ def _row(kind: type, source: Any, error: KafkaError) -> Any:
             values[name] = known
         elif field.type == "string" and not field.is_array:
             values[name] = field.default or ""  # older versions may have no null here
-        elif name.endswith("error_code") or field.default != 0:
+        elif name.endswith("error_code") or field.default is False or field.default != 0:
             values[name] = field.default
         else:  # a number that is not known
             values[name] = -1 if field.is_number_out else field.default

@@ -16,6 +16,7 @@ from struct import Struct
 from typing import Any
 
 from engine.wire import schema
+from engine.wire.generated import FunctionSource
 from engine.wire.primitives import FIXED, Draft, Fixed, Length, write_uvarint
 from engine.wire.schema import Field
 
@@ -51,63 +52,54 @@ def _plan(message: type, like: Any) -> Writer:
     """How to write objects of one class; a field that they lack has its default."""
     flexible: bool = message.__flexible__  # type: ignore[attr-defined]
     plain = [field for field in schema.fields(message) if field.tag is None]
-    steps: list[Writer] = []
-    for is_number, group in groupby(
-        plain, lambda field: field.is_number_out and hasattr(like, field.name)
+    source = FunctionSource("draft, value")
+    for present, group in groupby(
+        plain, lambda field: field.fixed is not None and hasattr(like, field.name)
     ):
-        if is_number:
-            steps.append(_numbers_writer(list(group)))
+        if present:
+            _add_fixed(source, list(group))
         else:
-            steps += [_field_writer(field, flexible, hasattr(like, field.name)) for field in group]
+            for field in group:
+                _add_field(source, field, flexible, hasattr(like, field.name))
     if flexible:
-        steps.append(_tags_writer(message, like))
-
-    def write(draft: Draft, value: Any) -> None:
-        for step in steps:
-            step(draft, value)
-
-    return write
-
-
-def _numbers_writer(group: list[Field]) -> Writer:
-    pack = schema.layout(group).pack
-    get = attrgetter(*(field.name for field in group))
-    if len(group) == 1:  # attrgetter returns no tuple then
-
-        def write_one(draft: Draft, value: Any) -> None:
-            draft += pack(get(value))
-
-        return write_one
-
-    def write(draft: Draft, value: Any) -> None:
-        draft += pack(*get(value))
-
-    return write
+        tagged = [
+            field
+            for field in schema.fields(message)
+            if field.tag is not None and hasattr(like, field.name)
+        ]
+        tags = source.name(_tags_writer(tagged))
+        source.add(f"{tags}(draft, value)" if tagged else "draft.append(0)")
+    source.add("return")
+    writer: Writer = source.function()
+    return writer
 
 
-def _field_writer(field: Field, flexible: bool, present: bool) -> Writer:
+def _add_fixed(source: FunctionSource, group: list[Field]) -> None:
+    """Numbers in a row are packed in one step."""
+    values = []
+    for field in group:
+        assert field.fixed is not None
+        value = f"value.{field.name}"
+        convert = field.fixed.write
+        values.append(value if convert is None else f"{source.name(convert)}({value})")
+    source.add(f"draft += {source.name(schema.layout(group).pack)}({', '.join(values)})")
+
+
+def _add_field(source: FunctionSource, field: Field, flexible: bool, present: bool) -> None:
     writer = _writer(field, flexible)
     if present:
-        get = attrgetter(field.name)
-
-        def write(draft: Draft, value: Any) -> None:
-            writer(draft, get(value))
-
-        return write
+        source.add(f"{source.name(writer)}(draft, value.{field.name})")
+        return
     constant = Draft()
     writer(constant, field.default)
-
-    def write_default(draft: Draft, value: Any) -> None:
-        draft += constant
-
-    return write_default
+    source.add(f"draft += {source.name(bytes(constant))}")
 
 
-def _tags_writer(message: type, like: Any) -> Writer:
+def _tags_writer(fields: list[Field]) -> Writer:
     tagged = [  # declared in the order of their tags, as they have to be written
         (field.tag, attrgetter(field.name), field.default, _writer(field, True))
-        for field in schema.fields(message)
-        if field.tag is not None and hasattr(like, field.name)
+        for field in fields
+        if field.tag is not None
     ]
 
     def write(draft: Draft, value: Any) -> None:

@@ -17,9 +17,9 @@ from engine.security.acls import (
     TYPES,
     AccessControlEntry,
     AclOperation,
+    AclPermissionType,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 from engine.zookeeper.json_fields import (
@@ -79,7 +79,7 @@ def decode_acls(data: bytes) -> frozenset[AccessControlEntry]:
             check_principal(field(each, "principal", as_text)),
             field(each, "host", as_text),
             AclOperation.named(field(each, "operation", as_text)),
-            Permission.named(field(each, "permissionType", as_text)),
+            AclPermissionType.named(field(each, "permissionType", as_text)),
         )
         for each in field(value, "acls", as_list)
     )

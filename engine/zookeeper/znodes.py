@@ -213,15 +213,13 @@ class Topic(NamedTuple):
 
     def encode(self) -> bytes:
         partitions = sorted(self.partitions.items())
-        return encoded_json(
-            {
-                "removing_replicas": {str(p): r.removing for p, r in partitions if r.removing},
-                "partitions": {str(p): r.replicas for p, r in partitions},
-                **({} if self.topic_id is None else {"topic_id": id_text(self.topic_id)}),
-                "adding_replicas": {str(p): r.adding for p, r in partitions if r.adding},
-                "version": 3,
-            }
-        )
+        placed = {"partitions": {str(p): r.replicas for p, r in partitions}}
+        adding = {"adding_replicas": {str(p): r.adding for p, r in partitions if r.adding}}
+        removing = {"removing_replicas": {str(p): r.removing for p, r in partitions if r.removing}}
+        if self.topic_id is None:
+            return encoded_json({**placed, **adding, **removing, "version": 3})
+        with_id = {"topic_id": id_text(self.topic_id)}
+        return encoded_json({**removing, **placed, **with_id, **adding, "version": 3})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:

@@ -1,5 +1,6 @@
 """`python -m engine chaos`: a short run is judged good, and a record that is missing is told."""
 
+import re
 import sys
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from engine.chaos import run as chaos
 from engine.chaos import storm
 from engine.chaos.history import SendOutcome, Sent
+from engine.chaos.transaction_history import TransactionEnd
 from engine.cli.main import FAILED, USAGE, main
 
 
@@ -25,6 +27,29 @@ def test_a_short_run_with_an_ensemble(capsys, monkeypatch):
     said = capsys.readouterr()
     assert said.out.startswith("nothing wrong: ")
     assert "zookeeper-" in said.err
+
+
+def test_a_short_run_with_transactions(capsys):
+    assert main(["chaos", "--transactions", "--seconds", "6", "--seed", "3"]) == 0
+    said = capsys.readouterr()
+    assert re.match(r"nothing wrong: \d+ transactions \(\d+ unknown, [1-9]\d* committed", said.out)
+    assert said.err.splitlines()[-1].endswith("all is healed")
+
+
+def test_half_a_transaction_is_told(capsys, monkeypatch):
+    """The judge of a real run hears of one value more than the cluster has."""
+
+    def blow(cluster, work, *_):
+        work.advance()
+        with_values = (it for it in work.history.transactions.values() if it.values)
+        next(it for it in with_values if it.end is TransactionEnd.COMMITTED).values.add(b"lost")
+        return []
+
+    monkeypatch.setattr(chaos, "blow", blow)
+    assert main(["chaos", "--transactions", "--brokers", "1"]) == FAILED
+    out = capsys.readouterr().out
+    assert out.startswith("1 half: ")
+    assert "which is committed" in out
 
 
 class Servers:

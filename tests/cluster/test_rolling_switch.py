@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import free_port
-from engine.cluster.security import ClusterSecurity
+from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
 from tests.cluster.truth import Truth
 from tests.interop.watch import until

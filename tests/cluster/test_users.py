@@ -1,23 +1,18 @@
 """Users with passwords, and what they may do: stock clients, our own, and the command `acls`."""
 
+import asyncio
 import subprocess
 import sys
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
+from confluent_kafka import KafkaError, Producer, TopicPartition
 
 import engine
 from engine import Cluster
+from tests.interop.alike import OURS, THEIRS
 
 CONFIG = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 PATTERN = "--resource-pattern-type", "match"
@@ -109,27 +104,73 @@ def test_who_may_not_alter_the_cluster_changes_no_rule(cluster):
     assert "Traceback" not in err
 
 
-def test_confluents_admin_client(cluster):
-    admin = AdminClient({**cluster.security_settings, "bootstrap.servers": cluster.bootstrap})
-    binding = AclBinding(
-        *(ResourceType.TOPIC, "log-", ResourcePatternType.PREFIXED, "User:bob", "*"),
-        *(AclOperation.READ, AclPermissionType.DENY),
+@pytest.mark.parametrize("kit", [OURS, THEIRS], ids=["ours", "confluent-kafka"])
+def test_rules_by_an_admin_client(cluster, kit):
+    admin = kit.AdminClient({**cluster.security_settings, "bootstrap.servers": cluster.bootstrap})
+    binding = kit.AclBinding(
+        *(kit.ResourceType.TOPIC, "log-", kit.ResourcePatternType.PREFIXED, "User:bob", "*"),
+        *(kit.AclOperation.READ, kit.AclPermissionType.DENY),
     )
     (created,) = admin.create_acls([binding]).values()
-    created.result(20)
-    every = AclBindingFilter(
-        *(ResourceType.TOPIC, "log-7", ResourcePatternType.MATCH, None, None),
-        *(AclOperation.ANY, AclPermissionType.ANY),
+    assert created.result(20) is None
+    every = kit.AclBindingFilter(
+        *("topic", "log-7", kit.ResourcePatternType.MATCH, None, None),
+        *(kit.AclOperation.ANY, "any"),
     )
     assert admin.describe_acls(every).result(20) == [binding]
     (deleted,) = admin.delete_acls([every]).values()
     assert list(deleted.result(20)) == [binding]
     assert admin.describe_acls(every).result(20) == []
-    bob = AdminClient(cluster.settings("bob"))
+    bob = kit.AdminClient(cluster.settings("bob"))
     (created,) = bob.create_acls([binding]).values()
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(kit.KafkaException) as refused:
         created.result(20)
     assert refused.value.args[0].code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize("kit", [OURS, THEIRS], ids=["ours", "confluent-kafka"])
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(0, "any"), (0, "tea"), (1, None), (2, "match"), (3, None), (5, "any"), (6, "any")],
+)
+def test_a_rule_that_is_none(kit, place, value):
+    arguments = ["topic", "t", "literal", "User:bob", "*", "read", "allow"]
+    arguments[place] = value
+    with pytest.raises(ValueError, match=r"not None|[Uu]nknown value|Cannot use enum"):
+        kit.AclBinding(*arguments)
+
+
+def test_aiokafka(cluster):
+    given = cluster.settings("bob")
+
+    async def sent_and_read():
+        how = {
+            "bootstrap_servers": given["bootstrap.servers"],
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "bob",
+            "sasl_plain_password": USERS["bob"],
+        }
+        producer = AIOKafkaProducer(**how)
+        reader = AIOKafkaConsumer("aio", group_id="aio", auto_offset_reset="earliest", **how)
+        try:
+            await producer.start()
+            await producer.send_and_wait("aio", b"x")
+            await reader.start()
+            return (await asyncio.wait_for(reader.getone(), 30)).value
+        finally:  # also of one that has not started
+            await reader.stop()
+            await producer.stop()
+
+    cluster.topic("aio")
+    with pytest.raises(TopicAuthorizationFailedError):
+        asyncio.run(sent_and_read())
+    bob = "--add", "--allow-principal", "User:bob"
+    command(cluster, *bob, "--producer", "--topic", "aio")
+    with pytest.raises(GroupAuthorizationFailedError):
+        asyncio.run(sent_and_read())
+    command(cluster, *bob, "--consumer", "--topic", "aio", "--group", "aio")
+    assert asyncio.run(sent_and_read()) == b"x"
 
 
 def test_rules_can_be_listed_and_removed(cluster):

@@ -303,3 +303,8 @@ def test_names_that_a_block_makes_for_itself_are_not_missing() -> None:
     assert code.needs == {"range", "OSError"}
     assert "e" not in code.makes
     assert {"n", "m"} <= code.makes
+
+
+def test_a_function_with_async_needs_nothing_before_it_is_called() -> None:
+    code = Code("async def send(topic):\n    message = topic")
+    assert (code.makes, code.needs) == ({"send"}, set())

@@ -19,6 +19,7 @@ import confluent_kafka.admin
 
 from engine.client import consumer, producer, values
 from engine.client.admin import client as admin_client
+from engine.client.admin import security_values
 from engine.client.admin import values as admin_values
 from engine.cluster.cluster import Cluster
 
@@ -43,6 +44,7 @@ def kit(*homes: Any, **more: Any) -> Kit:
 OURS = kit(
     values,
     admin_values,
+    security_values,
     AdminClient=admin_client.AdminClient,
     Consumer=consumer.Consumer,
     Producer=producer.Producer,

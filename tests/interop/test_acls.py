@@ -305,6 +305,7 @@ def test_a_topic_that_may_not_be_described_looks_absent(client, rules, elsewhere
         assert [each.error_code for each in rows] == [ErrorCode.topic_authorization_failed]
         assert [each.error_code for each in unknown] == [ErrorCode.topic_authorization_failed]
         assert rows[0].partitions == ()
+        assert not rows[0].is_internal
 
 
 def test_a_new_topic_is_created_for_those_who_may(rules, elsewhere):

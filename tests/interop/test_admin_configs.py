@@ -14,7 +14,7 @@ from tests.interop.plain import TEN_SECONDS, asked, create, new_name
 
 TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-DYNAMIC_BROKER, DYNAMIC_DEFAULT, DEFAULT = 2, 3, 5  # sources
+DYNAMIC_BROKER, DYNAMIC_DEFAULT, DEFAULT, LOGGER = 2, 3, 5, 6  # sources
 INT, PASSWORD = 3, 9  # types
 
 
@@ -82,7 +82,6 @@ class TestConfigs:
             (TOPIC, "a/b", ErrorCode.invalid_topic_exception, "illegal"),
             (BROKER, "7", ErrorCode.invalid_request, "Unexpected broker id, expected 1"),
             (BROKER, "one", ErrorCode.invalid_request, "Broker id must be an integer"),
-            (BROKER_LOGGER, "1", ErrorCode.invalid_request, "log levels"),
             (99, "x", ErrorCode.invalid_request, "resource type 99"),
         ],
     )
@@ -94,6 +93,54 @@ class TestConfigs:
         resource = {"resource_type": kind, "resource_name": name, "configs": []}
         (answer,) = ask(Api.ALTER_CONFIGS, resources=[resource]).responses
         assert answer.error_code == code
+
+    def test_log_levels_are_set_and_unset(self, ask):
+        name = "engine.broker.server"
+        levels = self.values(ask, BROKER_LOGGER, "1")
+        assert (levels["root"], levels[name]) == ("INFO", "INFO")
+        assert not [each for each in levels if each.startswith("kazoo")]
+        (entry,) = self.describe(ask, BROKER_LOGGER, "1", keys=[name]).configs
+        assert (entry.config_source, entry.read_only, entry.synonyms) == (LOGGER, False, ())
+        change = (name, SET, "TRACE")
+        self.alter(ask, BROKER_LOGGER, "1", change, validate_only=True)
+        assert self.values(ask, BROKER_LOGGER, "1") == levels
+        assert self.alter(ask, BROKER_LOGGER, "1", change).error_code == 0
+        assert self.values(ask, BROKER_LOGGER, "1") == levels | {name: "TRACE"}
+        assert self.alter(ask, BROKER_LOGGER, "1", (name, DELETE, None)).error_code == 0
+        assert self.values(ask, BROKER_LOGGER, "1") == levels
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (("no.such", SET, "INFO"), "Logger no.such does not exist!"),
+            (("root", SET, "LOUD"), "Cannot set the log level of root to LOUD"),
+            (("root", DELETE, None), "Removing the log level of the root logger is not allowed"),
+            (("root", APPEND, "INFO"), "APPEND operation is not allowed for the BROKER_LOGGER"),
+            (("root", 9, "INFO"), "no config operation 9"),
+        ],
+    )
+    def test_log_levels_that_cannot_be_set(self, ask, change, said):
+        levels = self.values(ask, BROKER_LOGGER, "1")
+        answer = self.alter(
+            ask, BROKER_LOGGER, "1", ("kafka.authorizer.logger", SET, "WARN"), change
+        )
+        assert answer.error_code == ErrorCode.invalid_request
+        assert said in answer.error_message
+        assert self.values(ask, BROKER_LOGGER, "1") == levels
+
+    @pytest.mark.parametrize(
+        ("name", "said"), [("", "must not be empty"), ("7", "expected 1"), ("x", "an integer")]
+    )
+    def test_log_levels_of_another_broker(self, ask, name, said):
+        answer = self.describe(ask, BROKER_LOGGER, name)
+        assert (answer.error_code, answer.configs) == (ErrorCode.invalid_request, ())
+        assert said in answer.error_message
+
+    def test_log_levels_and_the_older_request(self, ask):
+        resource = {"resource_type": BROKER_LOGGER, "resource_name": "1", "configs": []}
+        (answer,) = ask(Api.ALTER_CONFIGS, resources=[resource]).responses
+        assert answer.error_code == ErrorCode.invalid_request
+        assert answer.error_message.startswith("AlterConfigs is deprecated")
 
     @pytest.mark.parametrize("version", range(3))
     def test_alter_replaces_in_every_version(self, client, ask, topic, version):

@@ -99,6 +99,12 @@ def test_if_exists_and_if_not_exists_make_no_fuss(shell: Shell, topic: str) -> N
         ("configs --describe --entity-type topics --entity-default", 2, "is for brokers"),
         ("configs --describe --entity-type brokers --entity-name b", 2, "is its number"),
         ("configs --describe --entity-type brokers --entity-name 7", 1, "no broker 7; alive are 1"),
+        ("configs --describe --entity-type broker-loggers", 2, "need --entity-name"),
+        (
+            "configs --alter --entity-type broker-loggers --entity-name 1 --add-config tea=INFO",
+            1,
+            "Invalid broker logger(s): tea",
+        ),
         ("configs --describe --entity-type topics --entity-name nowhere", 1, "does not exist"),
         (
             "configs --alter --entity-type topics --entity-name TOPIC --add-config flush.ms=x",
@@ -218,3 +224,18 @@ def test_no_command_loads_hypothesis(shell: Shell) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert "kio.schema" in done.stderr
     assert "hypothesis.internal" not in done.stderr
+
+
+def test_log_levels_of_a_broker(shell: Shell) -> None:
+    entity = ("--entity-type", "broker-loggers", "--entity-name", "1")
+    set_it = ("--add-config", "engine.broker.admin=DEBUG")
+    assert shell.out("configs", "--alter", *entity, *set_it) == (
+        "Completed updating config for broker-logger 1.\n"
+    )
+    first, *levels = shell.out("configs", "--describe", *entity).splitlines()
+    assert first == "Dynamic configs for broker-logger 1 are:"
+    assert "  engine.broker.admin=DEBUG sensitive=false synonyms={}" in levels
+    unset = ("--delete-config", "engine.broker.admin")
+    shell.out("configs", "--alter", *entity, *unset)
+    described = shell.out("configs", "--describe", *entity)
+    assert "  engine.broker.admin=INFO sensitive=false synonyms={}" in described.splitlines()

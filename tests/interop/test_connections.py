@@ -1,6 +1,7 @@
 """Many connections, silent ones, and clients that do not read: they cost the others nothing."""
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -258,6 +259,44 @@ def test_how_many_connections_there_may_be_can_be_changed(strict):
         assert all(connection.is_served() for connection in connections)
         with Raw(strict.bootstrap) as excess:
             assert excess.hung_up()
+
+
+def change(client: Raw, key: str, value: str) -> int:
+    changed = Message(name=key, config_operation=0, value=value)
+    broker = Message(resource_type=4, resource_name="1", configs=(changed,))
+    request = Message(resources=(broker,), validate_only=False)
+    return int(client.ask(Api.INCREMENTAL_ALTER_CONFIGS, request).responses[0].error_code)
+
+
+def test_how_many_connections_an_address_may_have(strict):
+    """127.0.0.2 is this machine, too."""
+    alone(strict)
+    _, port = strict.bootstrap.split(":")
+    with Raw(strict.bootstrap) as admin, told(strict.child(1), "from 127.0.0.1 .maximum = 1."):
+        assert change(admin, "max.connections.per.ip.overrides", "127.0.0.1:x") != 0
+        assert change(admin, "max.connections.per.ip", "1") == 0
+        with Raw(strict.bootstrap) as excess:
+            assert excess.hung_up()
+        with socket.create_connection(("127.0.0.1", int(port)), source_address=("127.0.0.2", 0)):
+            until(lambda: strict.state().brokers[1].connections == 2)
+        assert change(admin, "max.connections.per.ip.overrides", "127.0.0.1:2") == 0
+        until(lambda: _gets_in(strict))
+        assert change(admin, "max.connections.per.ip", str(2**31 - 1)) == 0
+        assert change(admin, "max.connections.per.ip.overrides", "") == 0
+
+
+def test_connections_that_come_too_fast_wait_for_their_turn(cluster):
+    """Two a second, for eleven seconds: the twenty-first waits, and those behind it."""
+    with Raw(cluster.bootstrap) as admin:
+        assert change(admin, "max.connection.creation.rate", "2") == 0
+        try:
+            start = time.monotonic()
+            for _ in range(24):
+                with Raw(cluster.bootstrap) as client:
+                    assert client.is_served()
+            assert time.monotonic() - start > 1
+        finally:
+            assert change(admin, "max.connection.creation.rate", str(2**31 - 1)) == 0
 
 
 def _gets_in(cluster: Cluster) -> bool:

@@ -55,8 +55,13 @@ def test_the_command_prints_what_kafka_configs_prints(cluster):
     )
     address = ["--entity-type", "ips", "--entity-name", "127.0.0.9"]
     configs(cluster, *add, "connection_creation_rate=100", *address)
+    none = (
+        "Error retrieving SCRAM credential configs for user-principal 'alice': "
+        "ResourceNotFoundException: Attempt to describe a user credential that does not exist: "
+        "alice\n"
+    )
     assert configs(cluster, "--describe", *ALICE) == (
-        "Quota configs for user-principal 'alice' are producer_byte_rate=1.048576E7\n"
+        "Quota configs for user-principal 'alice' are producer_byte_rate=1.048576E7\n" + none
     )
     assert configs(cluster, "--describe", *each) == (
         "Quota configs for user-principal 'alice', the default client-id are "
@@ -73,7 +78,19 @@ def test_the_command_prints_what_kafka_configs_prints(cluster):
     configs(cluster, *delete, "request_percentage,consumer_byte_rate", *each)
     configs(cluster, *delete, "controller_mutation_rate", *clients)
     configs(cluster, *delete, "connection_creation_rate", *address)
-    assert configs(cluster, "--describe", *ALICE) == ""
+    assert configs(cluster, "--describe", *ALICE) == none
+
+
+def test_the_command_changes_credentials(cluster):
+    both = "SCRAM-SHA-256=[iterations=8192,password=ice],SCRAM-SHA-512=[password=cream]"
+    assert configs(cluster, "--alter", "--add-config", both, *ALICE) == (
+        "Completed updating config for user alice.\n"
+    )
+    told = "SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations=8192"
+    assert configs(cluster, "--describe", *ALICE) == f"{told}, SCRAM-SHA-512=iterations=4096\n"
+    configs(cluster, "--alter", "--delete-config", "SCRAM-SHA-512", *ALICE)
+    assert configs(cluster, "--describe", "--entity-type", "users") == f"{told}\n"
+    configs(cluster, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +110,26 @@ def test_the_command_prints_what_kafka_configs_prints(cluster):
             "Only 'users' and 'clients' entity types may be specified together",
         ),
         ([*ALICE, "--entity-name", "bob", "--describe"], "More entity names specified"),
+        (
+            [*ALICE, "--alter", "--add-config", "SCRAM-SHA-256=[iterations=10,password=p]"],
+            "Iterations 10 is less than the minimum 4096 required for SCRAM-SHA-256",
+        ),
+        ([*ALICE, "--alter", "--add-config", "SCRAM-SHA-256=[iterations=5000]"], "Invalid cred"),
+        ([*ALICE, "--alter", "--delete-config", "SCRAM-SHA-256"], "does not exist"),
+        (
+            [*ALICE, "--alter", "--add-config", "SCRAM-SHA-256=[password=p],request_percentage=1"],
+            "Cannot alter both quota and SCRAM credential configs simultaneously",
+        ),
+        (
+            [
+                *ALICE[:2],
+                "--entity-default",
+                "--alter",
+                "--add-config",
+                "SCRAM-SHA-256=[password=p]",
+            ],
+            "not allowed with User SCRAM Credentials",
+        ),
     ],
 )
 def test_what_the_command_refuses(cluster, arguments, why):

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from engine import Cluster
-from engine.cluster.authority import HOSTS, CertificateAuthority, write_secret
+from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
 from engine.errors import KafkaError
+from tests.interop.watch import until
 
 PASSWORD = "gehe=im\\x"
 
@@ -59,7 +60,8 @@ def test_secrets_are_in_files_for_the_owner_only(cluster):
     for broker in cluster.brokers:
         assert PASSWORD not in cluster.command(broker)
         assert PASSWORD not in (cluster.directory(broker) / "broker.log").read_text()
-    assert "stored_key=[hidden]" in str(cluster.znodes().changes())
+    watcher = cluster.znodes()
+    until(lambda: "stored_key=[hidden]" in str(watcher.changes()))
 
 
 def test_commands_take_the_user_s_file(cluster):

@@ -11,22 +11,17 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.helpers import create_ssl_context
 from confluent_kafka import Consumer, KafkaError, Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError as KafkaPythonError
 
 from engine import AdminClient as OwnAdminClient
 from engine import Cluster
 from engine.client.values import KafkaException
-from engine.cluster.authority import CertificateAuthority
+from engine.cluster.security.authority import CertificateAuthority
 from engine.cluster.single_requests import Body, ask
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
+from tests.interop.alike import OURS, THEIRS
 from tests.interop.watch import until
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -146,13 +141,18 @@ def test_our_own_clients_are_told_why_and_nothing_more(sasl_ssl):
         assert not any(secret in text for text in [*texts, *logs])
 
 
-def test_credentials_are_changed_while_the_brokers_run(sasl_ssl):
-    admin = AdminClient(sasl_ssl.settings("alice"))
-    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-    upsertion = UserScramCredentialUpsertion("bob", info, b"of bob")
-    admin.alter_user_scram_credentials([upsertion])["bob"].result(30)
+@pytest.mark.parametrize("kit", [OURS, THEIRS], ids=["ours", "confluent-kafka"])
+def test_credentials_are_changed_while_the_brokers_run(sasl_ssl, kit):
+    admin = kit.AdminClient(sasl_ssl.settings("alice"))
+    sha_256, sha_512 = kit.ScramMechanism.SCRAM_SHA_256, kit.ScramMechanism.SCRAM_SHA_512
+    upsertions = [
+        kit.UserScramCredentialUpsertion("bob", kit.ScramCredentialInfo(sha_256, 4096), b"of bob"),
+        kit.UserScramCredentialUpsertion("bob", kit.ScramCredentialInfo(sha_512, 8192), b"b", b"s"),
+    ]
+    assert admin.alter_user_scram_credentials(upsertions)["bob"].result(30) is None
     described = admin.describe_user_scram_credentials(["bob"])["bob"].result(30)
-    assert [each.iterations for each in described.scram_credential_infos] == [4096]
+    infos = [(each.mechanism, each.iterations) for each in described.scram_credential_infos]
+    assert infos == [(sha_256, 4096), (sha_512, 8192)]
     bob = {**sasl_ssl.settings("alice"), "sasl.username": "bob", "sasl.password": "of bob"}
     for address in sasl_ssl.bootstrap.split(","):  # each broker follows them
 
@@ -164,6 +164,27 @@ def test_credentials_are_changed_while_the_brokers_run(sasl_ssl):
                     return False
 
         sasl_ssl.wait(f"bob at {address}", knows)
+    assert {"alice", "bob"} <= admin.describe_user_scram_credentials().result(30).keys()
+    deletions = [kit.UserScramCredentialDeletion("bob", each) for each in (sha_256, sha_512)]
+    admin.alter_user_scram_credentials(deletions)["bob"].result(30)
+    for call, arguments in (
+        (admin.alter_user_scram_credentials, [deletions[0]]),
+        (admin.describe_user_scram_credentials, ["bob"]),
+    ):
+        with pytest.raises(kit.KafkaException) as refused:
+            call(arguments)["bob"].result(30)
+        assert refused.value.args[0].name() == "RESOURCE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("kit", [OURS, THEIRS], ids=["ours", "confluent-kafka"])
+@pytest.mark.parametrize(
+    ("user", "password", "iterations"), [("", b"p", 4096), ("eve", b"", 4096), ("eve", b"p", 0)]
+)
+def test_credentials_that_are_none(sasl_ssl, kit, user, password, iterations):
+    info = kit.ScramCredentialInfo(kit.ScramMechanism.SCRAM_SHA_256, iterations)
+    admin = kit.AdminClient(sasl_ssl.settings("alice"))
+    with pytest.raises(ValueError, match=r"empty|positive"):
+        admin.alter_user_scram_credentials([kit.UserScramCredentialUpsertion(user, info, password)])
 
 
 @pytest.mark.parametrize("iterations", [10, 10_000_000])

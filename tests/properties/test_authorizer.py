@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from engine.security.acls import (
     AccessControlEntry,
     AclOperation,
+    AclPermissionType,
     AclResource,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 from engine.security.authorizer import AclAuthorizer
@@ -31,7 +31,7 @@ entries = st.builds(
     st.sampled_from([*PRINCIPALS, "User:*"]),
     st.sampled_from([*HOSTS, "*"]),
     st.sampled_from(ALL_OPERATIONS),
-    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+    st.sampled_from([AclPermissionType.ALLOW, AclPermissionType.DENY]),
 )
 rules = st.dictionaries(patterns, st.frozensets(entries, max_size=4), max_size=6)
 questions = st.tuples(
@@ -74,7 +74,7 @@ def plainly(rules, super_users, is_open, principal, host, operation, resource):
         same_host = entry.host == host or entry.host == "*"
         if not (same_person and same_host):
             continue
-        if entry.permission == Permission.DENY:
+        if entry.permission == AclPermissionType.DENY:
             if entry.operation in (operation, AclOperation.ALL):
                 return False
         elif entry.operation == AclOperation.ALL or entry.operation in operations:
@@ -128,7 +128,7 @@ def test_what_is_allowed_on_some_resource_is_allowed_on_any(rules, principal, ho
 
 def test_a_super_user_needs_no_rule():
     everything = ResourcePattern(AclResourceType.TOPIC, "*")
-    denied = AccessControlEntry("User:*", "*", AclOperation.ALL, Permission.DENY)
+    denied = AccessControlEntry("User:*", "*", AclOperation.ALL, AclPermissionType.DENY)
     authorizer = AclAuthorizer(["User:admin"])
     authorizer.update(everything, [denied])
     orders = AclResource(AclResourceType.TOPIC, "orders")

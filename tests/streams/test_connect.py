@@ -18,6 +18,10 @@ from tests.streams.table_stories import SLOW, put
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
+ATTEMPTS = 3
+TOO_SLOW = (
+    "Python worker failed to connect back"  # Spark waits ten seconds, which no setting changes
+)
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -56,27 +60,27 @@ def server() -> Iterator[str]:
 
 
 def test_a_pipeline_gives_on_a_server_what_it_gives_here(cluster, new_topic, tmp_path, server):
-    source, changes = new_topic(), new_topic()
+    source = new_topic()
     for number in range(40):
         put(cluster, source, (("ann", "bob", "eve")[number % 3], {"price": number}))
-    place = str(tmp_path / "checkpoint")
-    client = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.streams.connected",
-            cluster.bootstrap,
-            source,
-            changes,
-            place,
-        ],
-        env={k: v for k, v in os.environ.items() if k != "SPARK_MASTER"} | {"SPARK_REMOTE": server},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    for attempt in range(ATTEMPTS):
+        place = tmp_path / f"checkpoint-{attempt}"
+        client = subprocess.run(
+            [
+                sys.executable,
+                *("-m", "tests.streams.connected"),
+                *(cluster.bootstrap, source, new_topic(), str(place)),
+            ],
+            env={k: v for k, v in os.environ.items() if k != "SPARK_MASTER"}
+            | {"SPARK_REMOTE": server},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if TOO_SLOW not in client.stderr:
+            break
     assert client.returncode == 0, client.stderr
     assert client.stderr == ""  # no setting that a server refuses
     told = json.loads(client.stdout)

@@ -438,3 +438,9 @@ def test_a_broker_is_described() -> None:
     assert [synonym.name for synonym in hours.synonyms] == ["log.retention.hours"]
     minutes = entry(entries, "log.retention.minutes")
     assert (minutes.value, minutes.source, minutes.synonyms) == (None, Source.DEFAULT, [])
+
+
+def test_a_key_that_is_given_its_default_counts_as_given() -> None:
+    config = broker({"log.segment.bytes": "1073741824"})
+    assert config.given == {*NEEDED, "log.segment.bytes"}
+    assert config.lenient({"log.retention.ms": "5"})[0].given == config.given

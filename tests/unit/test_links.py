@@ -5,15 +5,17 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from engine.broker.request_faults import RequestFaults
 from engine.broker.server import Server
 from engine.links import Links
+from engine.wire.apis import Api
 from engine.wire.frame import SIZE
 
 SOON, LATER = 0.05, 20.0
 
 
 @asynccontextmanager
-async def serving(links):
+async def serving(links, faults=None):
     """Who a connection belongs to is what its first byte says: "3" is broker 3, "c" a client."""
 
     async def handle(connection, frame):
@@ -22,7 +24,12 @@ async def serving(links):
         return [bytes(frame)]
 
     server = Server(
-        handle, max_request_bytes=100, max_connections=lambda: 100, idle_ms=60_000, links=links
+        handle,
+        max_request_bytes=100,
+        max_connections=lambda: 100,
+        idle_ms=60_000,
+        links=links,
+        faults=faults,
     )
     port = await server.bind("127.0.0.1", 0)
     await server.serve()
@@ -87,11 +94,11 @@ async def story_of_a_cut_link_that_is_never_healed():
 
 
 async def story_of_dropped_answers():
-    links = Links()
-    async with serving(links) as connect, asyncio.timeout(LATER):
+    faults = RequestFaults()
+    async with serving(Links(), faults) as connect, asyncio.timeout(LATER):
         third, first, second = [await connect(name) for name in ("3", "c", "c")]
         assert await third() and await first()
-        links.answers_to_drop, links.dropped_api = 1, 7
+        faults.drop(1, Api.CONTROLLED_SHUTDOWN)
         assert await third(7)  # a broker's is not dropped
         assert await first(6)
         assert not await first(7)

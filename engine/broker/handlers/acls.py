@@ -32,16 +32,16 @@ from engine.security.acls import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
+    AclPermissionType,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
 )
 from engine.security.authorizer import Entries
 from engine.wire.errors import Malformed
 from engine.zookeeper.acl_znodes import check_principal
 
-DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker")
+DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
 async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResponse:
@@ -55,7 +55,7 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResp
     return DescribeAclsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(failure),
-        error_message=message_of(failure),
+        error_message=failure and failure.message.removesuffix("."),  # by Kafka only here
         resources=tuple(
             DescribeAclsResource(
                 resource_type=resource.type,
@@ -102,7 +102,10 @@ def _binding(creation: Any) -> AclBinding:
         creation.resource_name,
         PatternType(creation.resource_pattern_type),
     )
-    operation, permission = AclOperation(creation.operation), Permission(creation.permission_type)
+    operation, permission = (
+        AclOperation(creation.operation),
+        AclPermissionType(creation.permission_type),
+    )
     if 0 in (resource.type, resource.pattern, operation, permission):
         raise Malformed(f"an access control list has unknown elements: {creation}")
     entry = AccessControlEntry(creation.principal, creation.host, operation, permission)
@@ -117,7 +120,7 @@ def _check(store: AclStore | None, binding: AclBinding) -> None:
         raise KafkaError(
             ErrorCode.unknown_server_error, f"{resource} selects resources, and is not one itself"
         )
-    if AclOperation.ANY is entry.operation or Permission.ANY is entry.permission:
+    if AclOperation.ANY is entry.operation or AclPermissionType.ANY is entry.permission:
         raise KafkaError(
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
@@ -205,7 +208,7 @@ def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:
         asked.principal_filter,
         asked.host_filter,
         AclOperation(asked.operation),
-        Permission(asked.permission_type),
+        AclPermissionType(asked.permission_type),
     )
     if found.is_unknown:
         raise Malformed(f"a filter has unknown elements: {found}")

@@ -14,7 +14,7 @@ Other programs may have written to ZooKeeper. A key that this broker does not kn
 without a value, and stays when other keys are altered one by one. A key with a bad value is
 described with the value in use, its default; the bad one is its first synonym.
 
-Left out: log levels (broker loggers), policies, secrets.
+A broker's log levels are resources too (broker_loggers.py). Left out: policies, secrets.
 """
 
 from collections import Counter
@@ -33,6 +33,8 @@ from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterCon
 
 from engine.broker.admin import DYNAMIC_DEFAULT
 from engine.broker.broker import Broker, Call
+from engine.broker.handlers import broker_loggers
+from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
 from engine.config import (
     BrokerConfig,
@@ -56,15 +58,6 @@ class Resource(IntEnum):
     TOPIC = 2
     BROKER = 4
     BROKER_LOGGER = 8
-
-
-class Operation(IntEnum):
-    """A change of one key, by Kafka's numbers."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 class Entity(NamedTuple):
@@ -98,7 +91,9 @@ def _entity(broker: Broker, asked: Any) -> Entity:
                 )
             return Entity("brokers", str(int(name)) if name else DYNAMIC_DEFAULT)
         case Resource.BROKER_LOGGER:
-            raise _invalid("The log levels of this broker cannot be changed at run time")
+            raise _invalid(
+                "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
+            )
         case _:
             raise _invalid(f"Unexpected resource type {asked.resource_type} for resource {name}")
 
@@ -113,7 +108,7 @@ def _invalid(message: str) -> KafkaError:
 async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsResponse:
     results = []
     for asked in request.resources:
-        outcome = await attempt(_entries(broker, asked))
+        outcome = await attempt(_resource(broker, asked, request))
         results.append(
             DescribeConfigsResult(
                 error_code=code_of(outcome),
@@ -123,17 +118,26 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsR
                 configs=()
                 if isinstance(outcome, KafkaError)
                 else tuple(
-                    _described(entry, request)
-                    for entry in outcome
-                    if not asked.configuration_keys or entry.name in asked.configuration_keys
+                    each
+                    for each in outcome
+                    if not asked.configuration_keys or each.name in asked.configuration_keys
                 ),
             )
         )
     return DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
 
 
-async def _entries(broker: Broker, asked: Any) -> list[Entry]:
-    admin, entity = broker.admin, _entity(broker, asked)
+async def _resource(
+    broker: Broker, asked: Any, request: Any
+) -> list[DescribeConfigsResourceResult]:
+    if asked.resource_type == Resource.BROKER_LOGGER:
+        return broker_loggers.described(broker, asked.resource_name)
+    entries = _entries(broker, _entity(broker, asked))
+    return [_described(entry, request) for entry in entries]
+
+
+def _entries(broker: Broker, entity: Entity) -> list[Entry]:
+    admin = broker.admin
     if entity.kind == "topics":
         overrides = admin.overrides.get(entity, {})
         return describe_topic(admin.topic_config(entity.name), overrides, admin.layers())
@@ -213,7 +217,6 @@ async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
 
 
 async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
-    entity = _entity(broker, asked)
     twice = [name for name, count in Counter(it.name for it in asked.configs).items() if count > 1]
     if twice:
         raise _invalid(f"Error due to duplicate config keys : {','.join(twice)}")
@@ -222,6 +225,9 @@ async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
         for each in asked.configs
         if each.value is None and each.config_operation != Operation.DELETE
     )
+    if asked.resource_type == Resource.BROKER_LOGGER:
+        return broker_loggers.alter(broker, asked.resource_name, asked.configs, validate_only)
+    entity = _entity(broker, asked)
     await broker.admin.reload(*entity)
     values = dict(broker.admin.overrides.get(entity, {}))
     for each in asked.configs:

@@ -35,7 +35,7 @@ from engine.broker.creation import Plan, plan
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, message_of
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
-from engine.controller.topics import check_assignment, spread
+from engine.controller.topics import check_assignment, spread_further
 from engine.errors import ErrorCode, KafkaError
 
 T = TypeVar("T")
@@ -291,10 +291,7 @@ def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
         )
     first = topic.partitions[0].replicas
     if wanted.assignments is None:
-        start = next((place for place, each in enumerate(live) if each >= first[0]), 0)
-        return spread(
-            wanted.count - count, len(first), live, start=start, shift=start, first_partition=count
-        )
+        return spread_further(wanted.count, first, live, first_partition=count)
     by_hand = {
         count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
     }

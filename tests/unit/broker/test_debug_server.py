@@ -6,15 +6,15 @@ import stat
 from contextlib import suppress
 from types import SimpleNamespace
 
-import pytest
-
-from engine.broker import debug_server
-from engine.broker.debug_server import BrokerStatus, DebugServer
+from engine.broker.debug import debug_server
+from engine.broker.debug.debug_server import BrokerStatus, DebugServer
 from engine.broker.events import Ring
 from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
+from engine.broker.request_faults import RequestFaults
 from engine.links import Link, Links
 from engine.model import Event, TopicPartition
 from engine.replication.partition import Follower, Partition, Role
+from engine.storage.producers import Producers
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 
@@ -24,11 +24,18 @@ class Logs(dict):
 
     def __init__(self):
         super().__init__({each: self.log(10) for each in ORDERS[:2]})
+        self[ORDERS[0]].producers.open[4000] = 5  # a transaction, since offset 5
         self.logs, self.offline = self, None
 
     @staticmethod
     def log(end):
-        return SimpleNamespace(start_offset=2, end_offset=end, size=70 * end, segments=[0, 1])
+        return SimpleNamespace(
+            start_offset=2,
+            end_offset=end,
+            size=70 * end,
+            segments=[0, 1],
+            producers=Producers(),
+        )
 
 
 class Lab:
@@ -58,6 +65,7 @@ class Lab:
             replica_lag_time_max_ms=30_000, zookeeper_session_timeout_ms=18_000
         )
         self.broker.links, self.broker.events = self.links, self.events
+        self.broker.request_faults = RequestFaults()
         listeners = [SimpleNamespace(tls_copied=20), SimpleNamespace(tls_copied=3)]
         self.broker.listeners = SimpleNamespace(all=listeners)
         self.broker.quotas = SimpleNamespace(snapshot=lambda now: [{"user": "alice", "at": now}])
@@ -224,10 +232,10 @@ async def test_the_state_is_told_once_and_then_what_changed(lab):
     assert first["tls_copied"] == 23
     assert first["quotas"] == [{"user": "alice", "at": 1000}]
     led = [
-        *("orders", 0, "leader", 1, 5, [1, 2], [1, 2, 3], 2, 7, 10, 700, 2),
+        *("orders", 0, "leader", 1, 5, [1, 2], [1, 2, 3], 2, 7, 5, 10, 700, 2),
         [[2, 10, -1], [3, 7, 800]],
     ]
-    followed = ["orders", 1, "follower", 2, 3, [], [], 2, 0, 10, 700, 2, []]
+    followed = ["orders", 1, "follower", 2, 3, [], [], 2, 0, 0, 10, 700, 2, []]
     assert first["rows"] == [led, followed]
 
     again = await ask("state")
@@ -297,11 +305,30 @@ async def test_links_are_changed_all_or_none(lab):
 @talk
 async def test_answers_are_dropped_and_requests_traced_on_demand(lab):
     ask = await lab.enter()
-    assert await ask("drop", answers=2, api=0) == {"drop": 2}
-    assert [lab.links.drops(api) for api in (0, 1, 0, 0)] == [True, False, True, False]
+    dropped = {"fault": "drop", "api": "PRODUCE", "times": 2}
+    assert await ask("drop", answers=2, api=0) == {"request_faults": [dropped]}
+    assert (await ask("state"))["request_faults"] == [dropped]
+    faults = lab.broker.request_faults
+    assert [faults.drops(api, "c") for api in (0, 1, 0, 0)] == [True, False, True, False]
     assert await ask("trace", on=True) == {"trace": True}
     assert lab.events.tracing
     assert await ask("controller") == {"topics": ["orders"]}
+
+
+@talk
+async def test_requests_fail_and_coordinators_are_slow_on_demand(lab):
+    ask = await lab.enter()
+    failed = {"fault": "fail", "api": "PRODUCE", "error": "NOT_ENOUGH_REPLICAS", "times": 2}
+    slow = {"fault": "slow coordinator", "ms": 300}
+    assert await ask("fail", api=0, error=19, times=2) == {"request_faults": [failed]}
+    assert await ask("slow_coordinator", ms=300) == {"request_faults": [failed, slow]}
+    for wrong in ({"ms": -1}, {"ms": float("nan")}, {"ms": "long"}):
+        assert "error" in await ask("slow_coordinator", **wrong)
+    assert "error" in await ask("fail", api=0, error=9999, times=1)
+    assert "error" in await ask("fail", api=9999, error=19, times=1)
+    assert await ask("heal_requests") == {"healed": True}
+    assert await ask("heal_requests") == {"healed": False}
+    assert (await ask("state"))["request_faults"] == []
 
 
 @talk
@@ -320,11 +347,3 @@ def test_faults_come_from_the_environment(monkeypatch):
     }
     monkeypatch.delenv("BROKERLAB_LINKS")
     assert Links.from_environment().faults() == {}
-
-
-@pytest.mark.parametrize("api", [None, 0])
-def test_a_dropped_answer_is_dropped_once(api):
-    links = Links()
-    assert not links.drops(0)
-    links.answers_to_drop, links.dropped_api = 1, api
-    assert [links.drops(0), links.drops(0)] == [True, False]

@@ -1,9 +1,11 @@
 """What brokers report through their debug servers, made by hand."""
 
 
-def row(partition, role, leader, epoch=1, *, isr=(1, 2), end=10, committed=10, others=()):
-    assigned = [1, 2, 3]
-    more = [0, committed, end, 100 * end, 1, [list(each) for each in others]]
+def row(
+    partition, role, leader, epoch=1, *, isr=(1, 2), end=10, committed=10, others=(), stable=None
+):
+    assigned, stable = [1, 2, 3], committed if stable is None else stable
+    more = [0, committed, stable, end, 100 * end, 1, [list(each) for each in others]]
     return ["orders", partition, role, leader, epoch, list(isr), assigned, *more]
 
 

@@ -29,7 +29,7 @@ class Story:
                 up = ProcessState(Status.DOWN, 101, 9001)
             if step < 10:
                 others = [(2, step, -1)]
-                rows = [row(0, "leader", 1, end=step, others=others)]
+                rows = [row(0, "leader", 1, end=step, others=others, stable=step // 2)]
                 if step == 0:
                     rows.append(row(1, "follower", 2))
                 view.update(1, 1, state(*rows, at=step))

@@ -15,7 +15,8 @@ def snapshot(view, members=UP, links=()):
 
 def test_the_leader_tells_of_the_partition_and_everyone_of_their_replica():
     view = StateMerger()
-    view.update(1, 1, state(row(0, "leader", 1, committed=8, others=[(2, 8, 900), (3, 10, -1)])))
+    followers = [(2, 8, 900), (3, 10, -1)]
+    view.update(1, 1, state(row(0, "leader", 1, committed=8, stable=5, others=followers)))
     view.update(2, 1, state(row(0, "follower", 1, isr=(1, 2, 3), end=8, committed=7)))
     view.update(3, 1, state(at=1003, session=None))
     seen = snapshot(view)
@@ -25,6 +26,7 @@ def test_the_leader_tells_of_the_partition_and_everyone_of_their_replica():
     assert [replica.role for replica in partition.replicas.values()] == ["leader", "follower"]
     assert [replica.high_watermark for replica in partition.replicas.values()] == [8, 7]
     assert [replica.log_end for replica in partition.replicas.values()] == [10, 8]
+    assert [replica.last_stable for replica in partition.replicas.values()] == [5, 7]
     assert partition.followers == {2: FollowerState(8, 900), 3: FollowerState(10, -1)}
     third = seen.brokers[3]
     assert (third.status, third.answers, third.pid, third.port) == (Status.UP, True, 103, 9003)

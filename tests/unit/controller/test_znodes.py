@@ -55,6 +55,11 @@ ID = "ZOLr9CLNQjSW70hyIHx6BQ"
             f'"topic_id":"{ID}","adding_replicas":{{}},"version":3}}',
         ),
         (
+            Topic(None, {0: ReplicaAssignment((2,)), 1: ReplicaAssignment((1,))}),
+            '{"partitions":{"0":[2],"1":[1]},"adding_replicas":{},"removing_replicas":{},'
+            '"version":3}',
+        ),
+        (
             Topic(
                 parse_id(ID),
                 {

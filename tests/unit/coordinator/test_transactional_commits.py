@@ -55,6 +55,8 @@ def test_what_is_said_of_the_member_is_checked(member, generation, expected):
     (one,) = shell.stable()
     number = shell.commit_in(ANN, {T0: 5}, one if member is None else member, generation)
     assert shell.committed(number) == {T0: expected}
+    result = "pending" if expected == NONE else expected.name
+    assert [each["result"] for each in shell.told("offset.transaction")] == [result]
     shell.end(ANN)
     assert shell.offsets(T0) == {T0: 5 if expected == NONE else -1}
 

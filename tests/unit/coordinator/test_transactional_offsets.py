@@ -79,6 +79,20 @@ def test_that_it_is_committed_is_told_then():
     assert shell.told("offset.committed") == [{"group": GROUP, "offsets": {"t-0": 5, "u-0": 7}}]
 
 
+def test_what_becomes_of_it_is_told_and_whose_it_is():
+    shell = Shell()
+    for committed in (True, False):
+        shell.commit_in(ANN, {T0: 5, U0: 7})
+        shell.end(ANN, committed)
+    shell.end(BOB)  # he has written none of its offsets
+    own = {"group": GROUP, "member": "", "producer": 7, "epoch": 0}
+    pending = own | {"result": "pending", "offsets": {"t-0": 5, "u-0": 7}}
+    ends = [
+        {"group": GROUP, "result": result, "producer": 7} for result in ("committed", "aborted")
+    ]
+    assert shell.told("offset.transaction") == [pending, ends[0], pending, ends[1]]
+
+
 def test_an_aborted_one_leaves_nothing():
     shell = Shell()
     shell.commit({T0: 3})

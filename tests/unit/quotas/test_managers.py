@@ -5,7 +5,7 @@ import pytest
 from engine.config import BrokerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.quotas.client_quota_manager import EXPIRED_MS, ClientQuotaManager, QuotaKind
-from engine.quotas.connection_quotas import ConnectionQuotas
+from engine.quotas.connection_quotas import UNLIMITED, ConnectionQuotas
 from engine.quotas.entity import DEFAULT, ClientQuotaEntity, QuotaGroup
 from engine.quotas.quota_managers import QuotaManagers
 from engine.quotas.rate import Windows
@@ -138,6 +138,13 @@ def test_connections_of_an_address():
     assert quotas.connect("10.0.0.1", T + 1100) == 900  # those that were closed do not count
     quotas.expire(T + EXPIRED_MS + 1101)
     assert quotas.connect("10.0.0.1", T) == 0
+
+
+def test_connections_of_all_together_wait_for_their_turn():
+    quotas = ConnectionQuotas(Windows())
+    assert quotas.turn(UNLIMITED, T) == 0
+    assert [quotas.turn(2, T) for _ in range(22)] == [0] * 20 + [500, 1000]
+    assert quotas.turn(2, T + 20_000) == 0
 
 
 def test_no_address_may_connect():

@@ -8,9 +8,9 @@ from engine.security.acls import (
     AccessControlEntry,
     AclBindingFilter,
     AclOperation,
+    AclPermissionType,
     AclResourceType,
     PatternType,
-    Permission,
     ResourcePattern,
     bits,
 )
@@ -24,7 +24,7 @@ from engine.zookeeper.acl_znodes import (
 
 ORDERS = ResourcePattern(AclResourceType.TOPIC, "orders")
 PREFIXED = ResourcePattern(AclResourceType.TRANSACTIONAL_ID, "or", PatternType.PREFIXED)
-READ = AccessControlEntry("User:alice", "*", AclOperation.READ, Permission.ALLOW)
+READ = AccessControlEntry("User:alice", "*", AclOperation.READ, AclPermissionType.ALLOW)
 
 
 def test_names_are_those_in_zookeeper():
@@ -32,7 +32,7 @@ def test_names_are_those_in_zookeeper():
     assert AclResourceType.named("TransactionalId") is AclResourceType.TRANSACTIONAL_ID
     assert AclOperation.named("describeconfigs") is AclOperation.DESCRIBE_CONFIGS
     assert AclOperation.named("fly") is AclOperation.UNKNOWN
-    assert Permission(77) is Permission.UNKNOWN
+    assert AclPermissionType(77) is AclPermissionType.UNKNOWN
 
 
 def test_a_list_has_kafkas_path_and_content():
@@ -110,7 +110,7 @@ def test_a_filter_by_entry():
     assert AclBindingFilter().selects_entry(READ)
     assert AclBindingFilter(principal="User:alice", operation=AclOperation.READ).selects_entry(READ)
     assert not AclBindingFilter(host="10.0.0.1").selects_entry(READ)
-    assert not AclBindingFilter(permission=Permission.DENY).selects_entry(READ)
+    assert not AclBindingFilter(permission=AclPermissionType.DENY).selects_entry(READ)
 
 
 def test_operations_are_bits():

@@ -8,7 +8,10 @@
             {"ask": "events", "after": 17, "most": 500} ──>
                               <──  {"last": 42, "lost": 0, "events": [[kind, at, data], ...]}
             {"ask": "links", "heal": true, "change": {"3": {"out_cut": true}}}
-            {"ask": "drop", "answers": 1, "api": 0}
+            {"ask": "fail", "api": 0, "error": 19, "times": 1}      requests of clients, and
+            {"ask": "drop", "answers": 1, "api": 0}                 their answers: see
+            {"ask": "slow_coordinator", "ms": 300}                  request_faults.py
+            {"ask": "heal_requests"}
             {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
             {"ask": "controller"}                            the controller's state, if it is one
 
@@ -33,8 +36,11 @@ from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker
 from engine.broker.server import Server
+from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
+from engine.wire.apis import APIS, Api
 
 CONTROL_FILE = "broker.control"
 LINE = 64 * 1024  # bytes of a request
@@ -98,7 +104,7 @@ class DebugServer:
         self._file = home / CONTROL_FILE
         self._broker = broker
         self._broker_server = server
-        self._links = broker.links
+        self._links, self._faults = broker.links, broker.request_faults
         self._events = broker.events
         self._status = status
         self._server: asyncio.Server | None = None
@@ -109,7 +115,10 @@ class DebugServer:
             "controller": lambda connection: controller(),
             "events": self._events_after,
             "links": self._change_links,
+            "fail": self._fail,
             "drop": self._drop,
+            "slow_coordinator": self._slow_coordinator,
+            "heal_requests": lambda connection: {"healed": self._faults.heal()},
             "trace": self._switch_trace,
         }
 
@@ -195,6 +204,7 @@ class DebugServer:
             ],
             "groups": connection.if_changed("groups", broker.groups.snapshot()),
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
+            "request_faults": self._faults.rows(),
             "rows": rows,
             "gone": gone,
         }
@@ -228,11 +238,26 @@ class DebugServer:
             self._links.change(name, **faults)
         return {"faults": sorted(self._links.faults())}
 
+    def _fail(
+        self, connection: DebugConnection, api: int, error: int, times: int
+    ) -> dict[str, Any]:
+        self._faults.fail(_api(api), ErrorCode(error), max(0, int(times)))
+        return self._request_faults()
+
     def _drop(
         self, connection: DebugConnection, answers: int, api: int | None = None
     ) -> dict[str, Any]:
-        self._links.answers_to_drop, self._links.dropped_api = int(answers), api
-        return {"drop": self._links.answers_to_drop}
+        self._faults.drop(int(answers), None if api is None else _api(api))
+        return self._request_faults()
+
+    def _slow_coordinator(self, connection: DebugConnection, ms: int) -> dict[str, Any]:
+        if not 0 <= ms / 1000 <= MAX_DELAY:
+            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
+        self._faults.slow_coordinator(ms / 1000)
+        return self._request_faults()
+
+    def _request_faults(self) -> dict[str, Any]:
+        return {"request_faults": self._faults.rows()}
 
     def _switch_trace(
         self, connection: DebugConnection, on: bool, frames: bool = False
@@ -255,6 +280,12 @@ def _checked(name: str, faults: object) -> dict[str, Any]:
     return faults
 
 
+def _api(key: int) -> Api:
+    if key not in APIS:
+        raise ValueError(f"there is no API {key}")
+    return APIS[key]
+
+
 def _line(answer: Any) -> bytes:
     return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
 
@@ -270,6 +301,7 @@ def _row(role: Partition, log: Any, offline: bool) -> Row:
         role.replicas,
         log.start_offset,
         role.high_watermark,
+        last_stable(log, role),
         end,
         log.size,
         len(log.segments),
