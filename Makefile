@@ -20,7 +20,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long order streams check browser real site bench storm chaos rehearse student answers classroom docs lock clean
+.PHONY: help setup lab test long order streams check browser real site bench peers storm chaos rehearse student answers classroom docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -54,7 +54,7 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/lint-imports --no-cache --no-logo
 
 browser: $(READY) $(SITE) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
-	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder tests/browser $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder -m 'not long' tests/browser $(ARGS)
 
 site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, labs, docs
 	PYTHONPATH=labs $(BIN)/python docs/site/build.py $(ARGS)
@@ -65,6 +65,9 @@ real: $(READY) ## real Kafka 2.8.2, its tools and Streams with our brokers (need
 
 bench: $(READY) ## measure the engine side by side with its peers
 	$(BIN)/python -m bench $(ARGS)
+
+peers: $(READY) ## measure other brokers beside the engine (Debian packages, Maven and a JDK)
+	$(BIN)/python -m bench.brokers $(ARGS)
 
 storm: $(READY) ## try to break a simulated cluster for an hour, or ARGS='--minutes 600 --jobs 8'
 	$(BIN)/python -m engine simulate --minutes 60 --first 1000 --jobs 2 $(ARGS)

@@ -11,13 +11,14 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import alone, streams
-from bench.peers.apache import Apache
-from bench.peers.engine import Engine
+from bench.peers.apache import Apache, Kafka28, ThreeOfKafka28
+from bench.peers.engine import Engine, ThreeBrokers
 from bench.peers.limits import File, Loopback
 from bench.peers.mock import Mock
 from bench.peers.nats import Nats
@@ -28,14 +29,18 @@ from bench.picture import picture
 from bench.rounds import Seconds, measure, ratios
 from bench.table import number, ratio_table, table
 
-PEERS: tuple[type[Peer], ...] = (Engine, Mock, Apache, RabbitMQ, Redis, Nats, Loopback, File)
+PEERS: tuple[type[Peer], ...] = (
+    Engine, Mock, Apache, Kafka28, RabbitMQ, Redis, Nats, Loopback, File,
+)  # fmt: skip
+REPLICATED: tuple[type[Peer], ...] = (ThreeBrokers, ThreeOfKafka28)
 TITLE = "How many times as fast as its peers the engine is"
 BEGAN = time.monotonic()
 
 
 def main() -> None:
     options = arguments()
-    seconds = beside_peers(Size(options.records), options.rounds)
+    seconds = beside_peers(PEERS, Size(options.records), options.rounds)
+    seconds |= beside_peers(REPLICATED, Size(options.records), options.rounds)
     ours = alone.measure(options.log_mb, progress)
     spark = streams.measure(options.stream_records, options.rounds, progress)
     told = ratios(seconds, Engine.name)
@@ -73,11 +78,11 @@ def progress(line: str) -> None:
     print(f"{time.monotonic() - BEGAN:4.0f} s  {line}", file=sys.stderr, flush=True)
 
 
-def beside_peers(size: Size, rounds: int) -> Seconds:
+def beside_peers(kinds: Sequence[type[Peer]], size: Size, rounds: int) -> Seconds:
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
         running: list[Peer] = []
-        for peer in (kind() for kind in PEERS):
+        for peer in (kind() for kind in kinds):
             if not peer.installed():
                 progress(f"{peer.name} is left out: {peer.remedy}")
                 continue

@@ -53,14 +53,7 @@ class Checkout(KafkaPeer):
         self._process.wait(PATIENCE)
 
     def loads(self, size: Size) -> dict[str, Load]:
-        if self._brokers == 1:
-            return super().loads(size)
-        return {
-            "produce, three replicas": lambda: self.produce(size.records),
-            "produce, three replicas, idempotent": lambda: self.produce(
-                size.records, {"enable.idempotence": True}
-            ),
-        }
+        return super().loads(size) if self._brokers == 1 else self.replicated(size)
 
 
 class OwnClient(KafkaPeer):

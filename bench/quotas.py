@@ -1,9 +1,10 @@
 """A quota of 1 MB/s, and a client beside it: python -m bench.quotas
 
-Both are confluent-kafka's producers on one broker. The limited one sends as fast as it is let; its
-neighbour, without a quota, sends five times the quota, all the time. Shown are the limited one's
-rate in its first ten seconds, and in the next 22, as parts of its quota; and what part of the
-neighbour's load was stored, alone and beside it, with the time until a record was stored.
+On a broker of ours, and on one of Apache Kafka if `make real` has fetched it. Both clients are
+confluent-kafka's producers. The limited one sends as fast as it is let; its neighbour, without a
+quota, sends five times the quota, all the time. Shown are the limited one's rate in its first ten
+seconds, and in the next 22, as parts of its quota; and what part of the neighbour's load was
+stored, alone and beside it, with the time until a record was stored.
 
 A quota allows the bytes of ten seconds at once, and again when the window in which they were sent
 is forgotten, after eleven seconds. So the rate of ten seconds depends on when they begin, and the
@@ -19,10 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Message, Producer
 
 from bench.table import table
 from engine.cluster.cluster import Cluster
+from engine.cluster.kafka_process import KAFKA
+from engine.errors import KafkaError
 from engine.quotas.entity import ClientQuotaEntity
 
 QUOTA = 1_000_000  # bytes a second
@@ -79,7 +83,7 @@ class Client:
                 self._producer.poll(0.01)
             self._producer.poll(max(0, due - time.perf_counter()))
 
-    def _delivered(self, sent: float, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, sent: float, error: ClientError | None, message: Message) -> None:
         if error is None:
             self.stored += len(VALUE)
             self.waited.append(time.perf_counter() - sent)
@@ -92,32 +96,37 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args()
     with Cluster() as cluster:
-        for topic in ("limited", "alone", "beside"):
-            cluster.admin.create_topic(topic, partitions=1)
-        quotas = {ClientQuotaEntity(client="limited"): {"producer_byte_rate": float(QUOTA)}}
-        for future in cluster.admin.alter_client_quotas(quotas).values():
-            future.result()
-        alone = Client(cluster.bootstrap, "alone", LOAD)
-        with alone.running():
-            rate_alone = alone.rate(10)
-        limited = Client(cluster.bootstrap, "limited")
-        beside = Client(cluster.bootstrap, "beside", LOAD)
-        with beside.running(), limited.running():
-            stored = beside.stored
-            began = time.perf_counter()
-            first, then = limited.rate(10), limited.rate(22)
-            rate_beside = (beside.stored - stored) / (time.perf_counter() - began)
-    print(
-        table(
-            ["producer", "part of its quota, or load", "ms until stored (median)"],
-            [
-                ["limited, first ten seconds", f"{first / QUOTA:.2f}", ""],
-                ["limited, the next 22", f"{then / QUOTA:.2f}", ""],
-                ["neighbour, alone", f"{rate_alone / LOAD:.3f}", _median(alone.waited)],
-                ["neighbour, beside it", f"{rate_beside / LOAD:.3f}", _median(beside.waited)],
-            ],
-        )
-    )
+        rows = measured(cluster, 1)
+        try:
+            real = cluster.add_broker(KAFKA)
+            rows += [[f"Kafka: {row[0]}", *row[1:]] for row in measured(cluster, real)]
+        except KafkaError as error:
+            print(f"without Apache Kafka: {error.message}")
+    print(table(["producer", "part of its quota, or load", "ms until stored (median)"], rows))
+
+
+def measured(cluster: Cluster, broker: int) -> list[list[str]]:
+    """The rows of a broker: each topic is there, and is named like its client."""
+    topics = [cluster.topic(name, replicas=[broker]) for name in ("alone", "beside", "limited")]
+    name = topics[2]
+    quotas = {ClientQuotaEntity(client=name): {"producer_byte_rate": float(QUOTA)}}
+    for future in cluster.admin.alter_client_quotas(quotas).values():
+        future.result()
+    alone, beside = (Client(cluster.bootstrap, each, LOAD) for each in topics[:2])
+    with alone.running():
+        rate_alone = alone.rate(10)
+    limited = Client(cluster.bootstrap, name)
+    with beside.running(), limited.running():
+        stored = beside.stored
+        began = time.perf_counter()
+        first, then = limited.rate(10), limited.rate(22)
+        rate_beside = (beside.stored - stored) / (time.perf_counter() - began)
+    return [
+        ["limited, first ten seconds", f"{first / QUOTA:.2f}", ""],
+        ["limited, the next 22", f"{then / QUOTA:.2f}", ""],
+        ["neighbour, alone", f"{rate_alone / LOAD:.3f}", _median(alone.waited)],
+        ["neighbour, beside it", f"{rate_beside / LOAD:.3f}", _median(beside.waited)],
+    ]
 
 
 def _median(seconds: list[float]) -> str:

@@ -2,7 +2,7 @@
 
 - `engine`    the engine of this project
 - `mock`      librdkafka's broker for tests: in C, in memory, inside confluent-kafka
-- `apache`    Apache Kafka, where KAFKA_HOME points to one
+- `apache`    Apache Kafka, where KAFKA_HOME points to one; 2.8 if `make real` was run
 - `rabbitmq`  `redis`  `nats`    where their servers are installed
 - `limits`    the limits of the machine itself: a socket, a file
 

@@ -1,16 +1,25 @@
-"""Apache Kafka 3.3 or newer: one broker that is its own controller (KRaft), as it comes.
+"""Apache Kafka, as it comes: a broker of 3.3 or newer, and 2.8 with ZooKeeper.
 
-KAFKA_HOME=~/kafka_2.13-3.9.1 make bench
+    KAFKA_HOME=~/kafka_2.13-3.9.1 make bench      one broker that is its own controller (KRaft)
+    make real && make bench                       2.8.2 from Maven's jars: one broker, and three
+
+2.8 has the settings and the options of Java that its own scripts give it.
 """
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient
+
 from bench.peers.kafka import KafkaPeer
+from bench.peers.peer import PATIENCE, Load, Size
 from bench.peers.plain import HOST, connect
+from engine.cluster import java
 from engine.cluster.child import Child
-from engine.cluster.zookeeper import free_port
+from engine.cluster.kafka_process import CORE, MADE
+from engine.cluster.zookeeper import ZookeeperServer, free_port
 
 CLUSTER_ID = "YmVuY2gtYmVuY2gtYmVuYw"  # any 16 bytes, in base 64
 CONFIG = """\
@@ -21,6 +30,18 @@ listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
 controller.listener.names=CONTROLLER
 log.dirs={home}/logs
 offsets.topic.replication.factor=1
+"""
+
+JAVA = "-Xmx1G -Xms1G -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:MaxInlineLevel=15"
+CONFIG_2_8 = """\
+broker.id={number}
+listeners=PLAINTEXT://{host}:{port}
+zookeeper.connect={zookeeper}
+log.dirs={home}/logs-{number}
+default.replication.factor={brokers}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor={brokers}
+transaction.state.log.min.isr=1
 """
 
 
@@ -49,3 +70,54 @@ class Apache(KafkaPeer):
 
     def stop(self) -> None:
         self._child.terminate()
+
+
+class Kafka28(KafkaPeer):
+    """Kafka 2.8 from the jars that `make real` has copied."""
+
+    name = "Kafka 2.8"
+    remedy = "`make real` copies its jars"
+    brokers = 1
+
+    def installed(self) -> bool:
+        return any(MADE.glob(CORE))
+
+    def start(self, home: Path) -> None:
+        self._zookeeper = ZookeeperServer(home / "zookeeper").start()
+        ports = [free_port() for _ in range(self.brokers)]
+        self._children = [self._start(home, *each) for each in enumerate(ports, 1)]
+        for port in ports:
+            connect(port).close()
+        self.bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        while len(client.list_topics(timeout=PATIENCE).brokers) < self.brokers:
+            time.sleep(0.1)  # each knows of itself first
+
+    def _start(self, home: Path, number: int, port: int) -> Child:
+        config = home / f"server-{number}.properties"
+        config.write_text(
+            CONFIG_2_8.format(
+                number=number,
+                host=HOST,
+                port=port,
+                home=home,
+                zookeeper=self._zookeeper.address,
+                brokers=self.brokers,
+            )
+        )
+        command = [java.find(), *JAVA.split(), "-cp", MADE / "*", "kafka.Kafka", config]
+        return Child(command, home / f"kafka-{number}.log")
+
+    def stop(self) -> None:
+        for child in self._children:
+            child.terminate()
+        self._zookeeper.stop()
+
+
+class ThreeOfKafka28(Kafka28):
+    """The same with three replicas of each partition."""
+
+    brokers = 3
+
+    def loads(self, size: Size) -> dict[str, Load]:
+        return self.replicated(size)

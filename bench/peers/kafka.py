@@ -6,15 +6,18 @@ that layer is the limit, for any broker.
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.peers.peer import PATIENCE, VALUE, Load, Size, TwoWay
+from bench.peers.peer import PATIENCE, VALUE, Load, Size, TwoWay, percentile
 
 FIRST = 1  # the offset behind the record that opens the producer's connection
+CLIENTS = 50  # that wait for every record
 AGAIN = 10  # times that a small log is read in one measurement
 CONSUMER = {
     "group.id": "bench",  # a must, though nothing is committed
@@ -46,17 +49,45 @@ class KafkaPeer(TwoWay):
             self.produce(size.small)
             return self.consume(size.small, AGAIN)
 
-        return super().loads(size) | {
-            "produce, 16 KB batches": lambda: self.produce(size.records, {"batch.size": 16_384}),
-            "produce, idempotent": lambda: self.produce(size.records, {"enable.idempotence": True}),
-            "consume, small log": small,
+        return (
+            super().loads(size)
+            | self.waiting(size)
+            | {
+                "produce, 16 KB batches": lambda: self.produce(
+                    size.records, {"batch.size": 16_384}
+                ),
+                "produce, idempotent": lambda: self.produce(
+                    size.records, {"enable.idempotence": True}
+                ),
+                "produce, lz4, 100 partitions": lambda: self.produce(
+                    size.records, {"compression.type": "lz4"}, partitions=100
+                ),
+                "consume, small log": small,
+            }
+        )
+
+    def waiting(self, size: Size) -> dict[str, Load]:
+        """Clients that wait for every record."""
+        return {f"{CLIENTS} clients that wait": lambda: self.crowded(size.pings)}
+
+    def replicated(self, size: Size) -> dict[str, Load]:
+        """What is measured with three replicas."""
+        return {
+            "latency p50, three replicas": lambda: percentile(self.ping(size.pings), 0.5),
+            "produce, three replicas": lambda: self.produce(size.records),
+            "produce, three replicas, idempotent": lambda: self.produce(
+                size.records, {"enable.idempotence": True}
+            ),
         }
 
-    def produce(self, records: int, more: dict[str, Any] | None = None) -> float:
-        producer = self._producer({"queue.buffering.max.messages": records} | (more or {}))
+    def produce(
+        self, records: int, more: dict[str, Any] | None = None, partitions: int = 1
+    ) -> float:
+        settings = {"queue.buffering.max.messages": records} | (more or {})
+        producer = self._producer(settings, partitions)
         start = time.perf_counter()
-        for _ in range(records):
-            producer.produce(self._topic, VALUE, partition=0)
+        for number in range(records):
+            producer.produce(self._topic, VALUE, partition=number % partitions)
         unsent = producer.flush(PATIENCE)
         spent = time.perf_counter() - start
         if unsent:
@@ -92,11 +123,33 @@ class KafkaPeer(TwoWay):
         producer = self._producer({"linger.ms": 0})
         return [_ping(producer, self._topic) for _ in range(times)]
 
-    def _producer(self, more: dict[str, Any]) -> Producer:
+    def crowded(self, times: int) -> float:
+        """Seconds until each of many clients has stored so many records, one after the other."""
+        first = self._producer({"linger.ms": 0})
+        at = {"bootstrap.servers": self.bootstrap, **self.security}
+        settings = at | {"acks": "all", "linger.ms": 0} | QUIET
+        producers = [first, *(Producer(settings) for _ in range(CLIENTS - 1))]
+        with ThreadPoolExecutor(CLIENTS) as threads:
+            list(threads.map(lambda each: _ping(each, self._topic), producers))  # connects
+            start = time.perf_counter()
+
+            def store(producer: Producer) -> None:
+                for _ in range(times // 10):
+                    _ping(producer, self._topic)
+
+            list(threads.map(store, producers))
+            return time.perf_counter() - start
+
+    def _producer(self, more: dict[str, Any], partitions: int = 1) -> Producer:
         """For a topic of its own; the connection is open, and one record went that way."""
         at = {"bootstrap.servers": self.bootstrap, **self.security}
         producer = Producer(at | {"acks": "all", "linger.ms": 5} | more | QUIET)
         self._topic = self.new_topic()
+        if partitions > 1:
+            new = NewTopic(self._topic, partitions)
+            admin = AdminClient(at | {"log_level": 2})
+            (made,) = admin.create_topics([new], operation_timeout=PATIENCE).values()
+            made.result(PATIENCE)
         deadline = time.monotonic() + PATIENCE
         while producer.list_topics(self._topic, PATIENCE).topics[self._topic].error:
             if time.monotonic() > deadline:  # the broker creates it, which takes a moment

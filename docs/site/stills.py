@@ -19,6 +19,8 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "02_replication": {"cluster": "failover-ClusterView", "isr-view": "failover-ReplicaView"},
     "03_rebalance": {"sharing-view": "storm-GroupView"},
     "04_streams": {},
+    "05_delivery": {},
+    "06_speed": {},
     "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
 PLAYER = """```{{player}} {film}
