@@ -84,10 +84,12 @@ def running_lab(home: Path) -> Iterator[Lab]:
         family += server.children(recursive=True)
         child.send_signal(signal.SIGTERM)
         _, left = psutil.wait_procs(family, timeout=PATIENCE)
+        commands = [process.cmdline() for process in left if process.is_running()]
         for process in left:
             process.kill()
         child.wait(PATIENCE)
-    assert not left, f"JupyterLab left these behind: {left}"
+    log = (home / "jupyter.log").read_text()
+    assert not left, f"JupyterLab left these behind: {left} {commands}. Its log:\n{log[-3000:]}"
 
 
 def wait_until_it_answers(child: subprocess.Popen[bytes], path: Path, home: Path) -> dict[str, str]:

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import Empty
+from textwrap import indent
 from typing import Any, NamedTuple, Self
 
 import nbformat
@@ -112,10 +113,16 @@ class Learner:
     # -- cells ---------------------------------------------------------------------------
 
     def run(self, cell: Any, *, interrupt: bool = False) -> Said:
-        """All that a cell shows until the kernel is idle again; or stop it once it has begun."""
+        """All that a cell shows until the kernel is idle again; or stop it once it has begun.
+
+        To be stopped it becomes one statement: between two, IPython compiles, and is interrupted
+        there with a traceback of its own."""
         assert self._client is not None, "use it in a with statement"
         error, told, printed = "", "", []
-        source = f"print('begun', flush=True)\n{cell.source}" if interrupt else cell.source
+        source = cell.source
+        if interrupt:
+            begun = f"print('begun', flush=True)\n{source}"
+            source = f"if True:\n{indent(begun, '    ')}"
         for kind, content in self._messages(self._client.execute(source, allow_stdin=False)):
             if kind == "stream" and interrupt:
                 self.kernel.interrupt_kernel()

@@ -1,0 +1,54 @@
+"""CI runs a few failures again, alone; many, or none that is known, stay a failure."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import again
+
+BROKEN = "def test_it():\n    assert False\n"
+SECOND_TIME = (
+    "from pathlib import Path\n\n\ndef test_it():\n"
+    "    tried = Path(__file__).with_suffix('.tried')\n"
+    "    again = tried.exists()\n    tried.touch()\n    assert again\n"
+)
+
+
+def last_failed(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    path = folder / "lastfailed"
+    path.write_text(json.dumps(dict.fromkeys(names, True)))
+    monkeypatch.setattr(again, "FAILED", path)
+    monkeypatch.setattr(again, "ROOT", folder)
+
+
+def test_the_cells_of_a_lab_are_run_as_one_file() -> None:
+    cells = ["labs/01_storage.ipynb::Cell 3", "labs/01_storage.ipynb::Cell 4"]
+    assert again.to_run([*cells, "tests/x.py::test_y"]) == [
+        "labs/01_storage.ipynb",
+        "tests/x.py::test_y",
+    ]
+
+
+def test_what_passes_alone_is_forgiven_and_what_fails_again_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_second.py").write_text(SECOND_TIME)
+    (tmp_path / "test_broken.py").write_text(BROKEN)
+    last_failed(tmp_path, monkeypatch, "test_second.py::test_it")
+    assert again.main() == 1
+    assert again.main() == 0
+    assert "FAILED ONCE: test_second.py::test_it" in capfd.readouterr().out
+    last_failed(tmp_path, monkeypatch, "test_broken.py::test_it", "test_second.py::test_it")
+    assert again.main() == 1
+
+
+def test_many_failures_are_no_accident_and_neither_is_a_run_without_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_good.py").write_text("def test_it():\n    pass\n")
+    names = [f"test_good.py::test_it[{number}]" for number in range(again.MOST + 1)]
+    last_failed(tmp_path, monkeypatch, *names)
+    assert again.main() == 1
+    last_failed(tmp_path, monkeypatch)
+    assert again.main() == 1
