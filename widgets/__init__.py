@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
+    from widgets.board.view import OperatorBoard
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
@@ -43,6 +44,7 @@ __all__ = [
     "HexView",
     "LatencyView",
     "Ledger",
+    "OperatorBoard",
     "PageMap",
     "PathOfAByte",
     "Predict",
@@ -67,6 +69,7 @@ _HOME = {
     "HexView": "widgets.log.hex_view",
     "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
+    "OperatorBoard": "widgets.board.view",
     "PageMap": "widgets.measure.page_map",
     "PathOfAByte": "widgets.measure.path_of_a_byte",
     "Predict": "widgets.quiz",

@@ -54,7 +54,7 @@ THEMED = {  # colours for which JupyterLab has a variable
     "paper": "--jp-layout-color1",
     "ink": "--jp-ui-font-color1",
 }
-OWN = ("replicas.css", "znodes.css")  # looks that only one view needs
+OWN = ("board.css", "replicas.css", "znodes.css")  # looks that only one view needs
 DARK_PAGES = '[data-jp-theme-light="false"] .lab-stage, .vscode-dark .lab-stage'
 
 

@@ -12,6 +12,7 @@
                                                  quotas        how much clients may use
                                                  links         faults of the network, for labs
                                                  request_faults  and of answers to clients
+                                                 request_counts  how many requests of each kind
                                                  listeners     TLS and SASL of each listener
 
 `broker_server.py` builds one, connects it to ZooKeeper and to the network, and runs it.
@@ -32,6 +33,7 @@ from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
+from engine.broker.request_counts import RequestCounts
 from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
@@ -109,6 +111,7 @@ class Broker:
     acls: AclStore | None = None  # None: everything is allowed
     events: Ring = field(default_factory=Ring)
     request_faults: RequestFaults = field(default_factory=RequestFaults)
+    request_counts: RequestCounts = field(default_factory=RequestCounts)
     clock: Callable[[], int] = clock
 
     @property

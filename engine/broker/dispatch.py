@@ -151,6 +151,8 @@ class Dispatcher:
             answer = None if response is None else encode_response(header, response)
         if from_client and (seconds := faults.delay(api, request)):
             await asyncio.sleep(seconds)
+        if broker.request_counts.on:
+            broker.request_counts.add(api, time_ns() - began)
         if broker.events.tracing:
             who, span = connection.peer, Span(began, time_ns())
             broker.events.traced(header, who, request, response, span, frame, answer)

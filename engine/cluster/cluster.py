@@ -109,7 +109,7 @@ class Cluster:
         self._request_faults = RequestFaultSender(self._observer, self._nodes)
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
-        self._trace_settings = {"on": False, "frames": False}
+        self._switches: dict[str, dict[str, bool]] = {}  # of the brokers' debug servers
         self._clients = Clients(
             lambda: self.bootstrap, lambda: self.zookeeper, self.security_settings
         )
@@ -418,14 +418,21 @@ class Cluster:
 
     def trace(self, on: bool = True, *, frames: bool = False) -> None:
         """Have every broker emit an event for each request it serves; `frames`: with its bytes."""
-        self._trace_settings = {"on": on, "frames": frames}
-        for node in self._nodes.values():
-            self._trace(node)
+        self._switch("trace", on=on, frames=frames)
 
-    def _trace(self, node: BrokerProcess) -> None:
+    def count_requests(self, on: bool = True) -> None:
+        """Have every broker's state say how many requests of each kind it has answered."""
+        self._switch("count", on=on)
+
+    def _switch(self, ask: str, **settings: bool) -> None:
+        self._switches[ask] = settings
+        for node in self._nodes.values():
+            self._send_switch(node, ask)
+
+    def _send_switch(self, node: BrokerProcess, ask: str) -> None:
         if node.status is not Status.DOWN and not node.is_kafka:
-            wait = node.status is Status.UP
-            self._observer.request(node.number, {"ask": "trace", **self._trace_settings}, wait=wait)
+            request, wait = {"ask": ask, **self._switches[ask]}, node.status is Status.UP
+            self._observer.request(node.number, request, wait=wait)
 
     def znodes(self) -> ZnodeWatcher:
         """The znodes and their changes, shared by all callers; see znode_watcher.py."""
@@ -583,5 +590,5 @@ class Cluster:
     def _await(self, node: BrokerProcess) -> None:
         node.await_ready()
         node.await_cluster({node.number})
-        if self._trace_settings["on"]:
-            self._trace(node)
+        for ask in self._switches:
+            self._send_switch(node, ask)

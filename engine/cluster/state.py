@@ -51,6 +51,8 @@ class BrokerState:
     max_lag_ms: int = 0  # replica.lag.time.max.ms; 0: unknown, in an old recording
     session_ms: int = 0  # zookeeper.session.timeout.ms; likewise
     request_faults: tuple[Mapping[str, Any], ...] = ()  # what a lab does to its answers to clients
+    # By API: how many it has answered, and their ms; empty unless they are counted.
+    requests: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Invariant: what is unchanged from one snapshot to the next is the same object in
 that draws or records them can find the changes with `is`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -100,6 +100,8 @@ class StateMerger:
         seen.facts = {name: answer[name] for name in FACTS} | {
             name: tuple(answer.get(name, ())) for name in ("brokers", "quotas", "request_faults")
         }
+        counts: Mapping[str, Sequence[int]] = answer.get("requests", {})
+        seen.facts["requests"] = {api: (number, ms) for api, (number, ms) in counts.items()}
         self._answered.add(broker)
 
     def snapshot(

@@ -26,7 +26,7 @@ from tests.unit.widgets.test_replica_past import transactions
 from tests.unit.widgets.test_wire_words import copying
 from tests.unit.widgets.test_znodes_history import story, znode
 from tests.unit.widgets.test_znodes_view import Told
-from widgets import ClusterView, Ledger, ReplicaView, WireView, ZooKeeperTree
+from widgets import ClusterView, Ledger, OperatorBoard, ReplicaView, WireView, ZooKeeperTree
 from widgets.ledger.ledger import STRICT
 from widgets.stage import SceneWidget
 
@@ -143,6 +143,8 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
     **SAMPLES,
+    "OperatorBoard-failover": (lambda: OperatorBoard(run("failover")), RUN),
+    "OperatorBoard-live": (lambda: OperatorBoard(Cluster()), [do()]),
     "ReplicaView-failover": (lambda: replicas("failover"), RUN),
     "ReplicaView-storm": (lambda: replicas("storm"), [*RUN, do(("span", "10")), *at(0.4, 0.9)]),
     "ReplicaView-unclean": (lambda: replicas("unclean"), RUN),

@@ -117,6 +117,29 @@ def test_the_leader_counts_the_changes_of_its_isr(measured: Cluster) -> None:
     until(lambda: page(measured, 1)[changes[1]] > before[changes[1]])
 
 
+def test_a_state_tells_how_many_requests_were_answered_once_that_is_asked_for(
+    measured: Cluster,
+) -> None:
+    def answered(broker: int, api: str) -> int:
+        return measured.state().brokers[broker].requests.get(api, (0, 0))[0]
+
+    topic = measured.topic("counted", replicas=[1])
+    assert not any(it.requests for it in measured.state().brokers.values())
+    measured.count_requests()
+    try:
+        until(lambda: answered(1, "METADATA"))
+        before = answered(1, "PRODUCE")
+        measured.write(topic, ["a"])
+        until(lambda: answered(1, "PRODUCE") == before + 1)
+        measured.kill(2)
+        measured.restart(2)  # a process that knows nothing of it is told
+        until(lambda: answered(2, "API_VERSIONS"))
+    finally:
+        measured.count_requests(False)
+        measured.mend()
+    assert not any(it.requests for it in measured.state().brokers.values())
+
+
 def test_there_is_one_page_and_no_other(measured: Cluster) -> None:
     with pytest.raises(HTTPError, match="404"):
         urlopen(url(measured, 1).replace("/metrics", "/"), timeout=30)

@@ -13,6 +13,7 @@
             {"ask": "slow_coordinator", "ms": 300}                  request_faults.py
             {"ask": "heal_requests"}
             {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
+            {"ask": "count", "on": true}                     their number, in the state
             {"ask": "controller"}                            the controller's state, if it is one
 
 One JSON value a line, one response a request, in order. A bad request is answered with
@@ -47,6 +48,7 @@ LINE = 64 * 1024  # bytes of a request
 MAX_CONNECTIONS = 16  # further ones are closed
 TIMEOUT = 5.0  # seconds for a client to send the token, and to take a response
 MAX_EVENTS = 5_000  # in one response
+COUNT_INTERVAL = 1_000  # ms between two counts of requests
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +111,8 @@ class DebugServer:
         self._status = status
         self._server: asyncio.Server | None = None
         self._token = secrets.token_hex(16)
+        self._counting = False
+        self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._requests: Mapping[str, Callable[..., Any]] = {
             "state": self._state,
@@ -120,6 +124,7 @@ class DebugServer:
             "slow_coordinator": self._slow_coordinator,
             "heal_requests": lambda connection: {"healed": self._faults.heal()},
             "trace": self._switch_trace,
+            "count": self._switch_counts,
         }
 
     # -- connections ---------------------------------------------------------------------
@@ -205,6 +210,7 @@ class DebugServer:
             "groups": connection.if_changed("groups", broker.groups.snapshot()),
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
             "request_faults": self._faults.rows(),
+            "requests": self._counts(),
             "rows": rows,
             "gone": gone,
         }
@@ -264,6 +270,20 @@ class DebugServer:
     ) -> dict[str, Any]:
         self._events.tracing, self._events.framing = bool(on), bool(on and frames)
         return {"trace": self._events.tracing}
+
+    def _switch_counts(self, connection: DebugConnection, on: bool) -> dict[str, Any]:
+        self._counting = bool(on)
+        self._broker.request_counts.on |= self._counting  # a page of metrics may count as well
+        return {"count": self._counting}
+
+    def _counts(self) -> dict[str, tuple[int, int]]:
+        """Anew once a second: each change is another state, for all who keep the states."""
+        now = self._broker.now()
+        if not self._counting:
+            self._counted = (0, {})
+        elif now - self._counted[0] >= COUNT_INTERVAL:
+            self._counted = (now, self._broker.request_counts.rows())
+        return self._counted[1]
 
 
 def _checked(name: str, faults: object) -> dict[str, Any]:

@@ -4,9 +4,10 @@
     kafka_log_log_size{topic="orders",partition="0"} 18230
     kafka_network_requestmetrics_requests_total{request="Produce"} 41
 
-Most are read from the broker's state when the page is asked for, and cost nothing in between. Three
-things are counted as they go by, only while there is such a page: requests (a function around the
-dispatcher), and once a second the ends of logs and the events of ISR changes.
+Most are read from the broker's state when the page is asked for, and cost nothing in between. Some
+are counted as they go by, only while there is such a page: requests (request_counts.py), the bytes
+of records (a function around the dispatcher), and once a second the ends of logs and the events of
+ISR changes.
 
 A sum of times (totaltimems_sum) is ours: the exporter has a mean instead. kafka_consumergroup_lag
 is the name that the Kafka exporter gives it, as Kafka's brokers do not know it: a broker shows it
@@ -21,14 +22,13 @@ Invariant: a counter never goes down while the broker runs.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker
 from engine.broker.server import Connection, Handle, Pieces, Server
 from engine.model import TopicPartition
 from engine.storage.segment import Slice
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
 from engine.wire.frame import Frame
 
 PRODUCE, FETCH = int(Api.PRODUCE), int(Api.FETCH)
@@ -55,8 +55,7 @@ class BrokerMetrics:
     def __init__(self, broker: Broker) -> None:
         self.server: Server | None = None  # once it is made
         self._broker = broker
-        self._requests: Counter[int] = Counter()  # by API
-        self._times: Counter[int] = Counter()  # their time in microseconds, until the response
+        broker.request_counts.on = True
         self._bytes: Counter[str] = Counter()  # of records, in and out
         self._messages: Counter[str] = Counter()  # appended by producers, by topic
         self._ends: dict[TopicPartition, int] = {}  # of the logs that were led a moment ago
@@ -64,14 +63,11 @@ class BrokerMetrics:
         self._seen = 0  # the number of the last event that was looked at
 
     def counted(self, handle: Handle) -> Handle:
-        """The same function, which counts the requests."""
+        """The same function, which counts the bytes of records."""
 
         async def handle_and_count(connection: Connection, frame: Frame) -> Pieces | None:
-            began = perf_counter()
             answer = await handle(connection, frame)
             api = int.from_bytes(frame[:2], "big")
-            self._requests[api] += 1
-            self._times[api] += round((perf_counter() - began) * 1e6)
             if api == PRODUCE:
                 self._bytes["in"] += len(frame)
             elif api == FETCH and connection.peer_id is None and answer is not None:
@@ -147,13 +143,14 @@ class BrokerMetrics:
             yield Metric(f"{TRAFFIC}messagesin_total", count, (("topic", topic),))
         for way in ("in", "out"):
             yield Metric(f"{TRAFFIC}bytes{way}_total", self._bytes[way])
-        names = {api: (("request", _camel(APIS[api])),) for api in sorted(self._requests)}
+        counts = self._broker.request_counts
+        names = {api: (("request", _camel(api)),) for api in sorted(counts.numbers)}
         for api, label in names.items():
-            yield Metric(f"{REQUESTS}requests_total", self._requests[api], label)
+            yield Metric(f"{REQUESTS}requests_total", counts.numbers[api], label)
         for api, label in names.items():
-            yield Metric(f"{REQUESTS}totaltimems_count", self._requests[api], label)
+            yield Metric(f"{REQUESTS}totaltimems_count", counts.numbers[api], label)
         for api, label in names.items():
-            yield Metric(f"{REQUESTS}totaltimems_sum", self._times[api] / 1000, label)
+            yield Metric(f"{REQUESTS}totaltimems_sum", counts.times[api] / 1e6, label)
         if self.server is not None:
             count = len(self.server.connections)
             yield Metric("kafka_server_socket_server_metrics_connection_count", count)
