@@ -25,6 +25,7 @@ from widgets.scene import (
     Scene,
     SceneShape,
     fit,
+    group,
     line,
     path,
     rect,
@@ -91,19 +92,16 @@ def picture(board: BoardMoment) -> Scene:
     shapes, y = list[SceneShape](), 8.0
     titles = [headline(board)]
     for row in range(0, len(PANELS), columns):
-        bottoms = []
-        for place, panel in enumerate(PANELS[row : row + columns]):
-            x = MARGIN + place * (wide + GAP)
-            series = panel.series(samples)
-            body, bottom, words = _panel(board, panel, series, x, y, wide)
-            shapes += body
-            bottoms.append(bottom)
+        drawn = [
+            (panel, *_panel(board, panel, panel.series(samples), wide))
+            for panel in PANELS[row : row + columns]
+        ]
+        high = max(bottom for _, _, bottom, _ in drawn)
+        for place, (panel, body, _, words) in enumerate(drawn):
+            card = rect("card", 0, 0, wide, high, 8, look="card")
+            shapes.append(group(panel.name, MARGIN + place * (wide + GAP), y, [card, *body]))
             titles.append(words)
-        for place, panel in enumerate(PANELS[row : row + columns]):
-            x = MARGIN + place * (wide + GAP)
-            high = max(bottoms) - y
-            shapes.insert(0, rect(f"card {panel.name}", x, y, wide, high, 8, look="card"))
-        y = max(bottoms) + GAP
+        y += high + GAP
     shapes += timeline.drawn(moment, 24, y, moment.width - 48)
     lines = moment.lines
     says = lines[-1].words if moment.live and lines else ""
@@ -111,19 +109,20 @@ def picture(board: BoardMoment) -> Scene:
 
 
 def _panel(
-    board: BoardMoment, panel: Panel, series: list[Series], x: float, y: float, wide: float
+    board: BoardMoment, panel: Panel, series: list[Series], wide: float
 ) -> tuple[list[SceneShape], float, str]:
     """Its shapes, its lower edge, and its words for those who don't see it."""
-    inner, room = x + 12, wide - 24
-    key = panel.name
-    shapes = [
-        text(f"name {key}", inner, y + 20, key, look="bold"),
-        text(f"means {key}", inner, y + 37, fit(panel.means, room, 11), look="tiny"),
-    ]
+    inner, room, key = 12.0, wide - 24, panel.name
     top = rounded(max((it.peak for it in series), default=0), panel.unit)
-    frame = Frame(inner, y + HEAD + 2, room, board.start, board.moment.at, top)
+    scale = told(top, panel.unit) if series else ""
+    frame = Frame(inner, HEAD + 2, room, board.start, board.moment.at, top)
     floor = frame.y + PLOT
-    shapes.append(line(f"floor {key}", inner, floor, inner + room, floor, look="rule"))
+    means = fit(panel.means, room - width_of(scale, 11) - 12, 11)
+    shapes = [
+        text(f"name {key}", inner, 20, key, look="bold"),
+        text(f"means {key}", inner, 37, means, look="tiny"),
+        line(f"floor {key}", inner, floor, inner + room, floor, look="rule"),
+    ]
     if panel is ISR:
         marks, words = _isr(board, frame)
         return [*shapes, *marks], floor + ROW + 8, f"{key}: {words}"
@@ -131,16 +130,10 @@ def _panel(
         empty = fit(panel.empty, room, 11)
         shapes.append(text(f"none {key}", inner, floor - 30, empty, look="soft"))
         return shapes, floor + ROW + 8, f"{key}: {panel.empty}"
-    scale = told(top, panel.unit)
     shapes += [
         line(f"top {key}", inner, frame.y, inner + room, frame.y, look="rule"),
-        text(f"scale {key}", inner + room, y + 37, scale, UP_TO, look="tiny"),
+        text(f"scale {key}", inner + room, 37, scale, UP_TO, look="tiny"),
     ]
-    if width_of(panel.means, 11) + width_of(scale, 11) + 12 > room:
-        shapes[1] = text(
-            f"means {key}", inner, y + 37, fit(panel.means, room - width_of(scale, 11) - 12, 11),
-            look="tiny",
-        )  # fmt: skip
     for place, each in reversed(list(enumerate(series))):
         if drawn := _curve(frame, each):
             label = f"{key}, {each.name}: {told(each.now, panel.unit)}"

@@ -28,7 +28,7 @@ def board(cluster):
 
 
 def words(board, key):
-    return board.picture[key].content
+    return next(it.content for it in board.picture.all() if it.key == key)
 
 
 def series(name, *samples):
@@ -179,6 +179,10 @@ def test_no_word_leaves_its_panel(board, cluster, width):
     cluster.set_partitions(orders_0=partition(1, isr=(1, 2)))
     board.fit(width)
     go(board, 1100)
-    assert all(it.where[0] < width for it in board.picture.all() if it.kind == "text")
-    columns = {it.where[0] for it in board.picture.shapes if it.key.startswith("card ")}
+    panels = [it for it in board.picture.shapes if it.kind == "group" and it.key in BY_NAME]
+    assert len(panels) == len(PANELS)
+    for panel in panels:
+        room = panel.content[0].where[2]  # of its card
+        assert all(it.where[0] < room for it in panel.content if it.kind == "text")
+    columns = {it.where[0] for it in panels}
     assert len(columns) == (1 if width < 640 else 2)
