@@ -12,6 +12,7 @@ what was acknowledged is there in the end, once.
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -83,6 +84,9 @@ class Switched:
     def stop(self, broker: int) -> None:
         self._running.pop(broker).child.terminate(60)
 
+    def kill(self, broker: int) -> None:
+        self._running.pop(broker).child.kill()
+
     def stop_all(self) -> None:
         for broker in list(self._running):
             self.stop(broker)
@@ -138,16 +142,21 @@ def brokers(tmp_path, zookeeper):
     made.stop_all()
 
 
-def roll(brokers: Switched, step: str, truth: Truth, writers: list[Writer]) -> None:
+def roll(
+    brokers: Switched, step: str, truth: Truth, writers: list[Writer], end: Callable[[int], None]
+) -> None:
     for broker in BROKERS:
-        brokers.stop(broker)
+        end(broker)
         brokers.start(broker, step)
         truth.await_whole(TOPIC)
         for writer in writers:
             writer.advance()
 
 
-def test_no_acknowledged_record_is_lost_on_the_way_to_sasl_ssl(brokers, zookeeper):
+@pytest.mark.parametrize("how", ["stop", pytest.param("kill", marks=pytest.mark.long)])
+def test_no_acknowledged_record_is_lost_on_the_way_to_sasl_ssl(brokers, zookeeper, how):
+    """Also if no broker ends in order, and all fail in the middle of their work."""
+    end = getattr(brokers, how)
     with Truth(zookeeper) as truth:
         admin = AdminClient(brokers.settings(PLAIN))
         for future in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)]).values():
@@ -155,12 +164,12 @@ def test_no_acknowledged_record_is_lost_on_the_way_to_sasl_ssl(brokers, zookeepe
         truth.await_whole(TOPIC)
         plain = Writer(brokers.settings(PLAIN), "plain")
         plain.start()
-        roll(brokers, "both", truth, [plain])
+        roll(brokers, "both", truth, [plain], end)
         secured = Writer(brokers.settings(SECURED), "secured")
         secured.start()
-        roll(brokers, "inside", truth, [plain, secured])
+        roll(brokers, "inside", truth, [plain, secured], end)
         plain.end()
-        roll(brokers, "closed", truth, [secured])
+        roll(brokers, "closed", truth, [secured], end)
         secured.end()
 
     assert not plain.lost + secured.lost
