@@ -54,6 +54,7 @@ class Playback(SceneWidget):
         self._looked: float | None = None  # when the source was polled last, in seconds
         self._drawn: tuple[object, ...] = ()  # the `gist` of the picture
         self._axis: Axis | None = None  # the timeline of the picture
+        self.run_source.listen(self)
         self.add_events(self.run_source.film.events())
         self.draw()
 
@@ -110,7 +111,7 @@ class Playback(SceneWidget):
         """Poll the source, and move a head that plays. False: nothing more will come."""
         run_source = self.run_source
         # Without the lock, so that a broker that hangs delays neither the head nor a click.
-        more, played = run_source.poll(), False
+        more, played = run_source.poll(self), False
         with self.lock:
             self._catch_up()
             passed = INTERVAL if self._looked is None else now - self._looked

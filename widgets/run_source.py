@@ -8,9 +8,10 @@ The first state after event e1 is s2; `seen` returns its time. A live run stores
 differs from the one before, up to a limit (then it drops every other one, but none beside an
 event). Snapshots share the objects that did not change between them, so storing them is cheap.
 
-All views of a cluster share one live run. Once a view is displayed, the run is recorded until the
-cluster has ended, whether a view is on the screen or not. A time without a poll, as while the
-computer sleeps, is a gap.
+All views of a cluster share one live run: what one has asked for a moment ago is new enough for the
+others, and when it brings news (a kill, an election) they are woken to draw it. Once a view is
+displayed, the run is recorded until the cluster has ended, whether a view is on the screen or not.
+A time without a poll, as while the computer sleeps, is a gap.
 """
 
 import threading
@@ -19,7 +20,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
@@ -32,6 +33,7 @@ FEWEST = 100  # states, for any number of partitions
 BESIDE = 2  # states on each side of an event that are kept
 EVENTS = 100_000  # kept
 RECORD = 0.5  # seconds between two polls while no view is on the screen
+FRESH = 0.04  # seconds: what another view has got is not asked for again
 GAP = 5_000  # ms without a poll: what happened meanwhile was not watched
 ROUTINE = frozenset({"request", "offset.committed", "segment.rolled"})  # events at idle times, too
 
@@ -45,6 +47,10 @@ class Film(Protocol):
     def end(self) -> int: ...
     def at(self, time: int) -> ClusterState: ...
     def events(self, after: int = 0) -> list[ClusterEvent]: ...
+
+
+class Woken(Protocol):
+    def wake(self) -> None: ...
 
 
 @runtime_checkable
@@ -89,9 +95,12 @@ class RunSource:
         """All of its time, on a line."""
         return axis(self.start, self.end, self.live, x, width, self._busy)
 
-    def poll(self) -> bool:
-        """Record what is new; returns whether more may come later."""
+    def poll(self, by: object = None) -> bool:
+        """Record what is new; returns whether more may come later. `by`: the view that asks."""
         return False
+
+    def listen(self, view: "Woken") -> None:
+        """Wake this view at news that another one has brought."""
 
     def events(self, after: int) -> list[ClusterEvent]:
         """The events behind the one with this number, as far as they were recorded."""
@@ -142,9 +151,12 @@ class LiveRun(RunSource):
         self._bytes = 0  # of the states, about
         self._busy: list[int] = []
         self._now = 0
-        self._over = False
+        self._over = self._ended = False
         self._recorder: threading.Thread | None = None
-        self.poll()
+        self._views: WeakSet[Woken] = WeakSet()
+        self._polling = threading.Lock()
+        self._asked: tuple[float, object] = 0.0, None  # when a view asked, and which
+        self._ask()
 
     def record(self) -> None:
         """Poll from time to time, until the cluster has ended."""
@@ -178,15 +190,33 @@ class LiveRun(RunSource):
         place = bisect_right(self._events, after, key=lambda event: event.number)
         return self._events[place:]
 
-    def poll(self) -> bool:
-        number = self._events[-1].number if self._events else 0
-        state, events = self.cluster.state(), self.cluster.events(number)  # may take their time
-        with self.lock:
-            return self._take(state, events)
+    def listen(self, view: Woken) -> None:
+        self._views.add(view)
 
-    def _take(self, state: ClusterState, events: list[ClusterEvent]) -> bool:
+    def poll(self, by: object = None) -> bool:
+        with self._polling:  # not the lock of the views: a broker that hangs delays no click
+            if self._has_just_told(by):
+                return not self._ended
+            news = self._ask()
+            self._asked = time.monotonic(), by
+        for view in list(self._views) if news else ():
+            if view is not by:
+                view.wake()
+        return not self._ended
+
+    def _ask(self) -> bool:
+        """Whether there was news: more than offsets that move."""
         number = self._events[-1].number if self._events else 0
-        new = [each for each in events if each.number > number]  # another view may have had them
+        state, events = self.cluster.state(), self.cluster.events(number)
+        with self.lock:
+            self._take(state, events)
+        return bool(busy(events))
+
+    def _has_just_told(self, by: object) -> bool:
+        asked, who = self._asked
+        return who is not by and time.monotonic() - asked < FRESH
+
+    def _take(self, state: ClusterState, new: list[ClusterEvent]) -> None:
         self.story.add(new)
         self._events += new
         del self._events[:-EVENTS]
@@ -204,7 +234,7 @@ class LiveRun(RunSource):
             if self._bytes > MOST and len(self._states) > FEWEST:
                 self._thin()
         was, self._over = self._over, over(state, self.story)
-        return not (was and self._over)  # two polls, since the event of a kill follows the kill
+        self._ended = was and self._over  # two polls, since the event of a kill follows the kill
 
     def _thin(self) -> None:
         """Drop every other state, but first of those in which only offsets have moved."""

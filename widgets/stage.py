@@ -170,6 +170,10 @@ class SceneWidget(anywidget.AnyWidget):
                 self._refresh.start()
         self._wake.set()
 
+    def wake(self) -> None:
+        """Poll now, if a page shows it."""
+        self._wake.set()
+
     def close(self) -> None:
         self._closed = True
         self._wake.set()

@@ -67,14 +67,20 @@ def test_records_requests_logs_and_lag(measured: Cluster) -> None:
     for way in ("in", "out"):
         name = f"kafka_server_brokertopicmetrics_bytes{way}_total"
         assert after[name] - before[name] >= 100
-    lags = [
-        value
-        for broker in (1, 2)
-        for name, value in page(measured, broker).items()
-        if name.startswith('kafka_consumergroup_lag{consumergroup="measured"')
-    ]
-    coordinates = measured.leader("__consumer_offsets", group_partition("measured")) == leader
-    assert lags == ([2] if coordinates else [])
+
+    def lags() -> list[float]:
+        return [
+            value
+            for broker in (1, 2)
+            for name, value in page(measured, broker).items()
+            if name.startswith('kafka_consumergroup_lag{consumergroup="measured"')
+        ]
+
+    def coordinates() -> bool:
+        offsets = group_partition("measured")
+        return measured.leader("__consumer_offsets", offsets) == measured.leader(topic)
+
+    until(lambda: lags() == ([2] if coordinates() else []))
 
 
 def group_partition(group: str) -> int:

@@ -31,6 +31,7 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
 }
 
 
+@pytest.mark.long
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
     reader.check_sections(SIMULATED)
 
