@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
+    from widgets.ack_lanes import AckLanes, AckRun
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccumulatorView",
+    "AckLanes",
+    "AckRun",
     "Check",
     "ClusterView",
     "CrashDial",
@@ -60,6 +63,8 @@ __all__ = [
 
 _HOME = {
     "AccumulatorView": "widgets.accumulator.view",
+    "AckLanes": "widgets.ack_lanes",
+    "AckRun": "widgets.ack_lanes",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",
