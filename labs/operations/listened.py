@@ -33,3 +33,16 @@ def committed(cluster: Cluster, group: str, topic: str, partition: int = 0) -> i
     with cluster.consumer({"group.id": group}) as consumer:
         (found,) = consumer.committed([TopicPartition(topic, partition)])
     return max(found.offset, NOTHING)
+
+
+def settled(cluster: Cluster, container: ListenerContainer, partitions: int) -> bool:
+    """Whether its consumers have all partitions, in equal shares, and all are in the group."""
+    shares = [len(each) for each in container.assignments()]
+    if sum(shares) != partitions or max(shares) - min(shares) > 1:
+        return False
+    if not container.topics:
+        return True
+    group = cluster.state().groups.get(container.group_id or "")
+    if group is None or group.state != "Stable" or len(group.members) != container.concurrency:
+        return False
+    return not any(member.waits for member in group.members.values())

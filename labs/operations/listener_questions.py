@@ -3,6 +3,8 @@
 Each question has a function beside it that says, from what was found, which answer came true.
 """
 
+from collections.abc import Sequence
+
 from widgets import Predict
 
 NONE, TWO, SEVEN = "None", "Two", "Seven"
@@ -84,17 +86,23 @@ def were_busy(consumers: int) -> str:
     return {6: SIX, 0: ERROR}.get(consumers, FOUR)
 
 
-OLDEST, NEWEST, EACH_ITS_OWN = "The oldest version", "The newest of the client", "The newest of both"
+OLDEST, ONE_FOR_ALL, IN_COMMON = "The oldest that it knows", "The same for all", "The newest of both"
 
 
 def which_version() -> Predict:
     return Predict(
-        "Three clients send to the same broker. In which version does each send its Produce "
-        "request?",
+        "Three clients of other makers send to this broker. In which version does each of them "
+        "send its Produce request?",
         {
-            OLDEST: "It would work with every broker, but has no headers and no zstd.",
-            NEWEST: "A broker that does not know the version would refuse the request.",
-            EACH_ITS_OWN: "A client asks with ApiVersions first, and takes the newest in common.",
+            OLDEST: "It would be understood by every broker, but it could carry no headers.",
+            ONE_FOR_ALL: "There is no version of the protocol as a whole: each API has its own.",
+            IN_COMMON: "A client asks with ApiVersions, and takes the newest that both know.",
         },
         hint="What does a client send first on a new connection?",
     )
+
+
+def versions_were(sent: Sequence[int]) -> str:
+    if max(sent) == 0:
+        return OLDEST
+    return ONE_FOR_ALL if len({*sent}) == 1 else IN_COMMON
