@@ -1,6 +1,7 @@
 """The exercises about listeners and about lag, and how each is judged.
 
 count_time   a class that decides when COUNT_TIME commits, beside the engine's own decisions
+causes       why each of five groups falls behind, by what was done to them
 """
 
 import random
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 from engine import AckMode, TopicPartition
 from engine.client.listener.ack_mode import PendingAcks
+from operations import lag
 from widgets import Trial
 from widgets.exercise import Code
 from widgets.log.fields import count
@@ -81,3 +83,43 @@ def _differs(code: Code, script: AckScript) -> str:
                 f"{', '.join(told[-4:])}, due() gives {found}, and the engine {expected}"
             )
     return ""
+
+
+# -- causes ----------------------------------------------------------------------------------------
+
+PARTITIONS = "compare the lags of its partitions, and then the ends of their logs"
+LOOK = {  # at what, if the cause is another one
+    lag.SLOW_MEMBER: PARTITIONS,
+    lag.SKEWED_KEY: PARTITIONS,
+    lag.POISON: "look twice at the group's generation and at its offset, some seconds apart",
+    lag.TRANSACTION: "compare last_stable and high_watermark of its leader",
+    lag.FOLLOWER: "compare high_watermark and log_end of its leader",
+}
+
+
+def causes(case: lag.LagCase) -> Trial:
+    return Trial(
+        "The cause of each of the five lags",
+        lambda code: _named(case, code),
+        hint="What stands still: nothing, an offset, one partition, or a mark of the log? And who "
+        "has to move it?",
+    )
+
+
+def _named(case: lag.LagCase, code: Code) -> str:
+    try:
+        named = code()
+    except Exception as error:  # the learner's, and told
+        return f"it raises {type(error).__name__}: {error}"
+    if not isinstance(named, dict):
+        return f"it gives {named!r}, and not a cause for each topic"
+    for topic, truth in case.truth.items():
+        if named.get(topic) not in lag.CAUSES:
+            return f"{topic} has the cause {named.get(topic)!r}, and the causes are {_causes()}"
+        if named[topic] != truth:
+            return f"{topic} has another cause than {named[topic]!r}: {LOOK[truth]}"
+    return ""
+
+
+def _causes() -> str:
+    return ", ".join(map(repr, lag.CAUSES))

@@ -106,3 +106,24 @@ def versions_were(sent: Sequence[int]) -> str:
     if max(sent) == 0:
         return OLDEST
     return ONE_FOR_ALL if len({*sent}) == 1 else IN_COMMON
+
+
+OF_POISON, OF_TRANSACTION, OF_FOLLOWER = "A poison record", "An open transaction", "A slow follower"
+
+
+def not_shown() -> Predict:
+    return Predict(
+        "Five groups fall behind. For one of them `kafka-consumer-groups.sh --describe` shows "
+        "hardly any lag, though hundreds of records wait in the leader's log. What is its cause?",
+        {
+            OF_POISON: "The offset stands still and the log grows: that is the lag it shows.",
+            OF_TRANSACTION: "The offset stands still, and the high watermark moves on.",
+            OF_FOLLOWER: "The lag is counted up to the high watermark, and that is what is late.",
+        },
+        hint="Up to where does the command count?",
+    )
+
+
+def hidden(cause: str) -> str:
+    named = {"open transaction": OF_TRANSACTION, "slow follower": OF_FOLLOWER}
+    return named.get(cause, OF_POISON)
