@@ -26,10 +26,14 @@ _open: list["Shell"] = []
 
 def new_shell() -> "Shell":
     """In a new directory with bin/ and config/; the one before is closed."""
-    while _open:
-        _open.pop().close()
+    close()
     _open.append(Shell(KafkaHome().start()))
     return _open[0]
+
+
+def close() -> None:
+    while _open:
+        _open.pop().close()
 
 
 class Typed(NamedTuple):
@@ -47,7 +51,9 @@ class Typed(NamedTuple):
     def last(self) -> str:
         """The last line that it printed, without the name of the program."""
         line = (self.printed.strip().splitlines() or [""])[-1]
-        return line.removeprefix("python -m engine: ").removeprefix("it has ended: python -m engine: ")
+        return line.removeprefix("python -m engine: ").removeprefix(
+            "it has ended: python -m engine: "
+        )
 
 
 class Shell:
@@ -108,7 +114,7 @@ class Shell:
         return sorted(it.name for it in (self.path / directory).glob(f"{topic}-*"))
 
     def set_line(self, file: str, key: str, line: str) -> None:
-        """In a file of properties: this line instead of the one with that key, as an editor does."""
+        """In a file of properties: this line instead of the one with that key."""
         path = self.path / file
         lines = path.read_text().splitlines()
         changed = [line if it.partition("=")[0].strip() == key else it for it in lines]

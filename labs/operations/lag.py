@@ -1,18 +1,19 @@
 """The groups that fall behind, in section 9 of 07_operations. Read it after you have solved it.
 
-    case = lag.plant()            a cluster of two brokers, five topics, a group of the same name each
-    case.topics                   ("bills", "cakes", ...): each has one cause, in an order of chance
-    case.cluster                  what a learner has to look with
-    case.stop()                   ends the clients, then the cluster
+    case = lag.plant()     a cluster of two brokers, five topics, for each a group with its name
+    case.topics            ("bills", "cakes", ...): each has one cause, in an order of chance
+    case.cluster           what a learner has to look with
+    case.stop()            ends the clients, then the cluster
 
-    cause               what is done                                      where it can be seen
-    slow member         one of two consumers takes a second for a record  one partition's lag
-    skewed key          nine of ten records have the same key             the ends of the logs
-    poison record       a listener raises at it; its container is         the group's generation, and
-                        started again, and again                          an offset that stands still
-    open transaction    a producer never ends it; the group reads         last_stable, of the leader
-                        committed records only
-    slow follower       messages between the brokers are delayed          high_watermark, of the leader
+    cause             what is done                               where it can be seen
+    slow member       one of two consumers takes a second        one partition's lag
+                      for a record
+    skewed key        nine of ten records have the same key      the ends of the logs
+    poison record     a listener raises at it; its container     the group's generation, and an
+                      is started again, and again                offset that stands still
+    open transaction  a producer never ends it; the group        last_stable, of the leader
+                      reads committed records only
+    slow follower     messages between the brokers are late      high_watermark, of the leader
 
 Invariant: no client outlives `stop`; planting again stops what was planted before.
 """

@@ -36,12 +36,12 @@ def committed(cluster: Cluster, group: str, topic: str, partition: int = 0) -> i
 
 
 def settled(cluster: Cluster, container: ListenerContainer, partitions: int) -> bool:
-    """Whether its consumers have all partitions, in equal shares, and all are in the group."""
+    """Whether its consumers have all partitions; those of a group in equal shares."""
     shares = [len(each) for each in container.assignments()]
-    if sum(shares) != partitions or max(shares) - min(shares) > 1:
+    if sum(shares) != partitions or not container.topics:
+        return sum(shares) == partitions
+    if max(shares) - min(shares) > 1:
         return False
-    if not container.topics:
-        return True
     group = cluster.state().groups.get(container.group_id or "")
     if group is None or group.state != "Stable" or len(group.members) != container.concurrency:
         return False

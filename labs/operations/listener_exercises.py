@@ -8,8 +8,9 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engine import AckMode, TopicPartition
+from engine import AckMode
 from engine.client.listener.ack_mode import PendingAcks
+from engine.model import TopicPartition
 from operations import lag
 from widgets import Trial
 from widgets.exercise import Code
@@ -23,7 +24,7 @@ PLACE = TopicPartition("orders", 0)
 class AckScript(NamedTuple):
     """Polls of one consumer: how many records each has, and when it is processed."""
 
-    count: int
+    limit: int  # of records
     seconds: float
     polls: Sequence[tuple[int, float]]
 
@@ -49,8 +50,8 @@ def count_time() -> Trial:
     return Trial(
         "COUNT_TIME: a class that says after each poll whether to commit",
         _decides,
-        hint="Keep the records since the last commit, and the time of the last commit that the time "
-        "has caused. Which of the two goes back to zero when the count is reached?",
+        hint="Keep the records since the last commit, and the moment of the last commit that the "
+        "time has caused. Which of the two changes when the count is reached?",
     )
 
 
@@ -65,8 +66,8 @@ def _decides(code: Code) -> str:
 
 
 def _differs(code: Code, script: AckScript) -> str:
-    engine = PendingAcks(AckMode.COUNT_TIME, script.seconds, script.count, 0.0)
-    own: Any = code(script.count, script.seconds, 0.0)
+    engine = PendingAcks(AckMode.COUNT_TIME, script.seconds, script.limit, 0.0)
+    own: Any = code(script.limit, script.seconds, 0.0)
     offset, told = 0, list[str]()
     for records, now in script.polls:
         for _ in range(records):
@@ -79,7 +80,7 @@ def _differs(code: Code, script: AckScript) -> str:
             return f"due() gives {found!r}, and not True or False"
         if found is not expected:
             return (
-                f"with count={script.count} and seconds={script.seconds:g}, after polls of "
+                f"with count={script.limit} and seconds={script.seconds:g}, after polls of "
                 f"{', '.join(told[-4:])}, due() gives {found}, and the engine {expected}"
             )
     return ""

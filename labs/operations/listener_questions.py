@@ -86,7 +86,11 @@ def were_busy(consumers: int) -> str:
     return {6: SIX, 0: ERROR}.get(consumers, FOUR)
 
 
-OLDEST, ONE_FOR_ALL, IN_COMMON = "The oldest that it knows", "The same for all", "The newest of both"
+OLDEST, ONE_FOR_ALL, IN_COMMON = (
+    "The oldest that it knows",
+    "The same for all",
+    "The newest of both",
+)
 
 
 def which_version() -> Predict:

@@ -38,4 +38,6 @@ def reported(address: str) -> dict[str, tuple[int, int]]:
             frame = answer.read(int.from_bytes(answer.read(4), "big"))
     known = {int(api): api.name for api in Api}
     rows = decode_response(header, frame).api_keys
-    return {known[it.api_key]: (it.min_version, it.max_version) for it in rows if it.api_key in known}
+    return {
+        known[it.api_key]: (it.min_version, it.max_version) for it in rows if it.api_key in known
+    }
