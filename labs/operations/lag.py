@@ -2,7 +2,7 @@
 
     case = lag.plant()     a cluster of two brokers, five topics, for each a group with its name
     case.topics            ("bills", "cakes", ...): each has one cause, in an order of chance
-    case.cluster           what a learner has to look with
+    case.cluster, case.run(line), case.metrics(1)     what a learner has to look with
     case.stop()            ends the clients, then the cluster
 
     cause             what is done                               where it can be seen
@@ -19,13 +19,16 @@ Invariant: no client outlives `stop`; planting again stops what was planted befo
 """
 
 import random
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
+from urllib.request import urlopen
 
 from engine import Cluster, Consumer, ListenerContainer, Producer
+from engine.errors import ErrorCode, KafkaError
 
 SLOW_MEMBER, SKEWED_KEY, POISON = "slow member", "skewed key", "poison record"
 TRANSACTION, FOLLOWER = "open transaction", "slow follower"
@@ -78,6 +81,38 @@ class LagCase:
         for each in self._threads:
             each.join()
         self.cluster.stop()
+
+    # -- what a learner looks with ---------------------------------------------------------
+
+    def run(self, line: str) -> str:
+        """Type a line in the cluster's directory; localhost:9092 becomes its address."""
+        self._check()
+        typed = line.replace("localhost:9092", self.cluster.bootstrap)
+        done = subprocess.run(
+            typed,
+            shell=True,
+            cwd=self.cluster.data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.stdout
+
+    def metrics(self, broker: int) -> list[str]:
+        """The page with the metrics of a broker, without its comments."""
+        self._check()
+        port = int((self.cluster.directory(broker) / "metrics.port").read_text())
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+            lines = page.read().decode().splitlines()
+        return [each for each in lines if not each.startswith("#")]
+
+    def _check(self) -> None:
+        if self._ending.is_set():
+            words = "these brokers are stopped: run the cell with lag.plant() again"
+            raise KafkaError(ErrorCode.broker_not_available, words)
+
+    # -- what is planted -------------------------------------------------------------------
 
     def _start(self) -> None:
         """The second broker comes last: it has nothing but the copy that is to be late."""
