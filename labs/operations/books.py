@@ -21,13 +21,13 @@ from engine import KafkaHome, Table
 from engine.cluster.ports import HOST, free_port
 
 PATIENCE = 120.0  # seconds for a command
-_open: list["Shell"] = []
+_open: list["ArticleShell"] = []
 
 
-def new_shell() -> "Shell":
+def new_shell() -> "ArticleShell":
     """In a new directory with bin/ and config/; the one before is closed."""
     close()
-    _open.append(Shell(KafkaHome().start()))
+    _open.append(ArticleShell(KafkaHome().start()))
     return _open[0]
 
 
@@ -56,7 +56,7 @@ class Typed(NamedTuple):
         )
 
 
-class Shell:
+class ArticleShell:
     def __init__(self, home: KafkaHome) -> None:
         self.home, self.path = home, home.path
         self._started: list[subprocess.Popen[str]] = []
