@@ -52,6 +52,15 @@ def test_a_guess_is_answered_by_what_was_found(
     assert said.truth == words
 
 
+def test_the_picture_has_the_versions_of_each_release_at_its_date() -> None:
+    releases = lab("operations.releases")
+    drawn = releases.timeline(lambda release: (sum(release), 2 * sum(release)), (9, 12))
+    assert drawn["Fetch number (1, 0)"].content == "2"
+    assert drawn["Produce words"].content == "Produce 9, this broker"
+    places = [drawn[f"release {it}"].where[0] for it in sorted(releases.DATES)]
+    assert places == sorted(places)
+
+
 # -- COUNT_TIME ------------------------------------------------------------------------------------
 
 
