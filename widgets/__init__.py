@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
+    from widgets.ack_lanes import AckLanes, AckRun
     from widgets.board.view import OperatorBoard
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccumulatorView",
+    "AckLanes",
+    "AckRun",
     "Check",
     "ClusterView",
     "CrashDial",
@@ -62,6 +65,8 @@ __all__ = [
 
 _HOME = {
     "AccumulatorView": "widgets.accumulator.view",
+    "AckLanes": "widgets.ack_lanes",
+    "AckRun": "widgets.ack_lanes",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",

@@ -1,0 +1,51 @@
+"""Answers to the exercises of 07_operations about listeners and lag. Try first."""
+
+import time
+
+from engine import Cluster
+
+
+class CountTime:
+    """Two conditions, and each has a counter of its own."""
+
+    def __init__(self, count: int, seconds: float, now: float) -> None:
+        self.count, self.seconds = count, seconds
+        self.ready = 0  # records since the last commit
+        self.last = now  # when the time caused a commit
+
+    def processed(self) -> None:
+        self.ready += 1
+
+    def due(self, now: float) -> bool:
+        if self.ready >= self.count:
+            self.ready = 0
+            return True
+        if now - self.last > self.seconds:
+            self.last, self.ready = now, 0
+            return True
+        return False
+
+
+def causes(cluster: Cluster, topics: tuple[str, ...], seconds: float = 5.0) -> dict[str, str]:
+    """By the figures of the leaders and of the groups, looked at twice.
+
+    The group has the name of the topic.
+    """
+    before = cluster.state()
+    time.sleep(seconds)
+    now, found = cluster.state(), {}
+    for topic in topics:
+        partitions = [each for name, each in now.partitions.items() if name.topic == topic]
+        leaders = [each.replicas[each.leader] for each in partitions]
+        ends = [each.log_end for each in leaders]
+        if any(each.high_watermark < each.log_end for each in leaders):
+            found[topic] = "slow follower"
+        elif any(each.last_stable < each.high_watermark for each in leaders):
+            found[topic] = "open transaction"
+        elif now.groups[topic].generation > before.groups[topic].generation:
+            found[topic] = "poison record"
+        elif max(ends) > 2 * min(ends):
+            found[topic] = "skewed key"
+        else:
+            found[topic] = "slow member"
+    return found
