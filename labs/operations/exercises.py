@@ -1,26 +1,38 @@
 """The exercises of 07_operations, and how each is judged.
 
+rolled   a function that restarts brokers, judged by the answers to a producer meanwhile
+moved    a reassignment and its throttle, judged by what the new broker copies in each second
 tame     quotas, judged by two clients that send as much as they can
 locked   access control lists, judged by what three users may write and read
 """
 
-from collections.abc import Callable, Mapping
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from itertools import combinations
+from subprocess import DEVNULL, PIPE, Popen
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
+from lab import raise_all
 
 from engine import Cluster
 from engine.client.address import Address
 from engine.client.admin.security_values import AclBinding
 from engine.client.raw_connection import RawConnection
 from engine.cluster import single_requests as by_hand
+from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
 from engine.quotas.entity import ClientQuotaEntity
 from engine.wire.apis import Api
+from operations import shared
+from operations.load import Load
 from widgets import Trial
 from widgets.exercise import Code
+from widgets.log.fields import count
 
 # -- tame ------------------------------------------------------------------------------------------
 
@@ -103,6 +115,153 @@ def _stream(cluster: Cluster, topic: str, client: str) -> Stream:
     producer.flush(1)
     failed = sum(map(bool, errors[:answered]))
     return Stream(answered, failed, sum(waits), perf_counter() - began)
+
+
+# -- rolled ----------------------------------------------------------------------------------------
+
+SLOW = 500  # ms that a message between brokers takes
+REFUSED = {ErrorCode.not_enough_replicas, ErrorCode.not_enough_replicas_after_append}
+
+
+def rolled(cluster: Callable[[], Cluster]) -> Trial:
+    return Trial(
+        "A function that restarts all brokers, and no write is refused meanwhile",
+        lambda code: _rolled(cluster(), code),
+        hint="Who is in sync at the moment when you stop the next broker? Ask cluster.isr(topic), and "
+        "use cluster.wait.",
+    )
+
+
+def _rolled(cluster: Cluster, code: Code) -> str:
+    topic = cluster.topic("rolled", replicas=[1, 2, 3], min_insync_replicas=2)
+    began = {number: each.pid for number, each in cluster.state().brokers.items()}
+    for one, other in combinations(cluster.brokers, 2):
+        cluster.slow(one, other, SLOW)
+    cluster.trace()
+    before = cluster.events()[-1].number
+    try:
+        with Load(cluster, topic) as load:
+            load.settle()
+            try:
+                code(cluster, topic)
+            except Exception as error:  # the learner's, and told
+                return f"it raises {type(error).__name__}: {error}"
+            cluster.heal()
+            raise_all(cluster)
+            load.settle()
+        happened = cluster.events(before)
+        missing = [n for n, each in cluster.state().brokers.items() if each.pid == began[n]]
+    finally:
+        cluster.trace(False)
+        cluster.mend()
+    for event in happened:
+        if event.kind == "broker.killed":
+            return f"broker {event.data['broker']} was killed, and could hand nothing over"
+    if missing:
+        return f"broker {missing[0]} was not restarted"
+    refused = _refused(happened, topic)
+    if refused or load.errors:
+        return f"{count(refused + load.errors, 'write')} refused: too few replicas were in sync"
+    return ""
+
+
+def _refused(events: Sequence[ClusterEvent], topic: str) -> int:
+    """Produce requests about a topic that were answered so."""
+    rows = [
+        row
+        for each in events
+        if each.kind == "request" and each.data["api"] == "PRODUCE"
+        for row in each.data.get("partitions", ())
+    ]
+    return sum(row["topic"] == topic and row["error"] in REFUSED for row in rows)
+
+
+# -- moved -----------------------------------------------------------------------------------------
+
+PARTITIONS, HELD, VALUE = 6, 300, 1000  # records in each partition, and bytes of one
+SHARE = 3  # of the twelve replicas
+MOST = 250_000  # bytes of copies in a second
+BROAD = 1.2  # of it: a response is not cut in two
+WITHIN = 20.0  # seconds
+LOOK = 0.1  # seconds between two looks
+
+Placement = dict[int, list[int]]
+
+
+def moved() -> Trial:
+    return Trial(
+        "A reassignment with a throttle: done within 20 seconds, and never 250 KB in a second",
+        _moved,
+        hint="How many bytes have to be copied, and how many come meanwhile? What does that make "
+        "in 20 seconds?",
+    )
+
+
+def _moved(code: Code) -> str:
+    pieces = {"replica.fetch.max.bytes": "10000"}
+    with Cluster(brokers=3, config=shared.CONFIG | pieces) as cluster:
+        old: Placement = {it: [it % 3 + 1, (it + 1) % 3 + 1] for it in range(PARTITIONS)}
+        topic = cluster.topic("moved", replicas=[*old.values()])
+        for partition in old:
+            cluster.write(topic, ["x" * VALUE] * HELD, partition=partition)
+        cluster.add_broker()
+        try:
+            target, throttle = code({it: [*at] for it, at in old.items()})
+            if wrong := _badly_placed(old | target):
+                return wrong
+        except Exception as error:  # the learner's, and told
+            return f"it raises {type(error).__name__}: {error}"
+        with Load(cluster, topic, partitions=PARTITIONS, size=VALUE) as load:
+            load.settle()
+            command = _reassign(cluster, topic, target, throttle)
+            done, rate = _watch(cluster, topic, command)
+        if command.returncode:
+            assert command.stderr is not None
+            return f"the command says: {command.stderr.read().strip().rstrip('.')}"
+        if rate > BROAD * MOST:
+            return f"broker 4 has copied {rate / 1000:.0f} KB in a second"
+        if not done:
+            return f"it is not done after {WITHIN:.0f} seconds"
+        return f"{count(load.errors, 'record')} failed" if load.errors else ""
+
+
+def _badly_placed(wanted: Placement) -> str:
+    if len(wanted) != PARTITIONS:
+        return f"there are the partitions 0 to {PARTITIONS - 1}, not {sorted(wanted)}"
+    for partition, at in wanted.items():
+        if len(at) != 2 or len({*at}) != 2:
+            return f"partition {partition} has the replicas {at}, and not two"
+    share = sum(4 in at for at in wanted.values())
+    return "" if share >= SHARE else f"broker 4 gets {share} of twelve replicas, and not {SHARE}"
+
+
+def _reassign(cluster: Cluster, topic: str, target: Placement, throttle: int | None) -> Popen[str]:
+    rows = [{"topic": topic, "partition": it, "replicas": at} for it, at in target.items()]
+    moves = cluster.data / "moves.json"
+    moves.write_text(json.dumps({"version": 1, "partitions": rows}), encoding="utf-8")
+    limit = [] if throttle is None else ["--throttle", str(throttle)]
+    command = [sys.executable, "-m", "engine", "reassign-partitions", "--execute", *limit]
+    where = ["--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(moves)]
+    return Popen([*command, *where], stdout=DEVNULL, stderr=PIPE, text=True)
+
+
+def _watch(cluster: Cluster, topic: str, command: Popen[str]) -> tuple[bool, float]:
+    """Whether the moves end in time, and the most bytes that broker 4 got in a second."""
+    began, most = perf_counter(), 0.0
+    seen = deque([(began, 0)])
+    while (now := perf_counter()) - began < WITHIN:
+        ended = command.poll() is not None  # before it is asked what is left to do
+        found = [it for at, it in cluster.state().partitions.items() if at.topic == topic]
+        copies = sum(each.replicas[4].size for each in found if 4 in each.replicas)
+        seen.append((now, copies))
+        while now - seen[1][0] >= 1:
+            seen.popleft()
+        most = max(most, (copies - seen[0][1]) / max(1.0, now - seen[0][0]))
+        if ended and not cluster.admin.list_partition_reassignments().result():
+            return True, most
+        sleep(LOOK)
+    command.wait()
+    return False, most
 
 
 # -- locked ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ def over_its_quota() -> Predict:
         {
             REFUSED: "Only requests that create or delete topics are refused for a quota.",
             LOST: "A broker that takes a record stores it, and says so.",
-            LATER: "The broker answers at once, names a time to wait, and reads nothing until then.",
+            LATER: "The broker answers at once, with a time to wait, and reads nothing until then.",
         },
         hint="The protocol has a field for it in nearly each answer: throttle_time_ms.",
     )
@@ -44,3 +44,65 @@ def may_bob_write() -> Predict:
 
 def bob(outcome: str) -> str:
     return BOB_MAY if outcome == "written" else BOB_MAY_NOT
+
+
+# -- one, or many ----------------------------------------------------------------------------------
+
+BY_ITSELF, WITH_HELP, AT_ONCE = "Yes, after some seconds", "No, not without help", "Yes, at once"
+
+
+def one_of_three() -> Predict:
+    return Predict(
+        "The leader of a partition is killed. Two more brokers have the partition. Is a record "
+        "acknowledged again before somebody starts the broker?",
+        {
+            AT_ONCE: "First it must be noticed that the leader is dead.",
+            BY_ITSELF: "Its session with ZooKeeper has to end; then another replica in sync leads.",
+            WITH_HELP: "So it is if nobody else has the partition.",
+        },
+        hint="Here a session ends after six seconds.",
+    )
+
+
+def came_back(answered: int, seconds: float) -> str:
+    return WITH_HELP if not answered else AT_ONCE if seconds < 1 else BY_ITSELF
+
+
+NONE_AT_ALL, ITS_SHARE, LEADS_ALL = "None", "Three of twelve replicas", "All twelve replicas"
+
+
+def fourth_broker() -> Predict:
+    return Predict(
+        "Three brokers have six partitions with two replicas each. A fourth is added, and is up. "
+        "How many replicas does it get?",
+        {
+            NONE_AT_ALL: "Where a replica is was decided when the topic was created.",
+            ITS_SHARE: "That is what a reassignment may make of it; somebody has to order it.",
+            LEADS_ALL: "Replicas are never given up by themselves.",
+        },
+        hint="Moving a partition is copying it. Who decides when the network is free for that?",
+    )
+
+
+def got_partitions(number: int) -> str:
+    return ITS_SHARE if number else NONE_AT_ALL
+
+
+AS_MUCH, FOUR_TIMES, MORE = "As much as before", "About four times as much", "Even more"
+
+
+def four_times_the_brokers() -> Predict:
+    return Predict(
+        "Four times as many brokers, with four times as many partitions. How many bytes does a new "
+        "controller send, beside before?",
+        {
+            AS_MUCH: "It tells each broker about every partition.",
+            FOUR_TIMES: "So it would be if each broker were told about its own partitions only.",
+            MORE: "Four times as many brokers are told about four times as many partitions.",
+        },
+        hint="Which broker may be asked by a client where a partition is?",
+    )
+
+
+def times_as_much(ratio: float) -> str:
+    return AS_MUCH if ratio < 2 else FOUR_TIMES if ratio < 6 else MORE
