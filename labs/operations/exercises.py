@@ -127,8 +127,8 @@ def rolled(cluster: Callable[[], Cluster]) -> Trial:
     return Trial(
         "A function that restarts all brokers, and no write is refused meanwhile",
         lambda code: _rolled(cluster(), code),
-        hint="Who is in sync at the moment when you stop the next broker? Ask cluster.isr(topic), and "
-        "use cluster.wait.",
+        hint="Who is in sync at the moment when you stop the next broker? Ask cluster.isr(topic), "
+        "and use cluster.wait.",
     )
 
 

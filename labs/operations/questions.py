@@ -106,3 +106,44 @@ def four_times_the_brokers() -> Predict:
 
 def times_as_much(ratio: float) -> str:
     return AS_MUCH if ratio < 2 else FOUR_TIMES if ratio < 6 else MORE
+
+
+# -- ZooKeeper -------------------------------------------------------------------------------------
+
+FIVE_TIMES, AS_MANY, FEWER = "Several times as many", "About as many", "Fewer"
+
+
+def five_servers() -> Predict:
+    return Predict(
+        "ZooKeeper gets five servers in place of one. How many writes a second does it take?",
+        {
+            FIVE_TIMES: "So it would be if each write went to one server only.",
+            AS_MANY: "Each write is logged by each server; they do that at the same time.",
+            FEWER: "The leader sends each write to all, and waits for more than half of them.",
+        },
+        hint="Any server may answer a read. Which servers have to know a write?",
+    )
+
+
+def writes_were(ratio: float) -> str:
+    """`ratio`: as many as with one."""
+    return FIVE_TIMES if ratio > 2 else AS_MANY if ratio > 0.8 else FEWER
+
+
+ALL_GOES_ON, RECORDS_ONLY, NOTHING = "All goes on", "Records, and nothing else", "Nothing goes on"
+
+
+def without_a_majority() -> Predict:
+    return Predict(
+        "Two of three ZooKeeper servers are dead. What still works in Kafka?",
+        {
+            ALL_GOES_ON: "One of three is not more than half, so it serves nobody.",
+            RECORDS_ONLY: "Leaders go on without ZooKeeper, until something has to change.",
+            NOTHING: "A leader asks ZooKeeper only when the ISR or the leader changes.",
+        },
+        hint="Does a producer ever speak to ZooKeeper?",
+    )
+
+
+def worked(acknowledged: bool, created: bool, elected: bool) -> str:
+    return ALL_GOES_ON if created and elected else RECORDS_ONLY if acknowledged else NOTHING
