@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
+    from widgets.throttle_gauge import ThrottleGauge
     from widgets.wire.view import WireView
     from widgets.znodes.view import ZooKeeperTree
 
@@ -57,6 +58,7 @@ __all__ = [
     "ReplicaView",
     "SegmentView",
     "StreamView",
+    "ThrottleGauge",
     "Trial",
     "WireView",
     "ZooKeeperTree",
@@ -84,6 +86,7 @@ _HOME = {
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
     "StreamView": "widgets.stream.view",
+    "ThrottleGauge": "widgets.throttle_gauge",
     "Trial": "widgets.exercise",
     "WireView": "widgets.wire.view",
     "ZooKeeperTree": "widgets.znodes.view",

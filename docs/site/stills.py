@@ -21,6 +21,7 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "04_streams": {},
     "05_delivery": {},
     "06_speed": {},
+    "07_operations": {},
     "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
 PLAYER = """```{{player}} {film}

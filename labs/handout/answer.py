@@ -1,6 +1,6 @@
-"""A worked answer as the text of a cell: one function of labs/answers, with what it imports.
+"""A worked answer as the text of a cell: a function or class of labs/answers, with its imports.
 
-    from collections.abc import Sequence          only what the function itself uses
+    from collections.abc import Sequence          only what the answer itself uses
 
 
     def my_kept(keys: Sequence[str]) -> ...       the name that the cell has for it
@@ -17,19 +17,22 @@ the function, so that what is left without them can still be run.
 
 import ast
 from pathlib import Path
+from typing import TypeAlias
 
+Answer: TypeAlias = ast.FunctionDef | ast.ClassDef
 BEGIN, END = "# BEGIN SOLUTION", "# END SOLUTION"
 
 
-def cell(module: Path, function: str, stub: str, call: str = "") -> str:
-    """`stub` is the learner's cell: its function is replaced, or else `call` calls the answer."""
+def cell(module: Path, answer: str, stub: str, call: str = "") -> str:
+    """`stub` is the learner's cell: its function or class is replaced, or else `call` calls the
+    answer."""
     text = module.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    found = next(it for it in tree.body if isinstance(it, ast.FunctionDef) and it.name == function)
-    theirs = next((it for it in ast.parse(stub).body if isinstance(it, ast.FunctionDef)), None)
+    found = next(it for it in tree.body if isinstance(it, Answer) and it.name == answer)
+    theirs = next((it for it in ast.parse(stub).body if isinstance(it, Answer)), None)
     parts = [imports(tree, found)]
     if theirs is None:
-        parts += [marked(text, found, function), call]
+        parts += [marked(text, found, answer), call]
     else:
         lines = stub.splitlines()
         parts[:0] = ["\n".join(lines[: theirs.lineno - 1]).strip()]
@@ -37,19 +40,19 @@ def cell(module: Path, function: str, stub: str, call: str = "") -> str:
     return "\n\n\n".join(filter(None, parts))
 
 
-def marked(text: str, function: ast.FunctionDef, name: str) -> str:
-    """The function's own text, under another name, and its body between the two comments."""
+def marked(text: str, answer: Answer, name: str) -> str:
+    """The answer's own text, under another name, and its body between the two comments."""
     lines = text.splitlines()
-    first = function.body[0].lineno
-    head = lines[function.lineno - 1 : first - 1]
-    head[0] = head[0].replace(f"def {function.name}(", f"def {name}(", 1)
-    body = lines[first - 1 : function.end_lineno]
+    first = answer.body[0].lineno
+    head = lines[answer.lineno - 1 : first - 1]
+    head[0] = head[0].replace(f" {answer.name}", f" {name}", 1)
+    body = lines[first - 1 : answer.end_lineno]
     return "\n".join([*head, f"    {BEGIN}", *body, f"    {END}"])
 
 
-def imports(tree: ast.Module, function: ast.FunctionDef) -> str:
-    """Those of the module's imports that the function needs."""
-    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+def imports(tree: ast.Module, answer: Answer) -> str:
+    """Those of the module's imports that the answer needs."""
+    used = {node.id for node in ast.walk(answer) if isinstance(node, ast.Name)}
     needed = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 class Exercise(NamedTuple):
     judge: str  # the cell that shows the task
     code: str  # the cell for the learner's code
-    answer: str  # the function in labs/answers
+    answer: str  # the function or class in labs/answers
     points: int
     call: str = ""  # how that function is called, where the cell does not say it
 
@@ -83,6 +83,23 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("tail-exercise", "tail-try", "meets", 2),
                 Exercise("slow-exercise", "slow-try", "cure", 2),
                 Exercise("more-exercise", "more-try", "enough", 2),
+            ],
+        ),
+        "07_operations": Lab(
+            "operations",
+            [
+                Exercise("roll-exercise", "roll-try", "rolled", 1),
+                Exercise("move-exercise", "move-try", "moved", 2),
+                Exercise("noisy-exercise", "noisy-try", "tame", 1),
+                Exercise("who-exercise", "who-try", "locked", 1),
+                Exercise("ack-exercise", "ack-exercise-run", "CountTime", 2),
+                Exercise(
+                    "lag-exercise",
+                    "lag-exercise-run",
+                    "causes",
+                    3,
+                    "trial.run(lambda: causes(sick, case.topics))",
+                ),
             ],
         ),
         "03_rebalance": Lab(

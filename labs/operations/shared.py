@@ -22,6 +22,7 @@ CONFIG = {
     "zookeeper.session.timeout.ms": "6000",
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
+    "quota.window.num": "3",  # of a second; Kafka's 11 let a client use ten seconds' quota at once
 }
 
 ledger = Ledger("07_operations")

@@ -20,6 +20,7 @@ from tests.unit.storage.disk import NOW, batch, temporary_disk
 from tests.unit.widgets import test_accumulator_view as accumulator
 from tests.unit.widgets import test_group_view as groups
 from tests.unit.widgets import test_log_transactions as transactions
+from tests.unit.widgets import test_throttle_gauge as throttled
 from tests.unit.widgets.cluster import START, topic
 from tests.unit.widgets.test_group_history import joins, member, preparing, stable
 from tests.unit.widgets.test_group_scene import group, story
@@ -39,6 +40,7 @@ from widgets import (
     RatioBars,
     SegmentView,
     StreamView,
+    ThrottleGauge,
     Trial,
 )
 from widgets.exercise import agrees_with
@@ -255,6 +257,15 @@ def dial() -> CrashDial:
     return dial
 
 
+def gauge() -> ThrottleGauge:
+    rows = [
+        throttled.row("noisy", 1_234_567.0, 3200),
+        throttled.row("a client with a long name", 0),
+    ]
+    asks = throttled.row("app", 42.0, user="alice", quota="request_percentage", limit=50.0)
+    return ThrottleGauge(throttled.Cluster(b1=rows, b2=[throttled.row("noisy", 760_000.0), asks]))
+
+
 # -- measurements ------------------------------------------------------------------------------
 
 MACHINE = "Measured on 2 cores (Example CPU), 4 GB of memory, Linux 6.18 on x86_64, Python 3.12.3"
@@ -317,6 +328,8 @@ SAMPLES: dict[str, Sample] = {
     ),
     "AccumulatorView-empty": (lambda: AccumulatorView(accumulator.Silent()), [do()]),
     "CrashDial": (dial, [do(), do(("choose", "read"))]),
+    "ThrottleGauge": (gauge, [do()]),
+    "ThrottleGauge-empty": (lambda: ThrottleGauge(throttled.Cluster()), [do()]),
     "GroupView-empty": (new_group, [do()]),
     "GroupView-live": (group_g, [two_consumers, do(("span", "0"))]),
     "GroupView-left": (group_g, [all_left]),

@@ -31,7 +31,7 @@ def test_every_broker_follows_a_quota_and_its_removal():
     config = {"quota.window.num": "2"}
     with Cluster(3, security="SASL_PLAINTEXT", users=users, config=config) as cluster:
         cluster.topic("orders", partitions=3, replicas=1)
-        quotas = {ALICE: {"producer_byte_rate": 500_000.0}}
+        quotas = {ALICE: {"producer_byte_rate": 500_000}}  # a whole number is one, too
         cluster.admin.alter_client_quotas(quotas)[ALICE].result()
         cluster.wait(
             "a quota on each broker", lambda: len(throttled(cluster, "alice", "orders")) == 3

@@ -12,7 +12,7 @@ MANUAL = "cluster ack-predict ack-crash ack-manual ack-manual-run ack-manual-ver
 TWICE = "cluster ack-predict ack-crash ack-twice ack-twice-run ack-twice-verdict"
 RELEASE = "cluster release-predict release-dates release-clients release-clients-two "
 RELEASE += "release-clients-run release-verdict"
-MANY = "cluster many-predict many-work"
+PARALLEL = "cluster parallel-predict parallel-work"
 
 MUTANTS = [
     Mutant(
@@ -143,19 +143,19 @@ MUTANTS = [
     Mutant(
         "more partitions than consumers",
         "C280",
-        f"{MANY} many-listen many-run many-verdict",
+        f"{PARALLEL} parallel-listen parallel-run parallel-verdict",
         [("shared.cluster(), 4  #", "shared.cluster(), 8  #")],
     ),
     Mutant(
         "nothing is bound to an offset",
         "C281",
-        f"{MANY} many-bound many-bound-run many-bound-verdict",
+        f"{PARALLEL} parallel-bound parallel-bound-run parallel-bound-verdict",
         [("PartitionOffset(two, 1, 100)]", "PartitionOffset(two, 1)]")],
     ),
     Mutant(
         "two listeners share a group",
         "C288",
-        f"{MANY} many-listen many-run many-groups many-groups-verdict",
+        f"{PARALLEL} parallel-listen parallel-run parallel-groups parallel-groups-verdict",
         [
             (
                 '[shared.fresh("zhugeGroup"), shared.fresh("tulingGroup"), None]',
@@ -170,7 +170,7 @@ MUTANTS = [
     Mutant(
         "the file has another ack mode",
         "C295",
-        f"{MANY} many-yml many-yml-run many-yml-verdict",
+        f"{PARALLEL} parallel-yml parallel-yml-run parallel-yml-verdict",
         [("ack-mode: MANUAL_IMMEDIATE", "ack-mode: MANUAL")],
     ),
     Mutant(

@@ -24,6 +24,7 @@ def test_the_labs_with_claims_decide_all_that_can_be_decided_today() -> None:
         "04_streams",
         "05_delivery",
         "06_speed",
+        "07_operations",
         "08_controller",
     ):
         due = {key for key, claim in claims.items() if claim.lab == lab and not claim.awaits}

@@ -66,7 +66,7 @@ def test_the_picture_has_the_versions_of_each_release_at_its_date() -> None:
 
 def count_time(due: Callable[[Any, float], Any]) -> type:
     """The answer, with another decision."""
-    return type("Own", (lab("answers.listeners").CountTime,), {"due": due})
+    return type("Own", (lab("answers.operations").CountTime,), {"due": due})
 
 
 def one_time_for_both(self: Any, now: float) -> bool:
@@ -125,7 +125,7 @@ def test_another_count_time_is_refused(name: str) -> None:
 
 
 def test_count_time_takes_the_answer() -> None:
-    answer = lab("answers.listeners").CountTime
+    answer = lab("answers.operations").CountTime
     assert lab("operations.listener_exercises").count_time().run(answer).passed
 
 
@@ -138,7 +138,7 @@ def test_the_causes_are_found_in_figures_and_others_are_refused() -> None:
     try:
         shared = lab("lab")
         shared.until("a long lag", lambda: _written(case) > 300)
-        named = lab("answers.listeners").causes(case.cluster, case.topics)
+        named = lab("answers.operations").causes(case.cluster, case.topics)
         outcome = exercises.causes(case).run(lambda: named)
         assert outcome.passed, outcome
     finally:

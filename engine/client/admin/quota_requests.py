@@ -54,7 +54,7 @@ def alter_client_quotas(
     entry = EntryData(
         entity=tuple(EntityData(entity_type=kind, entity_name=it) for kind, it in entity.parts()),
         ops=tuple(
-            OpData(key=key, value=f64(value or 0.0), remove=value is None)
+            OpData(key=key, value=f64(float(value or 0)), remove=value is None)
             for key, value in changes.items()
         ),
     )
