@@ -25,7 +25,7 @@ FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left ou
 LINE_LENGTH = 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...
 GROUP_LINES = {  # of code, in a folder with all that is below it
-    "labs": 6_000,  # 5,400 without lab 06
+    "labs": 7_000,  # 5,400 without labs 06 and 07
 }
 
 # A letter in brackets keeps a pattern from finding itself.

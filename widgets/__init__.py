@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
-    from widgets.ack_lanes import AckLanes, AckRun
     from widgets.board.view import OperatorBoard
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
+    from widgets.group.ack_lanes import AckLanes, AckRun
     from widgets.group.chart import compare
     from widgets.group.view import GroupView
     from widgets.ledger.ledger import Ledger
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from widgets.measure.page_map import PageMap
     from widgets.measure.path_of_a_byte import PathOfAByte
     from widgets.measure.ratio_bars import RatioBars
+    from widgets.measure.throttle_gauge import ThrottleGauge
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
-    from widgets.throttle_gauge import ThrottleGauge
     from widgets.wire.view import WireView
     from widgets.znodes.view import ZooKeeperTree
 
@@ -67,8 +67,8 @@ __all__ = [
 
 _HOME = {
     "AccumulatorView": "widgets.accumulator.view",
-    "AckLanes": "widgets.ack_lanes",
-    "AckRun": "widgets.ack_lanes",
+    "AckLanes": "widgets.group.ack_lanes",
+    "AckRun": "widgets.group.ack_lanes",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",
@@ -86,7 +86,7 @@ _HOME = {
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
     "StreamView": "widgets.stream.view",
-    "ThrottleGauge": "widgets.throttle_gauge",
+    "ThrottleGauge": "widgets.measure.throttle_gauge",
     "Trial": "widgets.exercise",
     "WireView": "widgets.wire.view",
     "ZooKeeperTree": "widgets.znodes.view",

@@ -213,11 +213,11 @@ def _moved(code: Code) -> str:
             return f"it raises {type(error).__name__}: {error}"
         with Load(cluster, topic, partitions=PARTITIONS, size=VALUE) as load:
             load.settle()
-            command = _reassign(cluster, topic, target, throttle)
-            done, rate = _watch(cluster, topic, command)
+            with _reassign(cluster, topic, target, throttle) as command:
+                done, rate = _watch(cluster, topic, command)
+                told = command.communicate()[1].strip().rstrip(".")
         if command.returncode:
-            assert command.stderr is not None
-            return f"the command says: {command.stderr.read().strip().rstrip('.')}"
+            return f"the command says: {told}"
         if rate > BROAD * MOST:
             return f"broker 4 has copied {rate / 1000:.0f} KB in a second"
         if not done:
@@ -260,7 +260,6 @@ def _watch(cluster: Cluster, topic: str, command: Popen[str]) -> tuple[bool, flo
         if ended and not cluster.admin.list_partition_reassignments().result():
             return True, most
         sleep(LOOK)
-    command.wait()
     return False, most
 
 

@@ -15,13 +15,6 @@ from pathlib import Path
 
 FILE = Path(__file__).parents[2] / "labs" / "claims.json"
 VERDICTS = ("holds", "conditional", "outdated", "wrong", "opinion")
-BUILT = ("core", "peers", "spark", "transactions")  # what a claim may need and have today
-NEEDS = {  # in words
-    "ensemble": "several ZooKeeper servers",
-    "old_kafka": "another release of Kafka",
-    "security": "access control",
-    "spark": "Spark",
-}
 
 
 @dataclass(frozen=True)
@@ -33,13 +26,8 @@ class ArticleClaim:
     verdict: str
     why: str
     experiment: str
-    needs: str
+    needs: str  # "core": the engine; or "spark", "ensemble", "security" ...
     later: str = ""
-
-    @property
-    def awaits(self) -> str:
-        """What has to be built before it can be decided; "": nothing."""
-        return "" if self.needs in BUILT else NEEDS.get(self.needs, self.needs)
 
 
 def load(path: Path = FILE) -> dict[str, ArticleClaim]:

@@ -74,8 +74,7 @@ def _counts(claims: Mapping[str, ArticleClaim], found: Mapping[str, Decided]) ->
 
 
 def _row(claim: ArticleClaim, where: Decided | None) -> str:
-    needs = f", with {claim.awaits}" if claim.awaits else ""
-    verdict = where.verdict if where else f"{TO_COME}{needs}"
+    verdict = where.verdict if where else TO_COME
     link = ""
     if where:
         place = f"../labs/{where.lab}#{_anchor(where.section)}"

@@ -1,7 +1,6 @@
 """The verdict table at the end of a lab: each claim, what this run made of it, and where.
 
-What was not decided is told apart: what this run has left out (its cell was not run), and what is
-to come, because it needs a part of Kafka that isn't built yet. Neither counts as decided.
+What this run has left out is told: a claim whose cell was not run is not decided.
 """
 
 from collections import Counter
@@ -20,7 +19,7 @@ class VerdictTable:
         self, lab: str, claims: Mapping[str, ArticleClaim], found: Mapping[str, str]
     ) -> None:
         self.lab, self.claims = lab, claims
-        self.verdicts = {key: found.get(key, _undecided(claim)) for key, claim in claims.items()}
+        self.verdicts = {key: found.get(key, OPEN) for key in claims}
         self.contradicted = [k for k, it in found.items() if it != claims[k].verdict]
 
     def __repr__(self) -> str:
@@ -42,13 +41,9 @@ class VerdictTable:
 
     def _row(self, key: str, verdict: str) -> str:
         cell = f"<td style='text-align: left'>{escape(self.claims[key].claim)}</td>"
-        name = key if verdict == OPEN or verdict.startswith("to come") else _link(key)
+        name = key if verdict == OPEN else _link(key)
         shown = escape(verdict) + (" ✗" if key in self.contradicted else "")
         return f"<tr><td>{name}</td><td style='white-space: nowrap'>{shown}</td>{cell}</tr>"
-
-
-def _undecided(claim: ArticleClaim) -> str:
-    return f"to come, with {claim.awaits}" if claim.awaits else OPEN
 
 
 def _link(key: str) -> str:

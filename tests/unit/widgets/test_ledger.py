@@ -141,8 +141,8 @@ def test_the_table_tells_what_was_decided_and_what_was_not(ledger):
     ledger.decide(C001={"here": True}, C002={"here": True, "there": False})
     table = ledger.table()
     assert repr(table) == (
-        "6 claims of 01_storage: 1 conditional, 1 holds, 3 not run yet, "
-        "1 to come, with quotas.\nRun the cells of C003, C004, C005 too."
+        "6 claims of 01_storage: 1 conditional, 1 holds, 4 not run yet.\n"
+        "Run the cells of C003, C004, C005, C006 too."
     )
     html = table._repr_mimebundle_()["text/html"]
     assert 'href="#C001"' in html
@@ -180,7 +180,7 @@ def test_coverage_is_made_from_saved_outputs_alone(ledger, path, tmp_path):
     link = "[The log as files](../labs/01_storage.ipynb#The-log-as-files), cell `files-verdict`"
     assert f"| C003 | wrong | what C003 claims | {link} |" in page
     assert "| C001 | to come | what C001 claims |  |" in page
-    assert "| C006 | to come, with quotas |" in page
+    assert "| C006 | to come |" in page
     assert "| 01_storage | 6 | 1 | 5 |" in page
 
 
