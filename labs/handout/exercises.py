@@ -93,13 +93,7 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("noisy-exercise", "noisy-try", "tame", 1),
                 Exercise("who-exercise", "who-try", "locked", 1),
                 Exercise("ack-exercise", "ack-exercise-run", "CountTime", 2),
-                Exercise(
-                    "lag-exercise",
-                    "lag-exercise-run",
-                    "causes",
-                    3,
-                    "trial.run(lambda: causes(sick, case.topics))",
-                ),
+                Exercise("lag-exercise", "lag-exercise-run", "causes", 3),
             ],
         ),
         "03_rebalance": Lab(

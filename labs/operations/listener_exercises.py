@@ -109,7 +109,7 @@ def causes(case: lag.LagCase) -> Trial:
 
 def _named(case: lag.LagCase, code: Code) -> str:
     try:
-        named = code()
+        named = code(case)
     except Exception as error:  # the learner's, and told
         return f"it raises {type(error).__name__}: {error}"
     if not isinstance(named, dict):

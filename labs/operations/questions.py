@@ -110,7 +110,7 @@ def times_as_much(ratio: float) -> str:
 
 # -- ZooKeeper -------------------------------------------------------------------------------------
 
-FIVE_TIMES, AS_MANY, FEWER = "Several times as many", "About as many", "Fewer"
+FIVE_TIMES, TWICE, NO_MORE = "Five times as many", "Twice as many", "No more than before"
 
 
 def five_servers() -> Predict:
@@ -118,8 +118,8 @@ def five_servers() -> Predict:
         "ZooKeeper gets five servers in place of one. How many writes a second does it take?",
         {
             FIVE_TIMES: "So it would be if each write went to one server only.",
-            AS_MANY: "Each write is logged by each server; they do that at the same time.",
-            FEWER: "The leader sends each write to all, and waits for more than half of them.",
+            TWICE: "So it would be if two or three of the servers were enough for a write.",
+            NO_MORE: "The leader sends each write to all, and waits for more than half of them.",
         },
         hint="Any server may answer a read. Which servers have to know a write?",
     )
@@ -127,7 +127,7 @@ def five_servers() -> Predict:
 
 def writes_were(ratio: float) -> str:
     """`ratio`: as many as with one."""
-    return FIVE_TIMES if ratio > 2 else AS_MANY if ratio > 0.8 else FEWER
+    return FIVE_TIMES if ratio > 3 else TWICE if ratio > 1.5 else NO_MORE
 
 
 ALL_GOES_ON, RECORDS_ONLY, NOTHING = "All goes on", "Records, and nothing else", "Nothing goes on"

@@ -63,13 +63,13 @@ def test_every_lab_has_its_exercises_and_every_answer_belongs_to_one() -> None:
     assert sorted(table) == STEMS
     for stem, (module, exercises) in table.items():
         tree = ast.parse((LABS / "answers" / f"{module}.py").read_text())
-        functions = [it.name for it in tree.body if isinstance(it, ast.FunctionDef)]
+        functions = [it.name for it in tree.body if isinstance(it, ast.FunctionDef | ast.ClassDef)]
         assert sorted(it.answer for it in exercises) == sorted(functions), stem
         cells = by_id(read(LABS / f"{stem}.ipynb"))
         for it in exercises:
             assert it.judge in cells
             stub = ast.parse(cells[it.code].source if it.code in cells else "")
-            written = any(isinstance(node, ast.FunctionDef) for node in stub.body)
+            written = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in stub.body)
             assert written == (not it.call), f"{stem}: {it.code} is written or called"
 
 

@@ -5,8 +5,10 @@ from tests.labs.mutants import Mutant
 ALONE = "cluster one-predict one-three one-alone one-verdict"
 OUT = "cluster one-predict one-three out-grow out-run out-move out-moved out-verdict out-end"
 MANY = "cluster one-predict many-measure many-take-over many-run many-verdict"
-ENSEMBLE = "cluster zk-predict zk-work zk-counts zk-measure zk-run zk-bars zk-verdict"
-MAJORITY = "cluster zk-predict zk-work quorum-works quorum-run quorum-verdict quorum-end"
+ENSEMBLE = (
+    "cluster zk-predict zk-work zk-counts zk-measured zk-measure zk-run zk-verdict zk-scale-verdict"
+)
+MAJORITY = "cluster zk-predict zk-work quorum-works quorum-all quorum-run quorum-verdict quorum-end"
 NOISY = (
     "cluster noisy-predict noisy-quota noisy-sends noisy-run noisy-sent noisy-read noisy-verdict"
 )

@@ -21,6 +21,7 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
+from widgets.scene import Scene
 from widgets.stage import SceneWidget
 
 STYLE = "<style>svg { display: block }</style>"
@@ -52,6 +53,8 @@ def shown(value: Any, browser: Browser) -> dict[str, Any]:
     if isinstance(value, SceneWidget):
         value._repr_mimebundle_()  # as in a notebook: from now on a live view records
         value.poll()  # nobody watches, so it hasn't looked by itself
+        return still(value, photograph(STYLE + value.svg(), "svg", browser))
+    if isinstance(value, Scene):
         return still(value, photograph(STYLE + value.svg(), "svg", browser))
     if isinstance(value, Figure):
         page = value.to_html(include_plotlyjs=True, config={"staticPlot": True})

@@ -12,6 +12,8 @@ from tests.labs import (
     test_controller_lab,
     test_delivery_guarantees,
     test_delivery_sending,
+    test_operations_lab,
+    test_operations_listeners,
     test_rebalance_lab,
     test_replication_lab,
     test_speed_lab,
@@ -32,6 +34,8 @@ LABS = (
     test_delivery_guarantees,
     test_speed_lab,
     test_speed_peers,
+    test_operations_lab,
+    test_operations_listeners,
 )
 
 

@@ -70,8 +70,12 @@ long = pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        (one_after_the_other, "refused: too few replicas were in sync"),
-        pytest.param(all_at_once, "refused: too few replicas were in sync", marks=long),
+        (one_after_the_other, "Not yet: writes were refused, as too few replicas were in sync"),
+        pytest.param(
+            all_at_once,
+            "Not yet: writes were refused, as too few replicas were in sync",
+            marks=long,
+        ),
         pytest.param(not_all, "Not yet: broker 3 was not restarted", marks=long),
         pytest.param(by_force, "Not yet: broker 1 was killed", marks=long),
         pytest.param(fails, "Not yet: it raises ValueError: no idea", marks=long),

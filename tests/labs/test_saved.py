@@ -19,6 +19,11 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
         *("cache-outcome", "codec-least-try", "codec-run", "disk-outcome"),
         *("tail-outcome", "tail-try", "slow-served"),
     },
+    "07_operations": {
+        *("books-start", "books-topics", "books-messages", "books-servers", "books-download"),
+        *("ack-count-table", "parallel-yml-run"),
+        *("lag-plant", "lag-tools", "lag-metrics", "lag-state"),
+    },
 }
 
 

@@ -7,7 +7,7 @@ from widgets.board.panels import ISR, PANELS
 from widgets.board.scene import BoardMoment, headline
 from widgets.palette import LIGHT
 
-COLOURS = ("blue", "amber", "green", "rose")
+COLOURS = ("blue", "amber", "green", "rose", "sky", "grey")
 COLUMNS = 2
 
 

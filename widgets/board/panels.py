@@ -19,7 +19,7 @@ from typing import NamedTuple
 from widgets.board.history import BoardSample
 from widgets.log.fields import count
 
-LARGEST = 4  # series in a panel
+LARGEST = 6  # series in a panel
 APART = 700  # ms between two samples that make a rate: less makes spikes
 Point = tuple[int, float]  # ms since 1970, value
 
