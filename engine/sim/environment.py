@@ -15,6 +15,7 @@ from engine.links import Links
 from engine.model import Event
 from engine.sim.defects import Defect
 from engine.sim.disk import Disk
+from engine.sim.network import Port
 from engine.sim.peer import SimulatedPeer
 from engine.sim.process import SimulatedProcess
 from engine.sim.serving import SimulatedServer
@@ -81,13 +82,15 @@ class SimulatedEnvironment(Environment):
         return self.zookeeper_client
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
-        return SimulatedPeer(self._process, self.links, peer_id, timeout_s)
+        called = Port(self.config.inter_broker_listener, port)
+        return SimulatedPeer(self._process, self.links, peer_id, called, timeout_s)
 
     def server(self, broker: Broker) -> Any:
         return SimulatedServer(self._process, broker)
 
     def secure(self, listener: Any) -> Any:
-        """Messages have no transport that could be secured."""
+        """Messages have no transport that could be secured: the listener's name stands for it."""
+        return listener.name
 
     async def announce(self, stack: AsyncExitStack, control: Callable[[], Any]) -> None:
         """No debug server: labs can read the state of a simulated broker directly."""

@@ -11,7 +11,7 @@ It behaves like TCP, which brokers use:
 - A way is one direction between two nodes. On a cut way messages wait. If it is healed in time,
   they arrive, in order; otherwise both ends get `broken`, as above.
 - When a node dies, its kernel closes its sockets: its peers get `broken` after one message delay.
-  So does a node that connects to one that does not listen.
+  So does a node that connects to one that does not listen, or that refuses the port.
 
 On a way that is not `ordered`, each message travels alone: it may overtake others, or be lost.
 
@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.sim.clock import Clock
 
@@ -30,6 +30,14 @@ PATIENCE = 30_000  # ms
 LOST = -1  # in place of a time of arrival
 
 Carried = Callable[[str, str, Any, int], object]  # from, to, what, when it arrives
+
+
+class Port(NamedTuple):
+    """Where a node listens. Messages have no bytes that TLS could protect, so the listener's name
+    stands for the way in which both ends must speak."""
+
+    listener: str
+    number: int
 
 
 class Signal(Enum):
@@ -55,8 +63,11 @@ class Way:
 class End:
     """One end of a connection. Its node sets `received` and `broken`."""
 
-    def __init__(self, network: "Network", node: str, way: Way, out: Way) -> None:
+    def __init__(
+        self, network: "Network", node: str, way: Way, out: Way, port: Port | None = None
+    ) -> None:
         self.node = node
+        self.port = port  # that was called; None: whichever there is
         self.received: Callable[[Any], object] = _ignore
         self.broken: Callable[[], object] = _ignore
         self.alive = True
@@ -116,10 +127,10 @@ class Network:
         for end in self._ends.pop(node, ()):
             end.close()
 
-    def connect(self, source: str, target: str) -> End:
+    def connect(self, source: str, target: str, port: Port | None = None) -> End:
         """Usable at once; if the target does not listen, it breaks after a delay."""
         to, back = self.way(source, target), self.way(target, source)
-        end, other = End(self, source, back, to), End(self, target, to, back)
+        end, other = End(self, source, back, to), End(self, target, to, back, port)
         end._peer, other._peer = other, end
         for each in (end, other):
             others = [known for known in self._ends.get(each.node, ()) if known.alive]

@@ -15,7 +15,7 @@ Left out: a broker has one disk, and it does not fail; the log cleaner and idle 
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -65,7 +65,8 @@ class SimulatedBroker:
             "zookeeper.connect": "zookeeper:2181",
             "listeners": f"PLAINTEXT://127.0.0.1:{PORT + broker}",
         }
-        self.config = BrokerConfig.parse(given | LEFT_OUT | settings)
+        self._settings = given | LEFT_OUT | settings
+        self.config = BrokerConfig.parse(self._settings)
         self._clock, self._network = clock, network
         self._random = Random(broker)  # of all its processes, so that ids are unique
         self._emit, self._defect = partial(emit, broker), defect
@@ -87,6 +88,11 @@ class SimulatedBroker:
     @property
     def is_up(self) -> bool:
         return self.life is not None
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """The next process starts with these settings, too; the current one goes on as it is."""
+        self._settings |= settings
+        self.config = BrokerConfig.parse(self._settings)
 
     def start(self) -> None:
         assert self.life is None, f"broker {self.id} is up"

@@ -1,10 +1,16 @@
-"""A broker's connection to another one in the simulated network. It carries messages, not bytes."""
+"""A broker's connection to another one in the simulated network. It carries messages, not bytes.
+
+It is refused, as by a closed port, if the other broker's process has no listener of this name at
+this port. `port` is the one that the caller has found in its metadata, so a broker that restarts
+with other listeners cannot be reached until its peers know them.
+"""
 
 import asyncio
 from typing import Any
 
 from engine.broker.peer import Peer
 from engine.links import Links
+from engine.sim.network import Port
 from engine.sim.process import RequestChannel, SimulatedProcess
 from engine.wire.apis import Api
 
@@ -18,10 +24,10 @@ class SimulatedPeer(Peer):
     """One request at a time; closed if there is no answer in time, as the real Peer is."""
 
     def __init__(
-        self, process: SimulatedProcess, links: Links, peer_id: int, timeout_s: float
+        self, process: SimulatedProcess, links: Links, peer_id: int, port: Port, timeout_s: float
     ) -> None:
-        super().__init__(machine(peer_id), 0, peer_id, links, process.name, timeout_s)
-        self._channel = RequestChannel(process, machine(peer_id), round(timeout_s * 1000))
+        super().__init__(machine(peer_id), port.number, peer_id, links, process.name, timeout_s)
+        self._channel = RequestChannel(process, machine(peer_id), round(timeout_s * 1000), port)
 
     def close(self) -> None:
         self._channel.close()

@@ -19,7 +19,7 @@ from typing import Any
 
 from engine.sim.clock import Clock, Timer
 from engine.sim.loop import Loop
-from engine.sim.network import End, Network
+from engine.sim.network import End, Network, Port
 
 Reply = Callable[[Any], None]
 
@@ -83,9 +83,14 @@ class SimulatedProcess:
 
     # -- as a server ---------------------------------------------------------------------
 
-    def serve(self, handle: Callable[[Any, Reply], object]) -> None:
-        """Listen, and call `handle` with each question and a function that sends the answer."""
-        self.network.listen(self.name, partial(self._accept, handle))
+    def serve(
+        self,
+        handle: Callable[[Any, Reply], object],
+        is_open: Callable[[Port], bool] = lambda port: True,
+    ) -> None:
+        """Listen, and call `handle` with each question and a function that sends the answer. A
+        connection to a port that is not open is refused."""
+        self.network.listen(self.name, partial(self._accept, handle, is_open))
 
     def close_server(self) -> None:
         """Stop listening, and close the connections that others have opened."""
@@ -94,7 +99,12 @@ class SimulatedProcess:
             end.close()
         self._accepted = []
 
-    def _accept(self, handle: Callable[[Any, Reply], object], end: End) -> None:
+    def _accept(
+        self, handle: Callable[[Any, Reply], object], is_open: Callable[[Port], bool], end: End
+    ) -> None:
+        if end.port is not None and not is_open(end.port):
+            end.close()
+            return
         self._accepted = [*(each for each in self._accepted if each.alive), end]
         end.received = partial(self.do, self._asked, handle, end)
 
@@ -123,8 +133,11 @@ class RequestChannel:
     Invariant: a late answer is never taken for that of another question.
     """
 
-    def __init__(self, process: SimulatedProcess, other: str, timeout: int) -> None:
+    def __init__(
+        self, process: SimulatedProcess, other: str, timeout: int, port: Port | None = None
+    ) -> None:
         self.other = other
+        self._port = port  # None: whichever is open
         self._process = process
         self._timeout = timeout  # ms
         self._end: End | None = None  # while there is a connection
@@ -138,7 +151,7 @@ class RequestChannel:
         assert self._done is None, "one at a time"
         process = self._process
         if self._end is None:
-            self._end = process.network.connect(process.name, self.other)
+            self._end = process.network.connect(process.name, self.other, self._port)
             self._end.received = partial(process.do, self._received, self._end)
             self._end.broken = partial(process.do, self._broken, self._end)
         self._number += 1

@@ -78,7 +78,7 @@ class Run:
         every, rest = WITH_ENSEMBLE
         servers = Random(seed) if defect is SOUND and seed % every == rest else None
         self.world = self._made(defect, 3 if servers else 1)
-        self._end = BEGIN + round(seconds * 1000)
+        self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         every, rest = WITH_TRANSACTIONS
         writes = defect.in_transactions or (defect is SOUND and seed % every == rest)
         writers = WRITERS if writes else ()
@@ -132,8 +132,8 @@ class Run:
 
     def steps(self) -> Iterator[None]:
         """Yields after each action, until the end."""
-        clock, last = self.world.clock, START + self._end + CALM
-        while not self.is_well and clock.now < last:
+        clock = self.world.clock
+        while not self.is_well and clock.now < START + self.end + CALM:
             clock.step()
             yield
         check(self.observed, AT_REST)
@@ -157,7 +157,7 @@ class Run:
         """Observe, check, and only then do something new."""
         self.observed.observe()
         check(self.observed, ALWAYS)
-        if self.world.now < self._end:
+        if self.world.now < self.end:
             self.workload.send()
             self.group_workload.turn()
             self.transaction_workload.turn()

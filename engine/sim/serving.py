@@ -4,6 +4,9 @@
     from members   JoinGroup, OffsetCommit, FindCoordinator ...
     from clients   Produce, Consume, Locate                      short forms for one partition
 
+Brokers must call a port where a listener is, and by its name. Clients call no port: their requests
+come in by the listener between brokers, whichever that is.
+
 Left out: several requests in flight on one connection; here each request waits for its answer.
 """
 
@@ -24,6 +27,7 @@ from engine.client.consuming.fetcher import fetch_request
 from engine.errors import ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.log_read import ANY_EPOCH
+from engine.sim.network import Port
 from engine.sim.process import Reply, SimulatedProcess
 from engine.wire.apis import Api
 from engine.wire.errors import Malformed, RequestHeader
@@ -32,8 +36,7 @@ from engine.wire.fetch import FetchAnswer
 ALL = -1  # acks
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # the isolation levels
 NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in HANDLERS}
-CALLS = {api: Call(RequestHeader(int(api), api.newest, 0, "member"), "sim") for api in HANDLERS}
-OF_LEADERS = Call(RequestHeader(int(Api.FETCH), 10, 0, "member"), "sim")  # not of followers, too
+OF_LEADERS = 10  # the version of a Fetch that followers do not answer
 CONTROLLERS = {Api.LEADER_AND_ISR, Api.STOP_REPLICA, Api.UPDATE_METADATA}  # only they send these
 BYTES = 50 * 2**20  # of a fetch, at most
 
@@ -78,12 +81,26 @@ class SimulatedServer:
         self._process = process
         self._broker = broker
         self._apis: dict[type, Api] = {}
+        self._calls = {api: self._call(api, api.newest) for api in HANDLERS}
+        self._of_leaders = self._call(Api.FETCH, OF_LEADERS)
+        self._ports: set[Port] = set()
 
-    async def bind(self, host: str, port: int, secure: Any = None) -> int:
+    def _call(self, api: Api, version: int) -> Call:
+        listener = self._broker.config.inter_broker_listener
+        return Call(RequestHeader(int(api), version, 0, "member"), "sim", listener)
+
+    async def bind(self, host: str, port: int, secure: str) -> int:
+        self._ports.add(Port(secure, port))
         return port
 
     async def serve(self) -> None:
-        self._process.serve(self._handle)
+        self._process.serve(self._handle, self._is_open)
+
+    def _is_open(self, port: Port) -> bool:
+        if port not in self._ports:
+            facts = {"listener": port.listener, "port": port.number}
+            self._broker.events.append(Event("connection.refused", self._broker.now(), facts))
+        return port in self._ports
 
     async def close(self) -> None:
         self._process.close_server()
@@ -115,7 +132,7 @@ class SimulatedServer:
         return self._apis[kind]
 
     async def _ask(self, api: Api, request: Any) -> Any:
-        response = await HANDLERS[api](self._broker, CALLS[api], request)
+        response = await HANDLERS[api](self._broker, self._calls[api], request)
         if api in CONTROLLERS and response.error_code != ErrorCode.none:
             facts = {
                 "request": type(request).__name__.removesuffix("Request"),
@@ -155,7 +172,7 @@ class SimulatedServer:
             wait_ms=0,
             rack=rack,
         )
-        call = CALLS[Api.FETCH] if anywhere or rack else OF_LEADERS
+        call = self._calls[Api.FETCH] if anywhere or rack else self._of_leaders
         response = await HANDLERS[Api.FETCH](self._broker, call, message)
         for found in response.responses:
             for each in found.partitions:

@@ -115,12 +115,15 @@ class Storm:
 
     def _victim(self) -> int | None:
         """A broker that is up and not paused, if one more may be away."""
-        up = [
-            broker
-            for broker, node in self._world.nodes.items()
-            if node.life is not None and broker not in self._paused
-        ]
+        up = [broker for broker in self._world.nodes if self._is_up(broker)]
         return self._chance.choice(up) if up and self._away < MOST_AWAY else None
+
+    def _is_up(self, broker: int) -> bool:
+        return self._world[broker].life is not None and broker not in self._paused
+
+    def may_restart(self, broker: int) -> bool:
+        """Whether an operator may stop or kill this broker now, in the middle of the storm."""
+        return self._is_up(broker) and self._away < MOST_AWAY and self._may_harm
 
     def _kill(self) -> None:
         if broker := self._victim():
