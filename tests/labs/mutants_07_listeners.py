@@ -2,7 +2,7 @@
 
 from tests.labs.mutants import Mutant
 
-START = "books-predict books-start books-start-verdict"
+START = "books-predict books-start books-start-verdict books-dirs-verdict"
 TOPICS = "books-predict books-start books-topics books-topics-verdict"
 LETTERS = "books-predict books-start books-topics books-messages books-messages-verdict"
 SERVERS = "books-predict books-start books-servers books-servers-verdict"
