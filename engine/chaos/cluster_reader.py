@@ -45,7 +45,11 @@ def consumer(bootstrap: str, **settings: Any) -> "closing[Consumer]":
 
 
 def read_all(
-    bootstrap: str, topic: str, ends: Mapping[int, int], patience: float = PATIENCE
+    bootstrap: str,
+    topic: str,
+    ends: Mapping[int, int],
+    patience: float = PATIENCE,
+    **settings: Any,
 ) -> list[ReadRecord]:
     """Every record of these partitions, up to their high watermarks.
 
@@ -53,7 +57,7 @@ def read_all(
     the known ends, but not forever. The judge finds what is missing then.
     """
     found: list[ReadRecord] = []
-    with consumer(bootstrap) as reader:
+    with consumer(bootstrap, **settings) as reader:
         for partition, end in ends.items():
             high = high_watermark(reader, topic, partition, end, patience)
             found += _partition(reader, topic, partition, high)
@@ -92,9 +96,10 @@ def as_read(message: Message) -> ReadRecord:
     return ReadRecord(partition, offset, value)
 
 
-def placement(bootstrap: str, topic: str) -> dict[int, list[int]]:
+def placement(bootstrap: str, topic: str, **settings: Any) -> dict[int, list[int]]:
     """Which brokers have which partition."""
-    partitions = AdminClient(QUICK | {"bootstrap.servers": bootstrap}).list_topics(topic, 10)
+    admin = AdminClient(QUICK | {"bootstrap.servers": bootstrap} | settings)
+    partitions = admin.list_topics(topic, 10)
     found = partitions.topics[topic].partitions
     return {number: sorted(each.replicas) for number, each in sorted(found.items())}
 

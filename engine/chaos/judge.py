@@ -92,7 +92,8 @@ class ChaosVerdict:
 
 def judge(history: ClientHistory, cluster: Cluster, patience: float = PATIENCE) -> ChaosVerdict:
     """Judge a cluster that has recovered: every replica is up, every follower in sync."""
-    found = read_all(cluster.bootstrap, history.topic, history.ends(), patience)
+    secured = cluster.security_settings
+    found = read_all(cluster.bootstrap, history.topic, history.ends(), patience, **secured)
     verdict = compare(history, found)
     findings, renumbered = [], 0
     for finding in verdict.findings:
@@ -110,7 +111,8 @@ def _copies(cluster: Cluster, topic: str, finding: ChaosFinding) -> list[Header]
     """The batches that contain a doubled value, with the numbers of their producer."""
     if finding.kind is not FindingKind.DOUBLED:
         return []
-    broker = placement(cluster.bootstrap, topic)[finding.partition][0]
+    replicas = placement(cluster.bootstrap, topic, **cluster.security_settings)
+    broker = replicas[finding.partition][0]
     directory = cluster.directory(broker) / f"{topic}-{finding.partition}"
     return [
         header
@@ -298,9 +300,10 @@ class StoredBatch(NamedTuple):
 
 def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[ChaosFinding]:
     """Compare the files of all replicas that the cluster's metadata name."""
+    placed = placement(cluster.bootstrap, topic, **cluster.security_settings)
     return [
         finding
-        for partition, replicas in placement(cluster.bootstrap, topic).items()
+        for partition, replicas in placed.items()
         for finding in unlike(
             partition,
             {each: cluster.directory(each) / f"{topic}-{partition}" for each in replicas},

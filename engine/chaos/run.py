@@ -5,6 +5,9 @@
 
 After some faults all of them are undone, and the writers must make progress: a cluster that does
 not recover is a finding, and so is a traceback in a broker's log.
+
+With `switch` each round begins with a broker that restarts with its next settings
+(security_switch.py), and the run lasts until the last one has done so.
 """
 
 import time
@@ -16,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from engine.chaos.cluster_reader import create
 from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind
+from engine.chaos.security_switch import SecuritySwitch
 from engine.chaos.storm import FaultStorm
 from engine.chaos.transaction_workload import CopierWorkload
 from engine.chaos.wait import Late, until
@@ -52,8 +56,9 @@ def run(
     say: Say = print,
     zookeepers: int = 1,
     transactions: bool = False,
+    switch: bool = False,
 ) -> ChaosVerdict:
-    """`data`: the directory in which the cluster's files are kept."""
+    """`data`: the directory in which the cluster's files are kept. `switch`: to SASL_SSL."""
     topics = [TOPIC, COPIES] if transactions else [TOPIC]
     config = settings(brokers)
     with Cluster(brokers, zookeepers=zookeepers, data=data, config=config) as cluster:
@@ -62,12 +67,14 @@ def run(
         until(lambda: is_whole(cluster, topics), WHOLE, "that the topic is there")
         whole = partial(await_whole, cluster, topics)
         work: Workload
+        steps: SecuritySwitch | None = None
         if transactions:
             work = CopierWorkload(cluster, TOPIC, COPIES, whole, partitions=PARTITIONS)
         else:
             work = ChaosWorkload(cluster, TOPIC, whole, partitions=PARTITIONS)
+            steps = SecuritySwitch(cluster, work, seed) if switch else None
         with work:
-            findings = blow(cluster, work, seconds, seed, say)
+            findings = blow(cluster, work, seconds, seed, say, steps)
             verdict = work.verdict()
         return ChaosVerdict(
             verdict.findings + tuple(findings) + tuple(bugs(cluster)), verdict.evidence
@@ -80,13 +87,21 @@ def settings(brokers: int) -> dict[str, str]:
 
 
 def blow(
-    cluster: Cluster, work: Workload, seconds: float, seed: int, say: Say
+    cluster: Cluster,
+    work: Workload,
+    seconds: float,
+    seed: int,
+    say: Say,
+    switch: SecuritySwitch | None = None,
 ) -> list[ChaosFinding]:
     storm, story = FaultStorm(cluster, seed), list[str]()
     try:
         work.advance()  # all clients are at work: copiers are processes that have to start
         began = time.monotonic()
-        while time.monotonic() < began + seconds:
+        while time.monotonic() < began + seconds or (switch and not switch.is_done):
+            if switch and not switch.is_done:
+                story.append(switch.restart())
+                say(f"{time.monotonic() - began:6.1f} s  {story[-1]}")
             for _ in range(ROUND):
                 if done := storm.harm():
                     story.append(done)

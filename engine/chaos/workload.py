@@ -146,8 +146,9 @@ class ChaosWriter:
 class TailReader:
     """A consumer that reads from the beginning, and records each value with its offset."""
 
-    def __init__(self, bootstrap: str, history: ClientHistory, name: str) -> None:
+    def __init__(self, bootstrap: str, history: ClientHistory, name: str, **settings: Any) -> None:
         self.name, self._history = name, history
+        self._settings = settings
         self._ends = dict.fromkeys(range(history.partitions), 0)
         self._over = Event()
         self._bootstrap = bootstrap
@@ -163,7 +164,7 @@ class TailReader:
 
     def _run(self) -> None:
         seen = self._history.seen[self.name]
-        with consumer(self._bootstrap) as reader:
+        with consumer(self._bootstrap, **self._settings) as reader:
             reader.assign([TopicPartition(self._history.topic, number, 0) for number in self._ends])
             while not self._over.is_set():
                 for message in reader.consume(500, 0.1):
@@ -175,7 +176,7 @@ class TailReader:
 
 
 class ChaosWorkload:
-    """Some writers and a reader on one topic, and the verdict in the end."""
+    """Some writers and readers on one topic, and the verdict in the end."""
 
     def __init__(
         self,
@@ -189,11 +190,21 @@ class ChaosWorkload:
     ) -> None:
         self.topic, self.history = topic, ClientHistory(topic, partitions)
         self._cluster, self.await_whole = cluster, await_whole
-        self.follower = TailReader(cluster.bootstrap, self.history, "the follower")
+        self.readers = [TailReader(cluster.bootstrap, self.history, "the follower")]
         self.writers: list[ChaosWriter] = []
         for number, kind in enumerate(writers, 1):
             writer = kind(cluster.bootstrap, self.history, f"writer-{number}", **settings)
             self.writers.append(writer)
+
+    def join(self, name: str, bootstrap: str, **settings: Any) -> None:
+        """One more writer and reader, which connect in another way."""
+        self.writers.append(ChaosWriter(bootstrap, self.history, f"writer-{name}", **settings))
+        self.readers.append(TailReader(bootstrap, self.history, f"reader-{name}", **settings))
+
+    def leave(self) -> None:
+        """The oldest writer and reader end. What they have written and read is judged as well."""
+        self.writers.pop(0).stop()
+        self.readers.pop(0).stop()
 
     def advance(self, count: int = 50, partitions: tuple[int, ...] = ()) -> None:
         """Wait until each partition has acknowledged so many new messages."""
@@ -216,14 +227,15 @@ class ChaosWorkload:
             until(partial(writer.has_sent, enough))
 
     def stop(self) -> None:
-        """Stop sending, wait for all acknowledgements, and for the reader to reach the end."""
+        """Stop sending, wait for all acknowledgements, and for the readers to reach the end."""
         for writer in self.writers:
             writer.stop()
         ends = self.history.ends()
-        try:
-            until(lambda: self.follower.reached(ends))
-        except Late:
-            self.history.errors.append(f"{self.follower.name} never came to {ends}")
+        for reader in self.readers:
+            try:
+                until(partial(reader.reached, ends))
+            except Late:
+                self.history.errors.append(f"{reader.name} never came to {ends}")
         self.close()
 
     def verdict(self, patience: float = READING) -> ChaosVerdict:
@@ -235,7 +247,8 @@ class ChaosWorkload:
     def close(self) -> None:
         for writer in self.writers:
             writer.stop(patience=0)
-        self.follower.stop()
+        for reader in self.readers:
+            reader.stop()
 
     def __enter__(self) -> Self:
         return self

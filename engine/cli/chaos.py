@@ -11,6 +11,9 @@ With --transactions copiers read what is written, and write each record twice, a
 in one transaction. They crash now and then. Is each record copied once, is a transaction there as a
 whole or not at all, and do the offsets agree with the copies?
 
+With --switch the cluster moves from PLAINTEXT to SASL_SSL meanwhile, by rolling restarts, and its
+clients with it. The run takes until that is done, if N seconds are not enough.
+
 Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
@@ -42,6 +45,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a chain of clients that read and write in transactions",
     )
     parser.add_argument(
+        "--switch",
+        action="store_true",
+        help="from PLAINTEXT to SASL_SSL by rolling restarts, with clients that write and read",
+    )
+    parser.add_argument(
         "--data", type=Path, metavar="DIR", help="keep the cluster's files here; an empty directory"
     )
 
@@ -52,6 +60,8 @@ def run(options: Namespace) -> int:
 
     if options.brokers < 1 or options.seconds <= 0:
         raise UsageError("chaos needs a broker or more, and some seconds")
+    if options.switch and (options.transactions or options.brokers < 2):
+        raise UsageError("--switch needs two brokers or more, and goes without --transactions")
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
@@ -67,6 +77,7 @@ def run(options: Namespace) -> int:
             *(options.seconds, options.seed, options.brokers, options.data, _say),
             zookeepers=options.zookeepers,
             transactions=options.transactions,
+            switch=options.switch,
         )
     except Late as late:
         print(f"the cluster did not recover: {late}")

@@ -55,6 +55,24 @@ class BrokerProcess:
         self._child: Child | None = None
         self._reserved: socket.socket | None = None
 
+    def configure(
+        self,
+        settings: Mapping[str, str],
+        *,
+        properties: Path | None = None,
+        security: "ClusterSecurity | None" = None,
+        port: int = 0,
+    ) -> None:
+        """The next start is with these settings, too; the process that runs goes on as it is.
+
+        `properties`: a file with secrets. `security` makes one itself, and from now on the broker
+        is reached by its protocol at `port`.
+        """
+        self._settings = {**self._settings, **settings}
+        self._properties = properties or self._properties
+        self._security = security or self._security
+        self.port = port or self.port
+
     @property
     def child(self) -> Child:
         assert self._child is not None, "not started"

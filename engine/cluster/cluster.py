@@ -110,9 +110,8 @@ class Cluster:
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         self._switches: dict[str, dict[str, bool]] = {}  # of the brokers' debug servers
-        self._clients = Clients(
-            lambda: self.bootstrap, lambda: self.zookeeper, self.security_settings
-        )
+        own = self._security.settings() if self._security else {}
+        self._clients = Clients(lambda: self.bootstrap, lambda: self.zookeeper, own)
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
 
@@ -134,16 +133,13 @@ class Cluster:
     @property
     def security_settings(self) -> dict[str, str]:
         """TLS and SASL of the cluster's own clients."""
-        return self._security.settings() if self._security else {}
+        return next(iter(self._nodes.values())).security_settings
 
     def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
         """What any client of a user needs, in the keys of librdkafka."""
         if self._security is None:
             raise KafkaError(ErrorCode.invalid_request, "this cluster has no users: security=...")
-        return {
-            "bootstrap.servers": self.bootstrap,
-            **self._security.settings(user, mechanism),
-        }
+        return {"bootstrap.servers": self.bootstrap, **self._security.settings(user, mechanism)}
 
     def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
         """Loaded only if it is needed: it needs a library for certificates."""
@@ -309,6 +305,13 @@ class Cluster:
         self._launch(node)
         if wait:
             self._await(node)
+
+    def configure(self, broker: int, settings: Mapping[str, str], **secured: Any) -> None:
+        """The broker's next start has these settings, too: see `BrokerProcess.configure`.
+
+        The cluster's own clients (`admin`, `producer`) do not follow it to another protocol.
+        """
+        self._node(broker).configure(settings, **secured)
 
     def _is_down(self, node: BrokerProcess, how: str, **data: Any) -> None:
         node.reserve_port()

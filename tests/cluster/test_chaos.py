@@ -36,6 +36,31 @@ def test_a_short_run_with_transactions(capsys):
     assert said.err.splitlines()[-1].endswith("all is healed")
 
 
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_run_on_the_way_to_sasl_ssl(capsys, monkeypatch):
+    """Nine restarts with other listeners, faults between them, clients of both protocols."""
+    judged = []
+
+    class Judged(chaos.ChaosWorkload):
+        def verdict(self):
+            judged.append(self.history)
+            return super().verdict()
+
+    monkeypatch.setattr(chaos, "ChaosWorkload", Judged)
+    assert main(["chaos", "--switch", "--seconds", "5", "--seed", "3"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("nothing wrong: ")
+    steps = re.findall(r"restart (\d): (\w+)", said.err)
+    assert steps == [(each, step) for step in ("both", "inside", "closed") for each in "123"]
+    (history,) = judged
+    acknowledged = {
+        it.writer for it in history.sent.values() if it.outcome is SendOutcome.ACKNOWLEDGED
+    }
+    assert acknowledged == {"writer-1", "writer-SASL_SSL"}
+    assert all(history.seen[reader] for reader in ("the follower", "reader-SASL_SSL"))
+
+
 def test_half_a_transaction_is_told(capsys, monkeypatch):
     """The judge of a real run hears of one value more than the cluster has."""
 
@@ -145,6 +170,8 @@ def test_without_the_stock_client_it_says_what_to_install(capsys, monkeypatch):
     [
         (["--seconds", "0"], "chaos needs a broker or more, and some seconds"),
         (["--brokers", "0"], "chaos needs a broker or more, and some seconds"),
+        (["--switch", "--brokers", "1"], "--switch needs two brokers or more"),
+        (["--switch", "--transactions"], "goes without --transactions"),
         (["--data", "."], ". is not empty: it may contain another cluster"),
     ],
 )

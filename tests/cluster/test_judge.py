@@ -142,7 +142,7 @@ def doubled(run, tmp_path, monkeypatch) -> Callable[[int], ChaosVerdict]:
     folder.mkdir()
     run.history.topic = "topic"
     run.found.append(ReadRecord(PARTITION, 20, run.found[19].value))
-    cluster = SimpleNamespace(bootstrap="", directory=lambda broker: tmp_path)
+    cluster = SimpleNamespace(bootstrap="", security_settings={}, directory=lambda broker: tmp_path)
     monkeypatch.setattr("engine.chaos.judge.placement", lambda *_: {PARTITION: [1]})
     monkeypatch.setattr("engine.chaos.judge.read_all", lambda *_: run.found)
 

@@ -50,6 +50,19 @@ def test_a_held_port_is_nobody_s_and_refuses_connections(tmp_path):
     node.release_port()
 
 
+def test_the_next_start_has_other_settings(tmp_path):
+    """Beside those that it had; secrets are in a file, of which the command has the name only."""
+    node = BrokerProcess(1, 9092, tmp_path, {"a": "1", "b": "2"})
+    secrets = tmp_path / "secrets.properties"
+    node.configure({"b": "3"}, properties=secrets)
+    arguments = node.arguments("nowhere:1")
+    assert [it for it in arguments if "=" in it] == ["a=1", "b=3"]
+    assert arguments[arguments.index("--properties") + 1] == str(secrets)
+    node.configure({"c": "4"}, port=9093)
+    assert node.address == f"{HOST}:9093"
+    assert str(secrets) in node.arguments("nowhere:1")
+
+
 def test_a_port_that_is_taken_already_is_not_held(tmp_path):
     with socket.create_server((HOST, 0)) as other:
         node = BrokerProcess(1, other.getsockname()[1], tmp_path, {})
