@@ -19,7 +19,8 @@ if not WORKSPACES.exists():
 
 UNLISTED = {
     *("answers", "controller", "delivery", "handout", "rebalance", "recorded", "replication"),
-    *("speed", "storage", "streams", "claims.json", "lab.py", "points.py", "start.py"),
+    *("operations", "speed", "storage", "streams"),
+    *("claims.json", "lab.py", "points.py", "start.py"),
 }
 
 c = get_config()  # noqa: F821 - JupyterLab puts it here
