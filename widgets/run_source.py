@@ -28,7 +28,7 @@ from widgets.story import DEATHS, Story, StoryLine
 from widgets.time_axis import Axis, axis
 
 MOST = 18_000_000  # bytes kept, in all states together, about
-STATE, ENTRY, CHANGED = 1_500, 40, 1_400  # bytes: of a state, for each partition, if it changed
+STATE, ENTRY, CHANGED = 1_700, 40, 1_400  # bytes: of a state, for each partition, if it changed
 FEWEST = 100  # states, for any number of partitions
 BESIDE = 2  # states on each side of an event that are kept
 EVENTS = 100_000  # kept

@@ -100,8 +100,10 @@ class StateMerger:
         seen.facts = {name: answer[name] for name in FACTS} | {
             name: tuple(answer.get(name, ())) for name in ("brokers", "quotas", "request_faults")
         }
-        counts: Mapping[str, Sequence[int]] = answer.get("requests", {})
-        seen.facts["requests"] = {api: (number, ms) for api, (number, ms) in counts.items()}
+        counts: Mapping[str, Sequence[int]] = answer.get("requests", NOT_COUNTED)
+        seen.facts["requests"] = (
+            {api: (number, ms) for api, (number, ms) in counts.items()} if counts else NOT_COUNTED
+        )
         self._answered.add(broker)
 
     def snapshot(
@@ -189,6 +191,7 @@ class StateMerger:
         return BrokerState(member.status, answers, member.pid, member.port, **facts)
 
 
+NOT_COUNTED: Mapping[str, Any] = {}  # one for all: many states are kept
 FACTS = (
     "at",
     "epoch",
