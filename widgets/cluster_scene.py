@@ -274,9 +274,12 @@ def _rate(moment: ViewMoment) -> int:
     """Records that leaders gained in the last second."""
     before, gained = moment.run_source.at(moment.at - 1000), 0
     for partition, state in moment.partitions.items():
-        was = before.partitions.get(partition)
-        if was and state.leader == was.leader and state.leader in was.replicas:
-            new, old = state.replicas[state.leader], was.replicas[state.leader]
+        was, leader = before.partitions.get(partition), state.leader
+        if was is None or leader != was.leader:
+            continue
+        # A leader that was started again has not told of its replica yet.
+        if leader in was.replicas and leader in state.replicas:
+            new, old = state.replicas[leader], was.replicas[leader]
             gained += max(new.log_end - old.log_end, 0)
     return gained
 

@@ -128,8 +128,8 @@ class SceneWidget(anywidget.AnyWidget):
     @property
     def shown_id(self) -> str | None:
         """The id of the widget that a notebook shows for this one; None: it is closed."""
-        model_id: str | None = self.model_id
-        return model_id
+        comm = self.comm  # another thread may close it at any moment
+        return None if comm is None else str(comm.comm_id)
 
     def svg(self) -> str:
         """The current picture, as SVG without a kernel."""

@@ -53,8 +53,8 @@ def _write() -> None:
     folder = Path(os.environ[PLACE], str(os.getpid()))
     folder.mkdir(parents=True, exist_ok=True)
     for widget in widgets:
-        if widget.shown_id:  # else it is closed
-            path = folder / f"{widget.shown_id}.json"
+        if shown_id := widget.shown_id:  # else it is closed
+            path = folder / f"{shown_id}.json"
             written = path.with_suffix(".new")
             written.write_text(json.dumps(widget.still()), encoding="utf-8")
             written.replace(path)

@@ -1,10 +1,12 @@
 """Every button of ClusterView is pressed, on a live cluster, in its past, and on a recording."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.cluster.recording import Recording
 from tests.interop.watch import until
-from tests.unit.widgets.cluster import START, Cluster, ensemble, event, state, topic
+from tests.unit.widgets.cluster import START, Cluster, ensemble, event, partition, state, topic
 from widgets import ClusterView
 
 
@@ -323,3 +325,21 @@ def test_every_act_of_the_widget_is_pressed_here():
 
 def test_it_draws_itself_without_a_page(view):
     assert view.svg().startswith("<svg")
+
+
+def test_a_leader_that_was_started_again_and_has_not_told_of_its_replica_yet():
+    """Killed and back before its session ended: it still leads, as the others know."""
+    cluster = Cluster(partitions={})
+    view = ClusterView(cluster)
+    known = partition(2, ends=(5, 5, 5))
+    cluster.set_partitions(orders_0=known)
+    go(view, 200)
+    go(view, 1500)  # the rate of records is that of a second
+    others = {broker: each for broker, each in known.replicas.items() if broker != 2}
+    cluster.set_partitions(orders_0=replace(known, replicas=others))
+    go(view, 200)
+    assert view.picture.title
+    cluster.set_partitions(orders_0=partition(2, ends=(9, 9, 9)))
+    go(view, 200)
+    assert view.trouble == ""
+    view.close()
