@@ -11,6 +11,7 @@ from tests.browser.conftest import SCREENSHOTS
 
 WHOLE = 400_000  # ms in which all cells have surely ended
 ROUNDS = 3  # through a lab: a busy machine may draw a cell when we are beyond it
+ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
 NEXT_SCREEN = """async it => {  // whether there is another one, once its cells are drawn
     const before = it.scrollTop;
     it.scrollTop += it.clientHeight * 0.8;
@@ -52,10 +53,11 @@ class Lesson:
         return self.ended(words, patience)
 
     def ended(self, words: str, patience: float | None = None) -> Locator:
-        """What a cell shows once it has ended, in view."""
+        """What a cell shows once it has ended, in view: not an error."""
         cell = self.go_to(words)
         prompt = cell.locator(".jp-InputPrompt")
         expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=patience)
+        expect(cell.locator(ERROR)).to_have_count(0)
         output = cell.locator(".jp-OutputArea").first
         output.scroll_into_view_if_needed()
         return output
@@ -66,7 +68,7 @@ class Lesson:
         self.menu("Run", "Run All Cells")
         expect(prompt).to_have_text("[*]:")
         expect(prompt).not_to_have_text("[*]:", timeout=WHOLE)
-        errors = self.panel.locator('[data-mime-type="application/vnd.jupyter.error"]')
+        errors = self.panel.locator(ERROR)
         assert errors.all_inner_texts() == []
         return self.ended(last)
 
