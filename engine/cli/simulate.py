@@ -4,12 +4,14 @@
     simulate --seed 7 --rows 200            its last 200 lines in any case
     simulate --seeds 500                    seeds 0 to 499; --first 1000: 1000 to 1499
     simulate --minutes 60 --jobs 2          as many as there are in an hour, on two cores
+    simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
 
 All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
 simulated. The same seed gives the same run, event by event. Exit status 1: an invariant broke.
 """
 
+import itertools
 import math
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -42,6 +44,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--first", type=int, default=0, metavar="N", help="the first seed of many (default: 0)"
+    )
+    parser.add_argument(
+        "--step",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="from one seed of many to the next (default: 1)",
     )
     parser.add_argument(
         "--seconds",
@@ -88,6 +97,12 @@ def _fork(text: str) -> tuple[int, int]:
         raise ArgumentTypeError(f"{text!r} is not SECONDS:SEED") from None
 
 
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
 # -- one run ---------------------------------------------------------------------------------
 
 
@@ -128,13 +143,14 @@ def _many(options: Namespace) -> int:
 def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
     """The results of the seeds in turn, until there are enough or the time is over."""
     end = time.monotonic() + options.minutes * 60 if options.minutes is not None else math.inf
-    last = options.first + options.seeds if options.seeds is not None else math.inf
-    at, batch = options.first, BATCH * options.jobs
+    wanted = itertools.count(options.first, options.step)
+    seeds = itertools.islice(wanted, options.seeds)  # all, where no number is given
     with Pool(options.jobs) as pool:
-        while at < last and time.monotonic() < end:
-            seeds = range(at, int(min(at + batch, last)))
-            yield from pool.map(outcome_of, [_recipe(options, seed) for seed in seeds], 1)
-            at += batch
+        while time.monotonic() < end:
+            batch = list(itertools.islice(seeds, BATCH * options.jobs))
+            if not batch:
+                return
+            yield from pool.map(outcome_of, [_recipe(options, seed) for seed in batch], 1)
 
 
 def outcome_of(recipe: Recipe) -> RunOutcome:

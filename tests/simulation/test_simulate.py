@@ -51,6 +51,14 @@ def test_as_many_as_there_is_time_for(capsys):
     assert "0 of them broke an invariant" in capsys.readouterr().out
 
 
+def test_seeds_with_a_step_between_them(capsys, failing):
+    seed, _ = failing
+    words = "--step", 7, "--seconds", 5, "--defect", "commit-unreplicated"
+    assert simulate("--first", seed, "--seeds", 1, *words) == FAILED
+    assert simulate("--first", seed - 7, "--seeds", 2, *words) == FAILED
+    assert f"seed {seed}: " in capsys.readouterr().out.split("1 runs, ")[1]
+
+
 def test_a_fork_and_a_recording(capsys, tmp_path):
     path = tmp_path / "run.jsonl"
     assert simulate("--seed", 1, "--seconds", 3, "--fork", "2.5:9", "--save", path) == 0
@@ -63,6 +71,7 @@ def test_a_fork_and_a_recording(capsys, tmp_path):
         ((), "say which run: --seed N"),
         (("--seed", 1, "--defect", "bad-luck"), "there is no defect bad-luck; there are abort-f"),
         (("--seed", 1, "--fork", "here"), "'here' is not SECONDS:SEED"),
+        (("--seeds", 1, "--step", 0), "'0' is not a number from 1 on"),
     ],
 )
 def test_what_makes_no_sense_is_told(capsys, words, said):
