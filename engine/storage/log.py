@@ -69,9 +69,7 @@ class Log:
         self.recovery_point = 0  # everything before it was flushed
         self.last_flush = 0
         self.topic_id: UUID | None = None  # if it is known
-        self.lowered: Callable[[], None] = lambda: (
-            None
-        )  # writes the checkpoints, with lower offsets
+        self.lowered: Callable[[], None] = lambda: None  # writes the checkpoints, now lower
         self._emit = emit
 
     @property
