@@ -3,11 +3,12 @@
 `lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of
 the repository, so that a test may click what it likes. `page` is a fresh page on it, with labs/ in
 its file browser: it ends with a screenshot in build/screenshots/, and fails if the browser's
-console held an error. `notebook` is a new notebook on that page, whose cells a test can run. What a
+console held an error, a picture stopped, or a thread of the kernel ended in one. `notebook` is a new notebook on that page, whose cells a test can run. What a
 test has `measured` is printed at the end of the run.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,6 +31,8 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+TOLD = ".lab-trouble, [data-mime-type='application/vnd.jupyter.stderr']"  # a view, a thread
+STOPPED = re.compile("The picture stands still|Exception in thread")
 expect.set_options(timeout=PATIENCE * 1000)
 
 
@@ -75,6 +78,7 @@ def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator
         page.goto(lab.page("labs"))
         expect(page.locator(".jp-DirListing")).to_be_visible()
         yield page
+        errors += [text for text in page.locator(TOLD).all_inner_texts() if STOPPED.search(text)]
     finally:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
