@@ -123,7 +123,8 @@ class Learner:
         if interrupt:
             begun = f"print('begun', flush=True)\n{source}"
             source = f"if True:\n{indent(begun, '    ')}"
-        for kind, content in self._messages(self._client.execute(source, allow_stdin=False)):
+        request = self._client.execute(source, allow_stdin=False)
+        for kind, content in self._messages(request, cell.source):
             if kind == "stream" and interrupt:
                 self.kernel.interrupt_kernel()
                 interrupt = False
@@ -133,13 +134,14 @@ class Learner:
                 printed.append(content["text"])
         return Said(cell, error, told, "".join(printed))
 
-    def _messages(self, request: str) -> Iterator[tuple[str, Any]]:
+    def _messages(self, request: str, source: str) -> Iterator[tuple[str, Any]]:
         assert self._client is not None
         while True:
             try:
                 message = self._client.get_iopub_msg(timeout=PATIENCE)
             except Empty:
-                raise TimeoutError(f"no word from the kernel for {PATIENCE:.0f} s") from None
+                quiet = f"no word from the kernel for {PATIENCE:.0f} s, in this cell:"
+                raise TimeoutError(f"{quiet}\n\n{source}") from None
             if message["parent_header"].get("msg_id") != request:
                 continue
             kind, content = message["msg_type"], message["content"]
