@@ -226,6 +226,34 @@ def test_what_is_ready_is_committed_before_other_consumers_get_the_partition(
     assert len({*calls}) == len(calls)
 
 
+def test_a_revocation_commits_what_is_ready_of_all_partitions(cluster: Cluster, group: str) -> None:
+    """A cooperative rebalance leaves one of the two where it is."""
+    topic = filled(cluster, 50, partitions=2)
+    config = settings(cluster, partition_assignment_strategy="cooperative-sticky")
+    common = {"topics": topic, "group_id": group, "ack_mode": "TIME", "ack_time": FOREVER}
+    one, two = (ListenerContainer(config, len, **common) for _ in range(2))
+    with one:
+        until(lambda: len(one.calls()) == 100)
+        with two:
+            until(lambda: two.assignments()[0])
+            assert one.commits() == [{f"{topic}-0": 50, f"{topic}-1": 50}]
+
+
+def test_a_new_group_that_begins_at_the_end_commits_that(cluster: Cluster, group: str) -> None:
+    """Else it passes over what is written between a death without a commit and the next start."""
+    topic = filled(cluster, 10)
+    found = {}
+    for reset in ("latest", "earliest"):
+        config = settings(cluster, auto_offset_reset=reset)
+        name = f"{group}-{reset}"
+        container = ListenerContainer(config, len, topics=topic, group_id=name, ack_mode="MANUAL")
+        container.start()
+        until(lambda it=container: [each for each in it.events if each.kind.endswith("assigned")])
+        container.kill()
+        found[reset] = committed(cluster, name, topic)
+    assert found == {"latest": 10, "earliest": OFFSET_INVALID}
+
+
 def test_who_acknowledges_after_the_partition_went_changes_nothing(
     cluster: Cluster, group: str
 ) -> None:

@@ -1,4 +1,6 @@
-"""The jars of Kafka 2.8.2, its tools and Kafka Streams: `make real` copies them to build/real/jars.
+"""The jars of Kafka 2.8.2, its tools, Kafka Streams and Spring for Apache Kafka.
+
+`make real` copies them to build/real/jars:
 
     pom.xml  ── mvn ──> build/real/jars/*.jar  ── compared with jars.sha256 ──> used
 
@@ -62,6 +64,17 @@ def compiler() -> Path:
     if not found.exists():
         raise JarsMissing(f"{found.parent} has a Java without compiler (`javac`): {INSTALL}")
     return found
+
+
+@cache
+def compiled(source: Path) -> Path:
+    """The folder with the classes of a Java program that uses the jars."""
+    folder = BUILD / "classes"
+    run = [compiler(), "-cp", f"{JARS}/*", "-d", folder, source]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise JarsMissing(f"{source.name} can't be compiled:\n{done.stderr}")
+    return folder
 
 
 @cache

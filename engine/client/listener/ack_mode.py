@@ -19,7 +19,6 @@ record, and may so go back.
 Invariant: nothing of a revoked partition that another consumer may have by now is committed later.
 """
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -119,6 +118,7 @@ class PendingAcks:
         ready, self._ready, self._count = self._ready, {}, 0
         return ready
 
-    def revoked(self, partitions: Iterable[TopicPartition]) -> Ready:
-        """Other consumers get these partitions next."""
-        return {each: self._ready.pop(each) for each in partitions if each in self._ready}
+    def revoked(self) -> Ready:
+        """Other consumers get some of the partitions next. COUNT goes on counting, as in Spring."""
+        ready, self._ready = self._ready, {}
+        return ready

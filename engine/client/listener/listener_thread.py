@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.client.consumer import Consumer
 from engine.client.listener.ack_mode import AckMode, PendingAcks, Ready
-from engine.client.listener.start_offset import PartitionOffset, start_of
+from engine.client.listener.start_offset import PartitionOffset, ends_to_commit, start_of
 from engine.client.values import KafkaError, KafkaException, Message, TopicPartition
 from engine.model import TopicPartition as Partition
 
@@ -72,6 +72,7 @@ class ListenerThread:
         self._stopping = threading.Event()
         self._acknowledged: deque[Message] = deque()  # by other threads
         self._owned: set[Partition] = set()
+        self._commits_ends = False  # of partitions where the group has committed nothing
         self._thread = threading.Thread(target=self._run, name=f"listener-{number}", daemon=True)
 
     def start(
@@ -81,6 +82,7 @@ class ListenerThread:
         reset: str = "latest",
     ) -> None:
         if topics:
+            self._commits_ends = self._commits and reset == "latest"
             self.consumer.subscribe(
                 list(topics), self._assigned, on_revoke=self._revoked, on_lost=self._lost
             )
@@ -203,18 +205,27 @@ class ListenerThread:
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._owned |= _keys(partitions)
+        if self._commits_ends:
+            self._commit_ends(partitions)
         self._note("listener.assigned", consumer=self.number, partitions=_texts(partitions))
+
+    def _commit_ends(self, partitions: list[TopicPartition]) -> None:
+        """If that fails the consumer begins at the end all the same."""
+        try:
+            self._commit(ends_to_commit(self.consumer, partitions))
+        except KafkaException as error:
+            self._note("listener.trouble", consumer=self.number, why=error.args[0].str())
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """The last moment to commit: then another consumer begins there."""
         self._take_acknowledged()
-        self._commit(self._acks.revoked(_keys(partitions)))
+        self._commit(self._acks.revoked())
         self._owned -= _keys(partitions)
         self._note("listener.revoked", consumer=self.number, partitions=_texts(partitions))
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Too late to commit: another consumer may have begun."""
-        self._acks.revoked(_keys(partitions))
+        self._acks.revoked()
         self._owned -= _keys(partitions)
         self._note("listener.lost", consumer=self.number, partitions=_texts(partitions))
 

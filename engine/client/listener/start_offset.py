@@ -1,4 +1,4 @@
-"""Where an assigned partition begins: Spring Kafka's TopicPartitionOffset.
+"""Where a partition begins: Spring Kafka's TopicPartitionOffset, and its assignmentCommitOption.
 
     PartitionOffset("orders", 1)                           the committed offset, or as
                                                            auto.offset.reset says
@@ -9,8 +9,13 @@
 
 An offset is applied at each start, also if the group has committed another one meanwhile. Only
 partitions that are assigned by hand have one: those of a subscription begin where the group is.
+
+A new group with auto.offset.reset=latest commits where it begins as soon as it has a partition.
+Otherwise, if it ended before its first commit, it would pass over what is written until its next
+start.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.client.consumer import Consumer
@@ -58,6 +63,21 @@ def start_of(consumer: Consumer, place: PartitionOffset, reset: str) -> TopicPar
     elif start < 0:
         start += consumer.get_watermark_offsets(partition)[1]
     return TopicPartition(place.topic, place.partition, max(start, 0))
+
+
+def ends_to_commit(
+    consumer: Consumer, partitions: Sequence[TopicPartition]
+) -> dict[Partition, int]:
+    """The end of each partition in which the group has committed nothing."""
+    wanted = [TopicPartition(each.topic, each.partition) for each in partitions]
+    found = {}
+    for each in consumer.committed(wanted) if wanted else []:
+        if each.error is not None:
+            raise KafkaException(each.error)
+        if each.offset == OFFSET_INVALID:
+            end = consumer.get_watermark_offsets(each)[1]
+            found[Partition(each.topic, each.partition)] = end
+    return found
 
 
 def _current(consumer: Consumer, partition: TopicPartition, reset: str) -> int:

@@ -71,10 +71,20 @@ def test_what_is_ready_is_committed_at_the_end_in_any_mode(mode: str) -> None:
     take = acks.acknowledged if AckMode[mode].manual else acks.returned
     for partition, offset in ((ONE, 4), (TWO, 9), (ONE, 5)):
         take(partition, offset)
-    assert acks.revoked([TWO]) == {TWO: 10}
-    assert acks.revoked([TWO]) == {}
-    assert acks.all() == {ONE: 6}
+    assert acks.revoked() == {ONE: 6, TWO: 10}
+    assert acks.revoked() == {}
+    take(ONE, 6)
+    assert acks.all() == {ONE: 7}
     assert acks.all() == {}
+
+
+def test_a_revocation_commits_and_count_goes_on_counting() -> None:
+    acks = PendingAcks(AckMode.COUNT, 1000, 3, 0)
+    for offset in (0, 1):
+        acks.returned(ONE, offset)
+    assert acks.revoked() == {ONE: 2}
+    acks.returned(ONE, 2)
+    assert acks.before_poll(0) == {ONE: 3}
 
 
 def test_manual_covers_the_highest_and_immediate_may_go_back() -> None:
