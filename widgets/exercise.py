@@ -46,12 +46,13 @@ class Task(SceneWidget):
     """What all exercises have in common; a subclass finds out what is missing."""
 
     ACTS: ClassVar[frozenset[str]] = frozenset({"hint"})
-    DONE: ClassVar[str]  # the text when it is passed
+    DONE: ClassVar[str]  # the text when it is passed, if the exercise has none of its own
     ABOUT: ClassVar[str]  # how it is judged
 
-    def __init__(self, task: str, hint: str = "") -> None:
+    def __init__(self, task: str, hint: str = "", done: str = "") -> None:
         super().__init__(name="Exercise")
         self.task = task
+        self.done = done or self.DONE
         self.passed = False
         self.missing = ""  # what is still to be done
         self._hint, self._hinted = hint, False
@@ -72,7 +73,7 @@ class Task(SceneWidget):
     def draw(self) -> None:
         shapes = _mark(self.passed)
         bottom = 30.0
-        status = self.DONE if self.passed else f"Not yet: {self.missing}."
+        status = self.done if self.passed else f"Not yet: {self.missing}."
         parts = [
             ("task", self.task, "head", 14),
             ("status", status, "bold ok" if self.passed else "soft", 12),
@@ -148,8 +149,11 @@ class Trial(Task):
     DONE = "Done: it does what the engine's own code does."
     ABOUT = "your code is run, not read"
 
-    def __init__(self, task: str, test: Callable[[Code], str], *, hint: str = "") -> None:
-        super().__init__(task, hint)
+    def __init__(
+        self, task: str, test: Callable[[Code], str], *, hint: str = "", done: str = ""
+    ) -> None:
+        """`done`: the text when it is passed, where nothing is compared with the engine's code."""
+        super().__init__(task, hint, done)
         self.test = test
         self.judged("nothing was tried")
 
@@ -157,7 +161,7 @@ class Trial(Task):
         """Test the learner's code, and return the result of this attempt."""
         missing = self.test(code)
         self.judged(missing)
-        return TrialOutcome(not missing, f"Not yet: {missing}." if missing else self.DONE)
+        return TrialOutcome(not missing, f"Not yet: {missing}." if missing else self.done)
 
 
 def agrees_with(engine: Code, examples: Iterable[tuple[Any, ...]]) -> Callable[[Code], str]:

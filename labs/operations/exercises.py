@@ -48,6 +48,7 @@ def tame(cluster: Callable[[], Cluster]) -> Trial:
         "Quotas with which noisy is slowed down, but gets through, and neighbour never waits",
         lambda code: _tamed(cluster(), code),
         hint="Whom does a quota of a user count together? And for whom is a default?",
+        done="Done: noisy is slowed down, sends everything in time, and neighbour never waits.",
     )
 
 
@@ -129,6 +130,7 @@ def rolled(cluster: Callable[[], Cluster]) -> Trial:
         lambda code: _rolled(cluster(), code),
         hint="Who is in sync at the moment when you stop the next broker? Ask cluster.isr(topic), "
         "and use cluster.wait.",
+        done="Done: all three are restarted, and no write was refused.",
     )
 
 
@@ -194,6 +196,7 @@ def moved() -> Trial:
         _moved,
         hint="How many bytes have to be copied, and how many come meanwhile? What does that make "
         "in 20 seconds?",
+        done="Done: broker 4 has its share, in time, and the link was never full.",
     )
 
 
@@ -279,6 +282,7 @@ def locked() -> Trial:
         _locked,
         hint="What does the first entry about a topic do to all who are not named in it? Who wins, "
         "an entry that allows or one that denies?",
+        done="Done: alice writes and reads it, nobody else does, and the others are open.",
     )
 
 

@@ -1,7 +1,7 @@
 """The groups that fall behind, in section 9 of 07_operations. Read it after you have solved it.
 
-    case = lag.plant()     a cluster of two brokers, five topics, for each a group with its name
-    case.topics            ("bills", "cakes", ...): each has one cause, in an order of chance
+    case = lag.plant()     a cluster of two brokers; five topics, and for each a group of its name
+    case.topics            ("bills", "cakes", ...): another cause for each, in a random order
     case.cluster, case.run(line), case.metrics(1)     what a learner has to look with
     case.stop()            ends the clients, then the cluster
 
@@ -10,7 +10,7 @@
                       for a record
     skewed key        nine of ten records have the same key      the ends of the logs
     poison record     a listener raises at it; its container     the group's generation, and an
-                      is started again, and again                offset that stands still
+                      is started again, and again                offset that never gets past it
     open transaction  a producer never ends it; the group        last_stable, of the leader
                       reads committed records only
     slow follower     messages between the brokers are late      high_watermark, of the leader
@@ -35,7 +35,7 @@ TRANSACTION, FOLLOWER = "open transaction", "slow follower"
 CAUSES = (SLOW_MEMBER, SKEWED_KEY, POISON, TRANSACTION, FOLLOWER)
 TOPICS = ("bills", "cakes", "letters", "orders", "teas")
 
-PARTITIONS = {SLOW_MEMBER: 2, SKEWED_KEY: 4}  # of these; the others have one
+PARTITIONS = 2  # of each topic: their number tells nothing about the cause
 FIRST = 10  # rounds, before a transaction begins and the poison comes
 TICK = 0.1  # seconds between two rounds of the producer
 RECORDS = 4  # of each topic, in a round
@@ -130,8 +130,8 @@ class LagCase:
 
     def _start_group(self, topic: str) -> None:
         cause = self.truth[topic]
-        replicas = [[1, 2]] if cause == FOLLOWER else [[1]] * PARTITIONS.get(cause, 1)
-        self.cluster.topic(topic, partitions=len(replicas), replicas=replicas)
+        replicas = [1, 2] if cause == FOLLOWER else [1]
+        self.cluster.topic(topic, partitions=PARTITIONS, replicas=[replicas] * PARTITIONS)
         if cause == TRANSACTION:
             self._run(self._begins, topic)
         if cause == POISON:
@@ -181,13 +181,11 @@ class LagCase:
     def _write(self, producer: Producer, topic: str, cause: str, number: int) -> None:
         for record in range(number * RECORDS, (number + 1) * RECORDS):
             value = "poison" if cause == POISON and record == FIRST * RECORDS else str(record)
-            if cause == SLOW_MEMBER:
-                producer.produce(topic, value, partition=record % 2)
-            elif cause == SKEWED_KEY:
+            if cause == SKEWED_KEY:
                 key = f"customer {record}" if record % 10 == 0 else "the large customer"
                 producer.produce(topic, value, key=key)
             else:
-                producer.produce(topic, value)
+                producer.produce(topic, value, partition=record % PARTITIONS)
 
     def _ticks(self) -> Iterator[int]:
         number, due = 0, time.monotonic()

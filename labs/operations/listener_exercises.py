@@ -92,9 +92,9 @@ PARTITIONS = "compare the lags of its partitions, and then the ends of their log
 LOOK = {  # at what, if the cause is another one
     lag.SLOW_MEMBER: PARTITIONS,
     lag.SKEWED_KEY: PARTITIONS,
-    lag.POISON: "look twice at the group's generation and at its offset, some seconds apart",
-    lag.TRANSACTION: "compare last_stable and high_watermark of its leader",
-    lag.FOLLOWER: "compare high_watermark and log_end of its leader",
+    lag.POISON: "look twice at the group's generation and at its offsets, some seconds apart",
+    lag.TRANSACTION: "compare last_stable and high_watermark of its leaders",
+    lag.FOLLOWER: "compare high_watermark and log_end of its leaders",
 }
 
 
@@ -104,6 +104,7 @@ def causes(case: lag.LagCase) -> Trial:
         lambda code: _named(case, code),
         hint="What stands still: nothing, an offset, one partition, or a mark of the log? And who "
         "has to move it?",
+        done="Done: each group has its cause.",
     )
 
 
@@ -115,10 +116,11 @@ def _named(case: lag.LagCase, code: Code) -> str:
     if not isinstance(named, dict):
         return f"it gives {named!r}, and not a cause for each topic"
     for topic, truth in case.truth.items():
+        if named.get(topic) in lag.CAUSES and named[topic] != truth:
+            return f"{topic} has another cause than {named[topic]!r}: {LOOK[truth]}"
+    for topic in case.truth:  # one that is named and wrong is told before one that is missing
         if named.get(topic) not in lag.CAUSES:
             return f"{topic} has the cause {named.get(topic)!r}, and the causes are {_causes()}"
-        if named[topic] != truth:
-            return f"{topic} has another cause than {named[topic]!r}: {LOOK[truth]}"
     return ""
 
 

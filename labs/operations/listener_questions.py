@@ -5,6 +5,7 @@ Each question has a function beside it that says, from what was found, which ans
 
 from collections.abc import Sequence
 
+from operations.lag import FOLLOWER, TRANSACTION, LagCase
 from widgets import Predict
 
 NONE, TWO, SEVEN = "None", "Two", "Seven"
@@ -128,6 +129,7 @@ def not_shown() -> Predict:
     )
 
 
-def hidden(cause: str) -> str:
-    named = {"open transaction": OF_TRANSACTION, "slow follower": OF_FOLLOWER}
-    return named.get(cause, OF_POISON)
+def hidden(case: LagCase, topic: str) -> str:
+    """The group of this topic is the one with hardly any lag."""
+    named = {TRANSACTION: OF_TRANSACTION, FOLLOWER: OF_FOLLOWER}
+    return named.get(case.truth[topic], OF_POISON)

@@ -41,7 +41,6 @@ def nothing_is_left_running(labs_can_be_imported: None) -> Iterator[None]:
         ("six_on_four", "were_busy", 4, "Four"),
         ("which_version", "versions_were", [9, 7, 9], "The newest of both"),
         ("which_version", "versions_were", [0, 0, 0], "The oldest that it knows"),
-        ("not_shown", "hidden", "slow follower", "A slow follower"),
     ],
 )
 def test_a_guess_is_answered_by_what_was_found(
@@ -50,6 +49,20 @@ def test_a_guess_is_answered_by_what_was_found(
     questions = lab("operations.listener_questions")
     said = getattr(questions, question)().outcome(getattr(questions, truth)(found))
     assert said.truth == words
+
+
+@pytest.mark.parametrize(
+    ("topic", "words"),
+    [
+        ("letters", "A poison record"),
+        ("orders", "An open transaction"),
+        ("teas", "A slow follower"),
+    ],
+)
+def test_the_group_without_a_lag_is_looked_up_where_it_was_planted(topic: str, words: str) -> None:
+    lag, questions = lab("operations.lag"), lab("operations.listener_questions")
+    case = SimpleNamespace(truth=dict(zip(lag.TOPICS, lag.CAUSES, strict=True)))
+    assert questions.not_shown().outcome(questions.hidden(case, topic)).truth == words
 
 
 def test_the_picture_has_the_versions_of_each_release_at_its_date() -> None:
@@ -164,6 +177,11 @@ def _written(case: Any) -> int:
             {"bills": "slow member", "cakes": "skewed key", "letters": "slow follower"},
             "letters has another cause than 'slow follower': look twice at the group's generation",
         ),
+        (  # what is named is judged, though the others are missing
+            {"bills": "?", "teas": "slow member"},
+            "teas has another cause than 'slow member': compare high_watermark and log_end",
+        ),
+        ({"bills": "?", "teas": "slow follower"}, "bills has the cause '?', and the causes are"),
     ],
 )
 def test_a_wrong_cause_is_answered_by_what_to_look_at(given: Any, words: str) -> None:

@@ -33,6 +33,14 @@ def test_what_agrees_is_passed(trial):
     assert repr(outcome) == "Done: it does what the engine's own code does."
 
 
+def test_an_exercise_that_compares_nothing_says_what_was_done():
+    trial = Trial("Give nothing", lambda code: code() or "", done="Done: it gives nothing.")
+    outcome = trial.run(lambda: None)
+    assert repr(outcome) == "Done: it gives nothing."
+    assert "Done: it gives nothing." in trial.svg()
+    trial.close()
+
+
 def test_what_differs_is_reported_with_an_example(trial):
     outcome = trial.run(backwards)
     assert not trial.passed
