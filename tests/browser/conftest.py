@@ -1,10 +1,11 @@
 """A real JupyterLab and a real Chromium, for tests that look at the screen.
 
-`lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of
-the repository, so that a test may click what it likes. `page` is a fresh page on it, with labs/ in
-its file browser: it ends with a screenshot in build/screenshots/, and fails if the browser's
-console held an error, a picture stopped, or a thread of the kernel ended in one. `notebook` is a new notebook on that page, whose cells a test can run. What a
-test has `measured` is printed at the end of the run.
+`lab` is JupyterLab started as `make lab` starts it, but with a home of its own and on a copy of the
+repository, so that a test may click what it likes. `page` is a fresh page on it, with labs/ in its
+file browser: it ends with a screenshot in build/screenshots/, and fails if the browser's console
+held an error, a picture stopped, or a thread of the kernel ended in one. `notebook` is a new
+notebook on that page, whose cells a test can run. What a test has `measured` is printed at the end
+of the run.
 """
 
 import os
