@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.cluster.event_stream import ClusterEvent
-from engine.cluster.state import ClusterState
+from engine.cluster.state import ClusterState, Status
 from widgets.group.lag import lags
 from widgets.story import internal
 
 INTERVAL = 1_000  # ms between two samples
+PATIENCE = 3_000  # ms for a broker that is late; then it counts as one that leads nothing
 MOST = 7_200  # samples: of the older half every other one goes then
 KAFKAS = "Kafka's own"  # __consumer_offsets, __transaction_state
 
@@ -57,7 +58,7 @@ class BoardHistory:
 
     def see(self, state: ClusterState) -> None:
         last = self.samples[-1] if self.samples else None
-        if last is not None and state.at <= last.at:
+        if last is not None and (state.at <= last.at or _is_late(state, state.at - last.at)):
             return
         new = sample(state)
         if last is None or state.at - last.at >= INTERVAL or new.health != last.health:
@@ -83,6 +84,12 @@ class BoardHistory:
     def changed(self, start: int, end: int) -> Sequence[BoardIsrChange]:
         first = bisect_left(self.changes, start, key=lambda it: it.at)
         return self.changes[first : bisect_right(self.changes, end, key=lambda it: it.at)]
+
+
+def _is_late(state: ClusterState, passed: int) -> bool:
+    """A broker runs and has not answered yet: what it leads is not known, rather than offline."""
+    silent = (it for it in state.brokers.values() if it.status is Status.UP and not it.answers)
+    return passed < PATIENCE and any(silent)
 
 
 def sample(state: ClusterState) -> BoardSample:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.cluster.state import GroupState, MemberState
+from engine.cluster.state import GroupState, MemberState, Status
 from tests.unit.widgets.cluster import START, Cluster, partition, state, topic
 from tests.unit.widgets.test_cluster_view import buttons, go, press
 from tests.unit.widgets.test_replica_past import failover
@@ -59,6 +59,19 @@ def test_a_leader_that_does_not_answer_leads_nothing():
     found = state(topic("orders", 3))  # a partition for each broker
     silent = {**found.brokers, 2: replace(found.brokers[2], answers=False)}
     assert sample(replace(found, brokers=silent)).health == (0, 1)
+
+
+def test_a_broker_that_is_late_makes_no_partition_offline():
+    """It runs, and its answer may come with the next state; a killed one does not run."""
+    history = BoardHistory()
+    for seconds, answers in ((0, True), (1, False), (2, False), (3, False), (4, True)):
+        found = state(topic("orders", 3), at=START + 1000 * seconds)
+        brokers = {**found.brokers, 2: replace(found.brokers[2], answers=answers)}
+        history.see(replace(found, brokers=brokers))
+    assert [(it.at - START, it.offline) for it in history.samples] == [(0, 0), (3000, 1), (4000, 0)]
+    killed = {**found.brokers, 2: replace(found.brokers[2], answers=False, status=Status.DOWN)}
+    history.see(replace(found, at=START + 4100, brokers=killed))
+    assert history.samples[-1].offline == 1
 
 
 def test_records_are_a_rate_by_topic_and_a_log_that_was_cut_is_no_negative_one():
