@@ -6,9 +6,9 @@
 
 If the files of a stopped broker were damaged, the broker rebuilds them after its restart or takes
 their partitions offline. Then heal() does what the broker's log recommends: it moves the
-directories of those partitions away, and the broker copies them from the leaders. The files
-of another broker are damaged only when all replicas are in sync again: a record may have no more
-than two copies.
+directories of those partitions away, and the broker copies them from the leaders. So files are
+damaged only where others have all that is in them: of a broker that has left the ISR of all its
+partitions, and of another one only when all replicas are in sync again.
 
 If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and
 now and then more than half, for less than a session lasts.
@@ -23,8 +23,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
+from engine.chaos.wait import Late, until
 from engine.cluster.cluster import Cluster
+from engine.cluster.state import NOBODY
 from engine.storage.batch import HEADER_SIZE
+
+MOVED = 3.0  # seconds until the state shows who leads after a broker has stopped
 
 
 def kill(cluster: Cluster, broker: int, other: int) -> None:
@@ -62,15 +66,29 @@ def drop_an_answer(cluster: Cluster, broker: int, other: int) -> None:
 def rot(cluster: Cluster, broker: int, other: int) -> None:
     """Stop it, and flip a bit in the index of every closed segment, in every second log as well.
 
-    If an index is invalid, the broker reads its whole segment at the next start.
+    If an index is invalid, the broker reads its whole segment at the next start. Nothing is flipped
+    if others do not have all that is in these files.
     """
     cluster.stop_broker(broker)
+    try:
+        until(lambda: is_redundant(cluster, broker), MOVED, "that other brokers lead")
+    except Late:
+        return
     for index in sorted(cluster.directory(broker).glob("*-*/*.index")):
         log = index.with_suffix(".log")
         if log.exists() and index.stat().st_size and log != max(log.parent.glob("*.log")):
             flip(index, -1)
             if int(index.parent.name.rpartition("-")[2]) % 2 == 0:
                 flip(log, HEADER_SIZE)
+
+
+def is_redundant(cluster: Cluster, broker: int) -> bool:
+    """Whether others have all that a stopped broker has: it left every ISR when it stopped.
+
+    It is not if nobody else was in sync: then a partition has no leader until it is back.
+    """
+    partitions = cluster.state().partitions.values()
+    return all(broker not in each.isr and each.leader != NOBODY for each in partitions)
 
 
 def flip(path: Path, at: int) -> None:

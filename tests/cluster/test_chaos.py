@@ -2,6 +2,7 @@
 
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,8 @@ from engine.chaos import storm
 from engine.chaos.history import SendOutcome, Sent
 from engine.chaos.transaction_history import TransactionEnd
 from engine.cli.main import FAILED, USAGE, main
+from engine.cluster.state import PartitionState
+from engine.model import TopicPartition
 
 
 def test_a_short_run(capsys):
@@ -138,6 +141,30 @@ def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     assert "index.rebuilt {'topic': 'chaos', 'partition': 1" in told
     assert "log.cut" not in told
     assert list(tmp_path.glob("broken-*-chaos-0"))
+
+
+@pytest.mark.parametrize(
+    ("leader", "isr", "flipped"),
+    [(1, (1, 2), True), (1, (1, 2, 3), False), (3, (3,), False), (-1, (3,), False)],
+)
+def test_files_are_damaged_only_where_others_have_all_of_them(
+    leader, isr, flipped, tmp_path, monkeypatch
+):
+    """Broker 3 was asked to stop: it has left the ISR, unless it was the last one in sync."""
+    monkeypatch.setattr(storm, "MOVED", 0.0)
+    log = tmp_path / "orders-0"
+    log.mkdir()
+    for number in range(2):
+        for suffix in (".log", ".index"):
+            (log / f"{number:020d}{suffix}").write_bytes(bytes(100))
+    partition = PartitionState(leader, 1, isr, (1, 2, 3), {}, {})
+    cluster = SimpleNamespace(
+        stop_broker=lambda broker: 0,
+        directory=lambda broker: tmp_path,
+        state=lambda: SimpleNamespace(partitions={TopicPartition("orders", 0): partition}),
+    )
+    storm.rot(cluster, 3, 1)
+    assert any(map(any, (path.read_bytes() for path in log.iterdir()))) == flipped
 
 
 def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
