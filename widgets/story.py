@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.cluster.event_stream import ClusterEvent
+from engine.coordinator.transactions.metadata import TxnState
 from engine.model import TopicPartition
 
 TOGETHER = 300  # ms within which events of one kind are one line
@@ -77,6 +78,7 @@ class Story:
         self._before: dict[TopicPartition, tuple[int, int]] = {}  # the same, of the epoch before
         self._controller = -1
         self._left: dict[tuple[TopicPartition, int], list[int]] = {}  # when a replica left the ISR
+        self._producers: dict[str, tuple[int, int]] = {}  # id and epoch, by transactional id
 
     def add(self, events: Iterable[ClusterEvent]) -> None:
         for event in events:
@@ -100,6 +102,12 @@ class Story:
         """Who led in an earlier epoch. The new leader may report earlier than the controller."""
         known = [self._leaders.get(partition), self._before.get(partition)]
         return next((leader for each in known if each for at, leader in [each] if at < epoch), -1)
+
+    def producer_before(self, id: str, producer: int, epoch: int) -> tuple[int, int]:
+        """The id and the epoch that a transactional id had until now."""
+        before = self._producers.get(id, (producer, epoch))
+        self._producers[id] = producer, epoch
+        return before
 
     def until(self, at: int) -> list[StoryLine]:
         return [line for line in self.lines if line.at <= at]
@@ -343,6 +351,35 @@ def _offline(story: Story, data: Facts) -> Told:
     return FAULT, words, "offline", f"{partition_of(data)} ({data['reason']})"
 
 
+def _aborted(story: Story, data: Facts) -> Told | None:
+    """By the coordinator, in a higher epoch: it took too long, or its producer has a successor."""
+    now = data["producer"], data["epoch"]
+    before = story.producer_before(data["id"], *now)
+    if data["state"] != TxnState.PREPARE_ABORT.value or before == now:
+        return None
+    words = "an open transaction is aborted, and its producer fenced: {}"
+    return EXPIRY, words, "abort", f"{data['id']}, epoch {before[1]} → {now[1]}"
+
+
+def _moves(story: Story, data: Facts) -> Told:
+    ways = [
+        f"{'from' if way == 'removing' else 'to'} {listed([*map(str, data[way])])}"
+        for way in ("removing", "adding")
+        if data[way]
+    ]
+    return CURE, "partition moves: {}", "move", f"{partition_of(data)} {' '.join(ways)}"
+
+
+def _moved(story: Story, data: Facts) -> Told:
+    words = "the move is done: {}"
+    return (
+        CURE,
+        words,
+        "moved",
+        f"{partition_of(data)} is on {listed([*map(str, data['replicas'])])}",
+    )
+
+
 TELLERS: dict[str, Teller] = {
     "broker.started": _broker(CURE, "broker {broker} started, pid {pid}", "start {0}"),
     "broker.killed": _broker(FAULT, "broker {broker} killed (SIGKILL)", "kill {0}"),
@@ -382,6 +419,9 @@ TELLERS: dict[str, Teller] = {
     "config.ignored": _written("a broker ignores {} in a configuration", "ignored", "key"),
     "topic.created": _topic(CURE, "created"),
     "topic.deleted": _topic(NEWS, "deleted"),
+    "transaction.changed": _aborted,
+    "reassignment.began": _moves,
+    "reassignment.done": _moved,
 }
 DEATHS = ("broker.killed", "broker.died", "broker.stopped")
 FATES = {f"broker.{fate}" for fate in ("started", "killed", "died", "paused", "resumed", "stopped")}

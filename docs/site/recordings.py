@@ -29,6 +29,18 @@ VIEWS = {
         "The log as files",
         "The leader's segments as they were at each moment.",
     ),
+    "AccumulatorView": (
+        "The producer",
+        "Batches of the first copier: how they fill, why they are closed, when they are answered.",
+    ),
+    "OperatorBoard": (
+        "The board",
+        "What people on call look at first: replicas that are missing, rates, lag, requests, disk.",
+    ),
+    "ThrottleGauge": (
+        "The quotas",
+        "How fast each client writes beside its quota, and how long it is told to wait.",
+    ),
     "HexView": (
         "The bytes",
         "Where the newest segment ends, as it grows: point at a byte, and it says what it is for.",
@@ -37,8 +49,8 @@ VIEWS = {
 
 OVERVIEW = """# Recordings
 
-Runs of a real cluster, to be gone through here, without one. Each was recorded from three brokers
-that did what you see; each picture is drawn from what they told, by the same code as in the lab.
+Runs of a real cluster, to be gone through here, without one. Each was recorded from brokers that
+did what you see; each picture is drawn from what they told, by the same code as in the lab.
 
 {runs}
 

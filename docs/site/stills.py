@@ -19,9 +19,9 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "02_replication": {"cluster": "failover-ClusterView", "isr-view": "failover-ReplicaView"},
     "03_rebalance": {"sharing-view": "storm-GroupView"},
     "04_streams": {},
-    "05_delivery": {},
+    "05_delivery": {"guarantee-log": "transactions-SegmentView"},
     "06_speed": {},
-    "07_operations": {},
+    "07_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
     "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
 PLAYER = """```{{player}} {film}

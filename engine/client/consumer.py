@@ -167,19 +167,23 @@ class Consumer:
         return messages[0] if messages else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """`num_messages`, at most max.poll.records; or fewer when the time is over."""
+        """`num_messages`, at most max.poll.records; or fewer when the time is over, or before a
+        rebalance: what was read before it must be processed before it, or others read it again."""
         if not 0 <= num_messages <= MOST:
             raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
         limit = min(num_messages, self._config.max_poll_records)
         until = _deadline(timeout)
         found: list[Message] = []
-        while len(found) < limit and (more := self._wait(limit - len(found), until)):
+        while len(found) < limit and (more := self._wait(limit - len(found), until, bool(found))):
             found += more
         return found
 
-    def _wait(self, limit: int, until: float) -> list[Message]:
+    def _wait(self, limit: int, until: float, holding: bool = False) -> list[Message]:
+        """`holding`: the caller has messages that the application has not seen yet."""
         while True:
-            if news := self._serve():
+            if holding and self._group is not None and self._group.has_callbacks:
+                return []
+            if news := self._serve(call_back=not holding):
                 return [news]
             if messages := self._delivery.take(limit):
                 return messages
@@ -190,7 +194,7 @@ class Consumer:
                 if not self._delivery.has_news:
                     self._network.changed.wait(min(left, CALM))
 
-    def _serve(self) -> Message | None:
+    def _serve(self, call_back: bool = True) -> Message | None:
         """Callbacks and all that is due in the application's thread; a message with an error."""
         with self._lock:
             self._check()
@@ -198,7 +202,7 @@ class Consumer:
             self._calm_until = now + CALM
             if self._group is not None:
                 self._group.polled(now)
-        if self._group is not None:
+        if self._group is not None and call_back:
             self._group.call_back(self)
         self._report_trouble()
         return self._group.trouble() if self._group is not None else None

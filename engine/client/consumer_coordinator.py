@@ -142,6 +142,12 @@ class ConsumerCoordinator:
 
     # -- by the application's thread -------------------------------------------------------
 
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether a rebalance waits for the application."""
+        with self._lock:
+            return bool(self._membership.callbacks.waiting)
+
     def call_back(self, consumer: Any) -> None:
         """Call all functions of the application that are due."""
         while True:

@@ -1,4 +1,4 @@
-"""Three runs of a real cluster, kept in files: to be watched without one.
+"""Five runs of a real cluster, kept in files: to be watched without one.
 
     from recorded import RUNS, view
 
@@ -32,9 +32,9 @@ class RecordedRun(NamedTuple):
     title: str
     words: str  # what to see
     topic: str
-    partition: int  # the one that is looked at closely
-    group: str  # of consumers; "": there is none
-    views: tuple[str, ...]  # which have something to show
+    group: str = ""  # of consumers; "": there is none
+    views: tuple[str, ...] = ALL  # which have something to show
+    partition: int = 0  # the one that is looked at closely
 
 
 RUNS = {
@@ -44,9 +44,7 @@ RUNS = {
         "ZooKeeper runs out nobody is leader; then a follower leads, and no record is lost. The "
         "killed one comes back, catches up, and is in sync again.",
         "orders",
-        0,
         "billing",
-        ALL,
     ),
     "unclean": RecordedRun(
         "An unclean election",
@@ -54,9 +52,24 @@ RUNS = {
         "follower comes back first. With unclean.leader.election.enable=true it leads, without "
         "the records that it never saw; when the old leader returns it cuts them off its log.",
         "orders",
-        0,
-        "",
-        ALL,
+    ),
+    "transactions": RecordedRun(
+        "Transactions",
+        "Two copiers write a bill for each order, and commit bills and offsets in transactions. "
+        "One is killed in the middle of one: the last stable offset stands still, and who reads "
+        "committed waits, until the coordinator aborts the transaction and sends its markers.",
+        "bills",
+        "copiers",
+        ("ReplicaView", "GroupView", "SegmentView", "HexView", "WireView", "AccumulatorView"),
+    ),
+    "oncall": RecordedRun(
+        "A day on call",
+        "A noisy client gets a quota, and waits. One broker of four is killed and comes back; so "
+        "does the leader of three ZooKeeper servers. Then the partition of the noisy client moves "
+        "to the broker that has none, with a throttle.",
+        "clicks",
+        "billing",
+        ("OperatorBoard", "ThrottleGauge", "ClusterView", "ReplicaView", "ZooKeeperTree"),
     ),
     "storm": RecordedRun(
         "A rebalance storm",
@@ -64,7 +77,6 @@ RUNS = {
         "of these changes makes all others stop reading, and what a frozen or dead one had "
         "nobody reads until its session runs out.",
         "orders",
-        0,
         "billing",
         ("GroupView", "ClusterView", "ReplicaView", "WireView"),
     ),
@@ -134,4 +146,7 @@ MAKERS: dict[str, Callable[[Recording, RecordedRun], "SceneWidget"]] = {
     "ZooKeeperTree": lambda recording, run: widgets.ZooKeeperTree(recording),
     "SegmentView": _segment,
     "HexView": _hex,
+    "AccumulatorView": lambda it, run: widgets.AccumulatorView.replay(it.track("batches")[-1][1]),
+    "OperatorBoard": lambda recording, run: widgets.OperatorBoard(recording),
+    "ThrottleGauge": lambda recording, run: widgets.ThrottleGauge(recording),
 }

@@ -20,6 +20,7 @@ from lab import PATIENCE, dotted, until
 
 from engine import Cluster
 from engine.client.admin.values import NewTopic
+from engine.cluster.recorded_files import WantedFiles
 from engine.cluster.recording import NONE as NO_TRACKS
 from engine.cluster.recording import Track
 from engine.cluster.state import ClusterState, PartitionState
@@ -35,6 +36,7 @@ CONFIG = {
     "offsets.topic.num.partitions": "1",
 }
 SMALL = {"segment.bytes": "2500", "index.interval.bytes": "600"}  # something to see in the files
+NO_CONFIG: Mapping[str, str] = {}
 CITIES = ("Lima", "Oslo", "Kyoto", "Accra", "Quito", "Turin", "Perth", "Riga")
 
 
@@ -43,31 +45,38 @@ class Stand:
         self,
         path: Path,
         *,
-        files: Sequence[str] = (),
+        config: Mapping[str, str] = NO_CONFIG,
+        frames: bool = True,
+        files: WantedFiles = (),
         znodes: bool = False,
         tracks: Mapping[str, Track] = NO_TRACKS,
+        **cluster: Any,
     ) -> None:
-        """What is recorded besides states and events; see Cluster.record."""
-        self.cluster = Cluster(brokers=3, config=CONFIG)
-        self._path = path
+        """`frames`: the messages on the wire are recorded; `files`, `znodes`, `tracks`: see
+        Cluster.record; all others: see Cluster."""
+        self.cluster = Cluster(**{"brokers": 3} | cluster, config={**CONFIG, **config})
+        self.is_ending = False  # the next call of a track is its last
+        self._path, self._frames = path, frames
         self._wish: dict[str, Any] = {"files": files, "znodes": znodes, "tracks": tracks}
-        self._over = threading.Event()
+        self.over = threading.Event()  # its clients are to end
         self._hands: list[threading.Thread] = []
         self._failure: BaseException | None = None
 
     def __enter__(self) -> Self:
         self.cluster.start()
-        self.cluster.trace(frames=True)
+        if self._frames:
+            self.cluster.trace(frames=True)
         self.recorder = self.cluster.record(self._path, **self._wish)
         return self
 
     def end(self) -> None:
         """Of the recording: what is done from now on belongs to no run."""
+        self.is_ending = True
         self.recorder.stop()
 
     def __exit__(self, *_: object) -> None:
         self.end()
-        self._over.set()
+        self.over.set()
         for hand in self._hands:
             hand.join()
         self.cluster.stop()
@@ -78,7 +87,7 @@ class Stand:
 
     def beat(self, seconds: float) -> None:
         """Nothing is done, and what goes on can be watched."""
-        self._over.wait(seconds)
+        self.over.wait(seconds)
 
     # -- what is there -------------------------------------------------------------------
 
@@ -102,44 +111,41 @@ class Stand:
 
     # -- clients -------------------------------------------------------------------------
 
-    def write(self, rate: float, topic: str = "orders", partitions: int = 1) -> None:
-        """So many records a second, each acknowledged by all that are in sync."""
-        self._hand(lambda: self._write(rate, topic, partitions))
+    def write(self, rate: float, topic: str = "orders", partitions: int = 1, **how: Any) -> None:
+        """So many records a second, each acknowledged by all that are in sync; if there is no room
+        for more in its buffer, it waits."""
+        self.hand(lambda: self._write(rate, topic, partitions, **how))
 
-    def _write(self, rate: float, topic: str, partitions: int) -> None:
-        settings = {"acks": "all", "client.id": "shop", "linger.ms": "0", "retry.backoff.ms": "250"}
-        producer = self.cluster.producer({**settings, "delivery.timeout.ms": "60000"})
+    def _write(
+        self, rate: float, topic: str, partitions: int, client: str = "shop", size: int = 0
+    ) -> None:
+        settings = {"acks": "all", "client.id": client, "linger.ms": "0", "retry.backoff.ms": "250"}
+        settings |= {"delivery.timeout.ms": "60000", "buffer.memory": "200000"}
+        producer = self.cluster.producer(settings)
         number = 0
-        while not self._over.wait(1 / rate):
+        while not self.over.wait(1 / rate):
             city = CITIES[number % len(CITIES)]
-            value = f'{{"order": {number}, "city": "{city}"}}'
+            value = f'{{"order": {number}, "city": "{city}"}}'.ljust(size)
             producer.produce(topic, value, key=city, partition=number % partitions)
             producer.poll(0)
             number += 1
         producer.close()
 
-    def read(self, group: str, topic: str = "orders") -> None:
+    def read(self, group: str, topic: str = "orders", **config: str) -> None:
         """Everything, and its offsets are committed each second."""
-        self._hand(lambda: self._read(group, topic))
+        self.hand(lambda: self._read(group, topic, dotted(config)))
 
-    def _read(self, group: str, topic: str) -> None:
-        consumer = self.cluster.consumer(
-            {
-                "group.id": group,
-                "client.id": "biller",
-                "auto.offset.reset": "earliest",
-                "auto.commit.interval.ms": "1000",
-                "heartbeat.interval.ms": "1000",
-                "session.timeout.ms": "6000",
-                "fetch.wait.max.ms": "500",
-            }
-        )
+    def _read(self, group: str, topic: str, config: Mapping[str, str]) -> None:
+        settings = {"group.id": group, "client.id": "biller", "auto.offset.reset": "earliest"}
+        settings |= {"auto.commit.interval.ms": "1000", "heartbeat.interval.ms": "1000"}
+        settings |= {"session.timeout.ms": "6000", "fetch.wait.max.ms": "500"}
+        consumer = self.cluster.consumer({**settings, **config})
         consumer.subscribe([topic])
-        while not self._over.is_set():
+        while not self.over.is_set():
             consumer.consume(100, 0.1)
         consumer.close()
 
-    def _hand(self, work: Callable[[], None]) -> None:
+    def hand(self, work: Callable[[], None]) -> None:
         """A thread; if it fails, so does the run."""
 
         def run() -> None:

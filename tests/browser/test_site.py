@@ -234,7 +234,7 @@ def test_who_wants_no_motion_is_shown_none(visit: Visit) -> None:
     assert film.get_attribute("class") == "player"
 
 
-@pytest.mark.parametrize("run", ["failover", "unclean", "storm"])
+@pytest.mark.parametrize("run", ["failover", "unclean", "transactions", "oncall", "storm"])
 def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) -> None:
     page = visit(f"recordings/{run}.html")
     names = page.locator(".player").evaluate_all("all => all.map((it) => it.dataset.film)")
@@ -252,7 +252,11 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
-    "name", ["index", "recordings/failover", "recordings/storm", "labs/02_replication"]
+    "name",
+    [
+        *("index", "labs/02_replication", "labs/07_operations"),
+        *(f"recordings/{run}" for run in ("failover", "transactions", "oncall", "storm")),
+    ],
 )
 def test_pages_are_light_or_dark_as_the_reader_is(visit: Visit, name: str, theme: str) -> None:
     page = visit(f"{name}.html", theme=theme)
@@ -285,7 +289,9 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 800, 1366, 1920])
-@pytest.mark.parametrize("name", ["recordings/failover", "recordings/storm"])
+@pytest.mark.parametrize(
+    "name", [f"recordings/{run}" for run in ("failover", "transactions", "oncall", "storm")]
+)
 def test_a_film_is_laid_out_for_its_page(visit: Visit, name: str, width: int) -> None:
     """No text is drawn smaller than it is meant, and nothing is scrolled within a picture."""
     page = visit(f"{name}.html", width=width)
@@ -314,7 +320,11 @@ def test_a_phone_that_is_turned_plays_on_from_the_same_moment(visit: Visit) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("00_start", 2), ("02_replication", 2), ("03_rebalance", 1)]
+    ("name", "count"),
+    [
+        *(("00_start", 2), ("02_replication", 2), ("03_rebalance", 1)),
+        *(("05_delivery", 1), ("07_operations", 1)),
+    ],
 )
 def test_a_lab_plays_recordings(visit: Visit, name: str, count: int) -> None:
     page = visit(f"labs/{name}.html")

@@ -1,6 +1,8 @@
 """Our consumer at a real broker, in a group: subscription, commits, and callbacks."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -56,6 +58,40 @@ def test_what_was_committed_is_where_the_next_one_begins(make, produce, topic):
     assert second.committed([place], timeout=SOON)[0].offset == 2
     second.subscribe([topic])
     assert second.poll(SOON).value() == b"2"
+
+
+def test_who_collects_messages_gets_them_before_a_rebalance(make, produce, topic, monkeypatch):
+    """Or others read them again, and a transaction that commits their offsets writes twice."""
+    group = {"group_id": f"group-{topic}", "heartbeat_interval_ms": 100}
+    log: list[Any] = []
+    first, second = make(**group), make(**group)
+    first.subscribe([topic], on_revoke=lambda *_: log.append("revoked"))
+    second.subscribe([topic])
+    produce(topic, b"0")
+    assert first.consume(1, SOON)
+    produce(topic, b"1")
+    holds, over, take = threading.Event(), threading.Event(), first._delivery.take
+
+    def noted(limit):
+        if found := take(limit):
+            holds.set()
+        return found
+
+    def join():
+        holds.wait(SOON)
+        while not over.is_set():
+            second.poll(0.05)
+
+    monkeypatch.setattr(first._delivery, "take", noted)
+    with ThreadPoolExecutor() as pool:
+        joining = pool.submit(join)
+        try:  # to collect more than there is
+            log += [it.value() for it in first.consume(100, SOON)]
+            assert log == [b"1"]
+            until(lambda: first.consume(100, 0.05) or "revoked" in log)
+        finally:
+            over.set()
+    joining.result()
 
 
 def test_auto_commit_while_polling_and_when_closing(make, produce, topic):

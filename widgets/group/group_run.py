@@ -70,16 +70,18 @@ class RecordedGroup:
         return [mark for mark in self.marks if mark.at <= time]
 
     def turns(self) -> list[int]:
-        """The times of acts, and of the beginnings and ends of rebalances."""
+        """The times of acts, of the beginnings and ends of rebalances, and of aborts."""
         start, end = self.whole
-        rounds = self.at(end).history.rounds
+        history = self.at(end).history
+        rounds, spans = history.rounds, history.transactions.facts.own
         times = [it.at for it in self.marks] + [it.began for it in rounds]
         times += [it.ended for it in rounds if it.ended is not None]
+        times += [it.decided for it in spans if it.result == "aborted" and it.decided]
         return sorted({start, end, *(at for at in times if start < at < end)})
 
 
 class RebalanceSteps(RunSource):
-    """A run whose steps are acts and rebalances."""
+    """A run whose steps are acts, rebalances and aborted transactions."""
 
     def __init__(self, recording: Recording, past: RecordedGroup) -> None:
         super().__init__(recording)

@@ -16,7 +16,7 @@ from widgets.log.transactions import BatchFate, FatedBatch
 from widgets.scene import ABOUT, UP_TO, Act, SceneShape, group, path, rect, text, width_of, wrap
 
 MOST = 32  # batches that are looked at
-TOP, HEIGHT, GAP = 24, 40, 5
+TOP, HEIGHT, GAP = 28, 40, 5
 LEAST, POINT = 34, 9  # of a cell's width; the length of a marker's point
 LINE = 15
 LOOKS = {
@@ -53,7 +53,7 @@ def drawn(newest: Sequence[FatedBatch], y: float, right: float) -> tuple[list[Sc
     free = right - LEFT - width_of(NAME, 11.5) - 16
     if skipped and width_of(said := f"{skipped} skipped", 11) < free:
         shapes.append(text("skipped", right, y + 12, said, UP_TO, look="tiny still"))
-    y += TOP + HEIGHT + LINE + 2
+    y += TOP + HEIGHT + LINE
     for row, part in enumerate(wrap(SIGNS, right - LEFT, 11)):
         shapes.append(text(f"signs {row}", LEFT, y, part, look="soft"))
         y += LINE

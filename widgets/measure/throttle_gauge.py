@@ -5,22 +5,27 @@
     ben                 ▇▇▇▇      │           does not wait
     reads, broker 2     210 KB/s of 500 KB/s
 
-    gauge = ThrottleGauge(cluster)
+    gauge = ThrottleGauge(cluster)                      live
+    ThrottleGauge(Recording.load("run.jsonl.gz"))       a run that is over, with its timeline
     gauge.clients                   what it shows: who, which quota, limit, rate, throttle_ms
 
-It follows the cluster's state while a page shows it. Each broker counts for itself, so a client of
-two brokers has two rows. The rate is that of the broker's windows (quotas/rate.py); the time to
-wait is the one in its last answer. A client without a quota is not measured, and not shown.
+Each broker counts for itself, so a client of two brokers has two rows. The rate is that of the
+broker's windows (quotas/rate.py); the time to wait is the one in its last answer. A client without
+a quota is not measured, and not shown.
 
 Left out: controller_mutation_rate, which is a bucket of tokens and no rate.
+
+Invariant: the picture has room for the most rows that it has had, so its timeline stays in place.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from engine.cluster.state import ClusterState
+from widgets import timeline
+from widgets.moment import ViewMoment
+from widgets.playback import Playback
 from widgets.scene import UP_TO, Scene, SceneShape, fit, group, line, rect, text
-from widgets.stage import SceneWidget
 
 MARGIN, ROW, BAR = 16, 60, 14  # px: a row, and the height of its bar
 SLIM = 620  # px: a narrower picture has the time to wait below the bar
@@ -84,37 +89,49 @@ def _bytes(rate: float) -> str:
     return f"{rate / size:,.3g} {unit}" if rate < 100 * size else f"{rate / size:,.0f} {unit}"
 
 
-class ThrottleGauge(SceneWidget):
-    def __init__(self, cluster: Any, *, title: str = "Quotas") -> None:
-        """`cluster` is any object with state()."""
+class ThrottleGauge(Playback):
+    def __init__(self, source: Any, *, title: str = "Quotas") -> None:
+        """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         super().__init__(name=title)
-        self.cluster = cluster
-        self.clients: list[ThrottledClient] = []
-        self.poll()
+        self._most = 0  # rows
+        self._open(source)
 
-    def poll(self) -> bool:
-        """Follow the state, as long as a page shows it."""
-        found = [*clients(self.cluster.state())]
-        with self.lock:
-            if self.picture is None or found != self.clients:
-                self.clients = found
-                self.draw()
-        return True
+    def _open(self, source: Any) -> None:
+        super()._open(source)
+        run_source = self.run_source
+        for state in run_source.between(run_source.start, run_source.end):
+            self.see(state)
+        self._drawn = ()  # the first picture had no room
+        self.draw()
 
-    def draw(self) -> None:
-        with self.lock:
-            waiting = [each for each in self.clients if each.throttle_ms]
-            told = f"{len(waiting)} of {len(self.clients)} wait · the mark is the quota"
-            self.about = told if self.clients else NOBODY
-            shapes: list[SceneShape] = []
-            for place, each in enumerate(self.clients):
-                key = f"{each.name} {each.quota} {each.broker}"
-                shapes.append(group(key, 0, place * self._high, self._row(each), label=_says(each)))
-            if not shapes:
-                shapes.append(text("none", MARGIN, 26, "Nothing is measured now.", look="small"))
-            height = 40.0 if not self.clients else len(self.clients) * self._high + 8
-            title = "; ".join(map(_says, self.clients)) or self.about
-            self.show(Scene(self.width, height, shapes, title=title))
+    def see(self, state: ClusterState) -> None:
+        self._most = max(self._most, len([*clients(state)]))
+
+    @property
+    def clients(self) -> list[ThrottledClient]:
+        return [*clients(self.moment().state)]
+
+    def headline(self, moment: ViewMoment) -> str:
+        found = [*clients(moment.state)]
+        waiting = [each for each in found if each.throttle_ms]
+        return f"{len(waiting)} of {len(found)} wait · the mark is the quota" if found else NOBODY
+
+    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+        told = tuple(clients(moment.state)), self._most, len(moment.story.lines)
+        return *told, moment.at // (1000 if moment.live else 100), moment.playing
+
+    def painted(self, moment: ViewMoment) -> Scene:
+        found = [*clients(moment.state)]
+        shapes: list[SceneShape] = []
+        for place, each in enumerate(found):
+            key = f"{each.name} {each.quota} {each.broker}"
+            shapes.append(group(key, 0, place * self._high, self._row(each), label=_says(each)))
+        if not shapes:
+            shapes.append(text("none", MARGIN, 26, "Nothing is measured now.", look="small"))
+        foot = max(max(len(found), self._most) * self._high, 40.0) + 8
+        shapes += timeline.drawn(moment, 24, foot, moment.width - 48)
+        title = "; ".join(map(_says, found)) or self.headline(moment)
+        return Scene(moment.width, foot + timeline.HEIGHT, shapes, title=title)
 
     @property
     def _slim(self) -> bool:

@@ -182,6 +182,8 @@ class PartitionHistory:
 
     def _concerns(self, event: ClusterEvent) -> bool:
         """Whether a line is about this partition."""
+        if event.kind == "transaction.changed":
+            return str(self.partition) in event.data["partitions"]
         if "topic" not in event.data:
             return event.kind.startswith(("broker.", "link.", "controller."))
         topic, number = self.partition

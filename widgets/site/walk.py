@@ -4,27 +4,35 @@
     ZooKeeperTree    a picture a change
     WireView         half a page on, and again
     a view of files  a picture each time that they differ
+    AccumulatorView  a picture an event
     any other        one picture: all that there is
 
 Invariant: the times of a walk never fall, and its `stops` are among its pictures.
 """
 
+import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from widgets.accumulator.view import AccumulatorView
 from widgets.log.hex_view import HexView
 from widgets.log.view import HINT, SegmentView
 from widgets.playback import TIME, Playback
 from widgets.stage import SceneWidget
-from widgets.wire.page import anchor
+from widgets.wire.exchange import MessageArrow
+from widgets.wire.page import WireRow, anchor
 from widgets.wire.view import WireView
+from widgets.wire.words import told
 from widgets.znodes.view import ZooKeeperTree
 
 TICK = 250  # ms; in between the head glides
 PACE = 700  # ms for a picture that is not at a time of the run
 MOST = 100  # moments of files, or pages: of more, every second or third is left out
+STEPS = 400  # events of batches, likewise
+DIGITS = re.compile(r"\d+")
 BUTTONS = ("begin", "back", "play", "forward", "live")
 
 Leads = Callable[[str, Any], int | None]
@@ -56,6 +64,8 @@ def walk(view: SceneWidget) -> Walk:
             return _pages(view)
         case SegmentView() | HexView():
             return _moments(view)
+        case AccumulatorView():
+            return _batches(view)
     return Walk([0], 1, lambda _: None, [0])
 
 
@@ -105,11 +115,11 @@ def _changes(view: ZooKeeperTree) -> Walk:
 
 
 def _pages(view: WireView) -> Walk:
-    """Half a page on, or more if there are too many of them."""
+    """Half a page on. If there are too many, those with the most usual messages are left out."""
     page = view.page()
     first, last = page.fitting(0, 1), len(page.every)
     ends = [*range(first, last, max(len(page.rows) // 2, 1)), last]
-    arrows = [page.every[end - 1].arrow for end in _thinned(ends) if end]
+    arrows = [page.every[end - 1].arrow for end in _rarest(ends, page.every) if end]
     scale = page.scale
 
     def go(place: int) -> None:
@@ -151,7 +161,37 @@ def _moments(view: SegmentView | HexView) -> Walk:
     )
 
 
-def _thinned(known: Sequence[int]) -> list[int]:
+def _rarest(ends: Sequence[int], rows: Sequence[WireRow]) -> list[int]:
+    """Of some pages in a row, the one with the rarest message; each is given by its end."""
+    kinds = [row.folded or _kind(row.arrow) for row in rows]
+    often, step = Counter(kinds), -(-len(ends) // MOST)
+    began = dict(zip(ends, [0, *ends], strict=False))
+
+    def rarity(end: int) -> int:
+        return min((often[kind] for kind in kinds[began[end] : end]), default=0)
+
+    parts = [ends[place : place + step] for place in range(0, len(ends), step)]
+    return sorted({ends[0], *(min(part, key=rarity) for part in parts), ends[-1]})
+
+
+def _kind(arrow: MessageArrow) -> str:
+    """What it says, whatever the numbers."""
+    return f"{arrow.kind} {arrow.way} {DIGITS.sub('', told(arrow)[0])}"
+
+
+def _batches(view: AccumulatorView) -> Walk:
+    times = view.history.times or [0.0]
+    chosen = _thinned(range(len(times)), STEPS)
+    return Walk(
+        [round((times[place] - times[0]) * 1000) for place in chosen],
+        max(round((times[-1] - times[0]) * 1000), 1),
+        lambda place: view.seek(chosen[place] / max(len(times) - 1, 1)),
+        list(range(len(chosen))),
+        frozenset({*BUTTONS, "seek"}),
+    )
+
+
+def _thinned(known: Sequence[int], most: int = MOST) -> list[int]:
     """Some of them, always with the first and the last."""
-    step = -(-len(known) // MOST)
+    step = -(-len(known) // most)
     return sorted({*known[::step], known[-1]})

@@ -96,6 +96,14 @@ def elected(
             "in sync: orders-1 [1 2 3] → [1 3]",
         ),
         (
+            event("reassignment.began", topic="orders", partition=1, adding=[4], removing=[2, 3]),
+            "partition moves: orders-1 from 2, 3 to 4",
+        ),
+        (
+            event("reassignment.done", topic="orders", partition=1, replicas=[1, 4]),
+            "the move is done: orders-1 is on 1, 4",
+        ),
+        (
             event("log.truncated", broker=1, topic="orders", partition=1, was=9, end_offset=7),
             "log cut back to the leader's: orders-1 9 → 7",
         ),
@@ -125,6 +133,22 @@ def test_what_happens_later_is_another_line():
 def test_topics_of_kafkas_own_make_no_lines():
     name = "__consumer_offsets"
     assert told(event("topic.created", topic=name), elected(0, 1, 1, topic=name)).lines == []
+
+
+def changed(at: int, state: str, epoch: int):
+    facts = {"id": "till", "producer": 7, "partitions": [], "was": "?"}
+    return event("transaction.changed", at, **facts, state=state, epoch=epoch)
+
+
+def test_a_transaction_that_the_coordinator_aborts_is_news_and_no_other_is():
+    own = told(changed(0, "Ongoing", 3), changed(9, "PrepareAbort", 3), changed(10, "Ongoing", 3))
+    assert own.lines == []
+    late = told(changed(0, "Ongoing", 3), changed(9, "PrepareAbort", 4), changed(9, "Empty", 4))
+    (line,) = late.lines
+    assert (
+        line.words == "an open transaction is aborted, and its producer fenced: till, epoch 3 → 4"
+    )
+    assert told(changed(0, "PrepareAbort", 4)).lines == [], "what was before is not known"
 
 
 def test_the_first_leaders_of_a_topic_are_no_news():

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
+from engine.cluster.recording import Recording
 from tests.unit.widgets.cluster import state
 from widgets import ThrottleGauge
 
@@ -27,6 +28,9 @@ class Cluster:
             for number, each in told.brokers.items()
         }
         return replace(told, brokers=brokers)
+
+    def events(self, after: int = 0) -> list[Any]:
+        return []
 
 
 def lines(gauge: ThrottleGauge) -> list[str]:
@@ -70,6 +74,24 @@ def test_it_follows_the_state_and_forgets_who_is_no_longer_measured() -> None:
     cluster.answers = False  # what a dead broker told last is no rate of now
     gauge.poll()
     assert lines(gauge) == []
+
+
+def test_a_run_that_is_over_is_gone_through_and_its_timeline_stays_where_it_is() -> None:
+    told = [
+        Cluster().state(),
+        Cluster(b1=[row("noisy", 800_000.0, 1200), row("shop", 900.0)]).state(),
+    ]
+    told += [Cluster(b1=[row("shop", 900.0)]).state()]
+    states = [replace(each, at=each.at + 1000 * place) for place, each in enumerate(told)]
+    gauge = ThrottleGauge(Recording(states, []))
+    assert not gauge.poll()
+    seen, feet = [], set()
+    for share in (0, 0.5, 1):
+        gauge.do("seek", share)
+        seen.append([each.throttle_ms for each in gauge.clients])
+        feet.add((gauge.picture["head"].where[1], gauge.picture.height))
+    assert seen == [[], [1200, 0], [0]]
+    assert len(feet) == 1
 
 
 def test_it_has_a_still_in_every_width() -> None:
