@@ -45,10 +45,8 @@ def play(path: Path) -> None:
         until("its session to be over", lambda: len(stand.state().isr) == 2)
         stand.beat(2)
         cluster.restart(dies)
-        until(
-            "all to be in sync",
-            lambda: all(len(stand.state(partition=it).isr) == 3 for it in range(3)),
-        )
+        parts = range(3)
+        until("all in sync", lambda: all(len(stand.state(partition=it).isr) == 3 for it in parts))
         stand.beat(2)
         leader = _leader(stand)
         cluster.kill(leader)

@@ -79,8 +79,7 @@ def play(path: Path) -> None:
         return view.moments() if stand.is_ending else None
 
     tracks = {DEEDS: deeds, BATCHES: batches}
-    stand = Stand(path, config=CONFIG, files={"bills-0": [1]}, tracks=tracks)
-    with stand:
+    with Stand(path, config=CONFIG, files={"bills-0": [1]}, tracks=tracks) as stand:
         stand.topic("orders", [[2, 3, 1], [3, 1, 2]])
         stand.topic(TOPIC, [[1, 2, 3]], segment_bytes="20000")
         stand.write(3, partitions=2)
