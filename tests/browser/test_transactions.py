@@ -3,6 +3,7 @@
 The clients are confluent-kafka's, and the cluster is a real one.
 """
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +21,8 @@ orders = cluster.topic("orders", replicas=[1, 2, 3])
 bills = cluster.topic("bills", replicas=[2, 3, 1])
 cluster.write(orders, ["tea", "cake", "lemonade"])
 where = {"bootstrap.servers": cluster.bootstrap}
-producer = Producer({**where, "transactional.id": "till-1"})
+patient = {"transactional.id": "till-1", "transaction.timeout.ms": 600_000}
+producer = Producer({**where, **patient})
 producer.init_transactions()
 reader = Consumer({**where, "client.id": "reader-1", "group.id": "tills",
     "auto.offset.reset": "earliest", "enable.auto.commit": False})
@@ -33,21 +35,23 @@ def copy():
     after = [TopicPartition(orders, 0, order.offset() + 1)]
     producer.send_offsets_to_transaction(after, reader.consumer_group_metadata())
 print("ready")"""
-ENDS = """copy(); producer.commit_transaction()
-copy(); producer.abort_transaction()
-print("ended")"""
+COMMITS = "copy(); producer.commit_transaction(); print('committed')"
+ABORTS = "copy(); producer.abort_transaction(); print('aborted')"
 OPENS = """copy()
 cluster.write(bills, ["in no transaction"])
 print("open:", cluster.read(bills, isolation_level="read_committed"))"""
-VIEWS = """group = GroupView(cluster, "tills", orders)
-replicas = ReplicaView(cluster, bills)
-segments, bytes_ = SegmentView(cluster, bills), HexView(cluster, bills)
-from IPython.display import display
-display(group, replicas, segments, bytes_)"""
+VIEWS = {
+    "group": 'GroupView(cluster, "tills", orders)',
+    "replicas": "ReplicaView(cluster, bills)",
+    "segments": "SegmentView(cluster, bills)",
+    "bytes_": "HexView(cluster, bills)",
+}
 CLOSE = """for view in (group, replicas, segments, bytes_):
     view.close()
 reader.close(); cluster.stop()
 print("stopped")"""
+
+pytestmark = pytest.mark.timeout(300)  # several views and clients, and a cluster
 
 
 @pytest.fixture
@@ -55,10 +59,8 @@ def views(page: Page, notebook: Notebook) -> Iterator[list[Locator]]:
     """Of the group, the replicas, the segments and the bytes."""
     page.set_viewport_size({"width": 1280, "height": 1100})
     expect(notebook.run(SETUP)).to_contain_text("ready")
-    notebook.run(VIEWS)
-    stages = page.locator(".lab-stage")
-    expect(stages).to_have_count(4)
-    yield stages.all()
+    found = [notebook.run(f"{name} = {made}\n{name}") for name, made in VIEWS.items()]
+    yield [each.locator(".lab-stage").first for each in found]
     expect(notebook.run(CLOSE)).to_contain_text("stopped")
 
 
@@ -77,26 +79,32 @@ def test_each_view_shows_what_is_committed_aborted_and_open(
     page: Page, notebook: Notebook, views: list[Locator]
 ) -> None:
     group, replicas, segments, bytes_ = views
-    expect(notebook.run(ENDS)).to_contain_text("ended")
-    replicas.scroll_into_view_if_needed()
-    expect(replicas).to_contain_text("HW 4 · committed")
+    last = group.locator('[data-key^="transactions till-1"]').last
+
+    expect(notebook.run(COMMITS)).to_contain_text("committed")
+    group.scroll_into_view_if_needed()
+    group.get_by_label("last").select_option("0")  # all of the time
+    whose = r"till-1 \(producer 0, epoch 0\): begun at [\d.]+ s, "
+    expect(last).to_have_attribute("aria-label", re.compile(f"{whose}committed at"))
+    sent = "reader-1 commits orders-0 → 1 in a transaction of till-1, epoch 0: committed"
+    expect(label(group, sent)).to_be_visible()
+
+    expect(notebook.run(ABORTS)).to_contain_text("aborted")
+    group.scroll_into_view_if_needed()
+    expect(last).to_have_attribute("aria-label", re.compile(f"{whose}aborted at"))
 
     expect(notebook.run(OPENS)).to_contain_text("open: ['tea']")
+    group.scroll_into_view_if_needed()
+    expect(last).to_have_attribute("aria-label", re.compile(f"{whose}open"))
+    row = "transactional id till-1: producer 0, epoch 0, 3 transactions"
+    expect(label(group, row)).to_be_visible()
+    photograph(group, "group")
+
     replicas.scroll_into_view_if_needed()
     expect(replicas).to_contain_text("LSO 4 · stable")
     expect(replicas).to_contain_text("HW 6 · committed")
     expect(replicas).to_contain_text("last stable offset: read_committed reads up to it")
     photograph(replicas, "replicas")
-
-    group.scroll_into_view_if_needed()
-    row = "transactional id till-1: producer 0, epoch 0, 3 transactions"
-    expect(label(group, row)).to_be_visible()
-    for fate in ("committed at", "aborted at", ", open"):
-        expect(label(group, "till-1 (producer 0, epoch 0): begun at", fate)).to_be_visible()
-    for place, fate in ((1, "committed"), (2, "aborted"), (3, "open")):
-        sent = f"reader-1 commits orders-0 → {place} in a transaction of till-1, epoch 0: {fate}"
-        expect(label(group, sent)).to_be_visible()
-    photograph(group, "group")
 
     segments.scroll_into_view_if_needed()
     for words in ("COMMIT marker of producer 0", "ABORT marker of producer 0"):
