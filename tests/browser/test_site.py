@@ -22,7 +22,7 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.lesson import part
 
-pytestmark = pytest.mark.timeout(500)  # the first of them has to wait for the site
+pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
 
 BACK = re.compile("back to the beginning|further back")
 SOURCE = re.compile(r'href="https://github\.com/[^/"]+/[^/"]+/(?:blob|tree)/main/([^"#]+)')
@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env=os.environ | {"PYTHONPATH": known},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=900,
         check=False,
     )
     assert built.returncode == 0, built.stdout + built.stderr

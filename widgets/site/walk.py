@@ -119,7 +119,7 @@ def _pages(view: WireView) -> Walk:
     page = view.page()
     first, last = page.fitting(0, 1), len(page.every)
     ends = [*range(first, last, max(len(page.rows) // 2, 1)), last]
-    arrows = [page.every[end - 1].arrow for end in _rarest(ends, page.every) if end]
+    arrows = [page.every[end - 1].arrow for end in rarest(ends, page.every) if end]
     scale = page.scale
 
     def go(place: int) -> None:
@@ -161,7 +161,7 @@ def _moments(view: SegmentView | HexView) -> Walk:
     )
 
 
-def _rarest(ends: Sequence[int], rows: Sequence[WireRow]) -> list[int]:
+def rarest(ends: Sequence[int], rows: Sequence[WireRow]) -> list[int]:
     """Of some pages in a row, the one with the rarest message; each is given by its end."""
     kinds = [row.folded or _kind(row.arrow) for row in rows]
     often, step = Counter(kinds), -(-len(ends) // MOST)

@@ -14,8 +14,9 @@ from widgets.log.view import HINT
 from widgets.playback import TIME
 from widgets.scene import Scene, rect, text
 from widgets.site import delta, film, style
-from widgets.site.walk import Walk, walk
+from widgets.site.walk import MOST, Walk, rarest, walk
 from widgets.stage import SceneWidget
+from widgets.wire.page import WireRow
 
 # -- the steps from one picture to the next ----------------------------------------------------
 
@@ -167,6 +168,16 @@ def test_a_tree_goes_from_change_to_change():
     assert len(told["frames"]) == 1 + len(steps) + (tree.history.last > steps[-1].number)
     assert told["pace"] > 0
     assert told["acts"] == sorted({"back", "begin", "forward", "live", "play", "seek"})
+
+
+def test_of_too_many_pages_of_messages_those_with_something_rare_stay():
+    rows = [WireRow(0, None, folded="fetch")] * 4000
+    rows[2637] = WireRow(0, None, folded="an election")
+    ends = [*range(16, 4000, 8), 4000]
+    kept = rarest(ends, rows)
+    assert {16, 4000} <= {*kept}
+    assert len(kept) <= MOST + 2
+    assert 2640 in kept, "the page that ends there begins with what comes after 2632"
 
 
 class Slides(SceneWidget):
