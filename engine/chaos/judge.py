@@ -86,7 +86,9 @@ class ChaosVerdict:
             return f"nothing wrong: {self.evidence}"
         counts = Counter(finding.kind.value for finding in self.findings)
         summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        lines = [f"{summary}: {self.evidence}", *map(str, self.findings[:SHOWN])]
+        firsts = {finding.kind: finding for finding in reversed(self.findings)}  # one of each kind
+        ordered = dict.fromkeys([*reversed(firsts.values()), *self.findings])
+        lines = [f"{summary}: {self.evidence}", *map(str, [*ordered][:SHOWN])]
         return "\n  ".join(lines + ["..."] * (len(self.findings) > SHOWN))
 
 

@@ -39,7 +39,7 @@ def compare(
     findings = [
         *_values(history, outputs),
         *_transactions(history, outputs),
-        *_copies(inputs, outputs),
+        *_copies(inputs, outputs, offsets),
         *_in_order(outputs),
         *_offsets(inputs, outputs, offsets),
         *_readers(history, outputs),
@@ -89,8 +89,11 @@ def _transactions(
             yield ChaosFinding(FindingKind.LOST, f"{made} was committed, and nothing is there")
 
 
-def _copies(inputs: Sequence[ReadRecord], outputs: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
-    """Each record of the source has one copy on each side."""
+def _copies(
+    inputs: Sequence[ReadRecord], outputs: Sequence[ReadRecord], offsets: Mapping[int, int]
+) -> Iterator[ChaosFinding]:
+    """Each record of the source has one copy on each side; none yet, if the group did not come to
+    it in time (that is an error of its own)."""
     places = defaultdict[tuple[int, int, int], list[ReadRecord]](list)
     for read in outputs:
         if copy := CopiedRecord.parse(read.value):
@@ -99,13 +102,13 @@ def _copies(inputs: Sequence[ReadRecord], outputs: Sequence[ReadRecord]) -> Iter
         for side in range(SIDES):
             found = places[record.partition, record.offset, side]
             what = f"the record at offset {record.offset} of partition {record.partition}"
-            if not found:
+            if not found and record.offset < offsets.get(record.partition, 0):
                 yield _about(FindingKind.LOST, f"{what} has no copy on side {side}", record)
             elif len(found) > 1:
                 names = ", ".join(f"{it.value.decode()} at offset {it.offset}" for it in found)
                 text = f"{what} has {len(found)} copies on side {side}: {names}"
-                offsets = tuple(it.offset for it in found)
-                yield _about(FindingKind.DOUBLED, text, record)._replace(places=offsets)
+                at = tuple(it.offset for it in found)
+                yield _about(FindingKind.DOUBLED, text, record)._replace(places=at)
 
 
 def _in_order(outputs: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:

@@ -86,7 +86,14 @@ def test_a_transaction_that_was_lost(run):
 def test_a_record_that_nobody_copied(run):
     """Its offset was committed; no transaction has it."""
     run.inputs.append(ReadRecord(1, RECORDS, b"order"))
-    assert run.judged().kinds == {FindingKind.LOST}
+    run.offsets[1] = RECORDS + 1
+    assert run.judged().kinds == {FindingKind.LOST, FindingKind.APART}
+
+
+def test_a_record_that_nobody_has_come_to_is_not_lost(run):
+    """That the copiers were late is told by who waited for them."""
+    run.inputs.append(ReadRecord(1, RECORDS, b"order"))
+    assert run.judged().good
 
 
 def test_half_of_a_transaction(run):
