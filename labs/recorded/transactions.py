@@ -2,11 +2,11 @@
 
  0 s   a shop writes orders; two copiers of one group write a bill for each, and commit offsets and
        bills in one transaction; of the bills one reader reads committed, another one uncommitted
- 8 s   the second copier is killed: its transaction stays open, and with it the last stable offset
+11 s   the second copier is killed: its transaction stays open, and with it the last stable offset
        the first copier commits more bills: they are read uncommitted, and not committed
-14 s   the transaction has taken too long: its coordinator raises the epoch, and sends ABORT markers
+17 s   the transaction has taken too long: its coordinator raises the epoch, and sends ABORT markers
        all bills that have waited are read committed, but not those of the open transaction
-18 s   the group misses the dead copier: the first one reads those orders, and writes their bills
+21 s   the group misses the dead copier: the first one reads those orders, and writes their bills
 """
 
 import os

@@ -24,7 +24,7 @@ from tests.browser.lesson import part
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
 
-BACK = re.compile("back to the beginning|further back")
+BACK = re.compile("back to the (beginning|first event)|further back")
 SOURCE = re.compile(r'href="https://github\.com/[^/"]+/[^/"]+/(?:blob|tree)/main/([^"#]+)')
 KILLED, ELECTED = "(SIGKILL)", "new leader:"  # events that the failover tells, within one line
 FAILOVER = "recordings/failover.html"
@@ -261,6 +261,7 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 def test_pages_are_light_or_dark_as_the_reader_is(visit: Visit, name: str, theme: str) -> None:
     page = visit(f"{name}.html", theme=theme)
     for each in page.locator(".player").all()[:1]:
+        each.scroll_into_view_if_needed()
         expect(each.locator("svg.lab-scene")).to_be_visible()
         paper = each.locator(".lab-stage").evaluate("it => getComputedStyle(it).backgroundColor")
         assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(17, 20, 24)"}[theme]
