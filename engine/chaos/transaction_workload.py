@@ -14,7 +14,7 @@ transaction_judge.py.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event, Thread
 from typing import Self
@@ -39,7 +39,7 @@ LIFE = 100_000  # transactions of one process of a copier, at most
 HANGS = 30.0  # seconds without a line, after which a copier is replaced
 ENDING = 10.0  # seconds to end in good order
 LOOK = 0.2  # seconds between two looks
-PATIENCE = 120.0  # seconds until transactions are committed, or the last record is copied
+PATIENCE = 120.0  # seconds until transactions are committed, or more records are copied
 
 
 class CopierKeeper:
@@ -137,7 +137,7 @@ class CopierWorkload:
         ends = {read.partition: read.offset + 1 for read in inputs}
         findings = []
         try:
-            until(lambda: self._offsets() == ends, PATIENCE, f"that the copies end at {ends}")
+            await_copies(self._offsets, ends)
         except Late as late:
             findings.append(ChaosFinding(FindingKind.ERROR, str(late)))
         self.close()
@@ -195,3 +195,18 @@ def read_committed(
                     elif offset is not None and offset >= 0:
                         at = offset  # the end, by now
     return found, ends
+
+
+def await_copies(
+    offsets: Callable[[], Mapping[int, int]], ends: Mapping[int, int], patience: float = PATIENCE
+) -> None:
+    """The copiers may be far behind those who write, but they have to get on."""
+    copied: Mapping[int, int] = {}
+
+    def further() -> Mapping[int, int]:
+        found = offsets()
+        return {} if found == copied else found
+
+    while copied != ends:
+        what = f"that the copies, at {dict(copied)}, end at {dict(ends)}"
+        copied = until(further, patience, what)

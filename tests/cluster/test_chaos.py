@@ -10,6 +10,8 @@ from engine.chaos import run as chaos
 from engine.chaos import storm
 from engine.chaos.history import SendOutcome, Sent
 from engine.chaos.transaction_history import TransactionEnd
+from engine.chaos.transaction_workload import await_copies
+from engine.chaos.wait import Late
 from engine.cli.main import FAILED, USAGE, main
 from engine.cluster.state import PartitionState
 from engine.model import TopicPartition
@@ -165,6 +167,14 @@ def test_files_are_damaged_only_where_others_have_all_of_them(
     )
     storm.rot(cluster, 3, 1)
     assert any(map(any, (path.read_bytes() for path in log.iterdir()))) == flipped
+
+
+def test_copiers_may_be_far_behind_as_long_as_they_get_on():
+    steps = iter(range(1000))
+    await_copies(lambda: {0: next(steps) // 10}, {0: 20}, patience=5.0)
+    assert next(steps) == 201
+    with pytest.raises(Late, match=r"that the copies, at \{0: 7\}, end at \{0: 8\}: still not so"):
+        await_copies(lambda: {0: 7}, {0: 8}, patience=0.05)
 
 
 def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
