@@ -132,9 +132,13 @@ def test_a_member_joins_is_refused_once_and_reads_by_keyboard_and_in_the_dark(vi
     expect(view.arrow("Fetch v12")).to_be_visible()  # all are shown again
     view.press("stay here")
     expect(view.stage.get_by_role("button", name="to the newest")).to_be_visible()
-    shown = view.stage.locator('[data-key^="arrow "]').last.get_attribute("data-key") or ""
+    arrows, drawn, shown = view.stage.locator('[data-key^="arrow "]'), "", None
+    while drawn != shown:  # what was on its way when it was told to stay
+        drawn = shown
+        view.page.wait_for_timeout(1000)
+        shown = arrows.last.get_attribute("data-key")
     expect(view.notebook.run('send("a second cake"); print("sent")')).to_contain_text("sent")
-    expect(view.stage.locator('[data-key^="arrow "]').last).to_have_attribute("data-key", shown)
+    expect(arrows.last).to_have_attribute("data-key", shown or "")
     view.press("to the newest")
     produce = view.arrow(r"asks broker \d: Produce v9 · orders-0 · 1 record ·")
     expect(produce).to_be_visible()
