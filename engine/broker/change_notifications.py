@@ -46,14 +46,14 @@ class ChangeNotifications:
         while True:
             self._noted.clear()
             try:
-                await self._look()
+                await self._process_notifications()
             except KazooException as error:
                 log.info("the notes below %s cannot be read: %r", self._path, error)
                 await asyncio.sleep(PAUSE)
             else:
                 await self._noted.wait()
 
-    async def _look(self) -> None:
+    async def _process_notifications(self) -> None:
         (names,) = await self._zookeeper.ask(
             [Children(self._path, watch=True)], lambda change: self._noted.set()
         )

@@ -416,7 +416,7 @@ class Cluster:
     def events(self, after: int = 0) -> list[ClusterEvent]:
         """The events after the event with that number, in order; 0: all of them."""
         self.deaths()
-        self._ensemble.tell()
+        self._ensemble.report_events()
         return self._observer.events(after)
 
     def trace(self, on: bool = True, *, frames: bool = False) -> None:

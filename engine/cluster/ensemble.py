@@ -177,19 +177,19 @@ class ZookeeperEnsemble:
     def pause(self, name: str) -> None:
         """SIGSTOP, as for a broker; the others elect another leader if this one led."""
         for number, server in self._named(name):
-            self._tell("paused", number)
+            self._report("paused", number)
             server.child.pause()
 
     def resume(self, name: str) -> None:
         for number, server in self._named(name):
             server.child.resume()
-            self._tell("resumed", number)
+            self._report("resumed", number)
 
     def kill(self, name: str) -> None:
         """SIGKILL."""
         for number, server in self._named(name):
             self._expected.discard(number)
-            self._tell("killed", number)  # first: the monitor tells what follows from it
+            self._report("killed", number)  # first: the monitor tells what follows from it
             server.child.kill()
 
     def restart(self, name: str, *, wait: bool = True) -> None:
@@ -202,11 +202,11 @@ class ZookeeperEnsemble:
             self._expected.discard(number)
             if server.child.alive:
                 server.child.terminate()
-                self._tell("stopped", number)
+                self._report("stopped", number)
         for number, server in named:
             server.launch()
             self._expected.add(number)
-            self._tell("started", number, pid=server.child.pid)
+            self._report("started", number, pid=server.child.pid)
         running = sum(each.child.alive and not each.child.paused for each in self.servers.values())
         for _, server in named if wait else ():
             server.await_ready(quorum=running > len(self.servers) / 2)
@@ -261,10 +261,10 @@ class ZookeeperEnsemble:
             if why := self.servers[number].last_words:
                 self._expected.discard(number)
                 found.append((member(number), why))
-                self._tell("died", number, reason=why.splitlines()[0])
+                self._report("died", number, reason=why.splitlines()[0])
         return found
 
-    def tell(self) -> None:
+    def report_events(self) -> None:
         """Pass on the events that the monitor has seen."""
         while self._monitor.news:
             self._note(*self._monitor.news.pop(0))
@@ -297,7 +297,7 @@ class ZookeeperEnsemble:
         words = shlex.join(str(word) for word in server.command())
         return f"cd {shlex.quote(str(server.data_dir))} && {words}"
 
-    def _tell(self, what: str, number: int, **facts: Any) -> None:
+    def _report(self, what: str, number: int, **facts: Any) -> None:
         if self.several:  # a server that is alone has no events, as ever
             self._note(f"{ZOOKEEPER}.{what}", now(), {"server": number, **facts})
 

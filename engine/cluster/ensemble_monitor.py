@@ -69,12 +69,12 @@ class EnsembleMonitor:
         leader = leading(self.reports)
         if leader is None:
             if self._leader is not None:
-                self._tell("zookeeper.leaderless", looking=sorted(self.reports))
+                self._report("zookeeper.leaderless", looking=sorted(self.reports))
         elif self._leader is None or leader > self._leader:
-            self._tell("zookeeper.leader", server=leader[1], epoch=leader[0])
+            self._report("zookeeper.leader", server=leader[1], epoch=leader[0])
         self._leader = leader
 
-    def _tell(self, kind: str, **facts: Any) -> None:
+    def _report(self, kind: str, **facts: Any) -> None:
         self.news.append((kind, now(), facts))
 
 

@@ -128,7 +128,7 @@ def _consume(
     cluster: Served, topic: str, config: Mapping[str, object], partition: int | None = None
 ) -> list[ConsumedRow]:
     """One partition or all of them, each from its start to its end."""
-    from engine.client.values import TopicPartition as Place  # noqa: PLC0415 (as above)
+    from engine.client.values import TopicPartition  # noqa: PLC0415 (as above)
 
     settings = {
         "group.id": "reader",
@@ -139,16 +139,17 @@ def _consume(
     with closing(cluster.consumer(settings)) as consumer:
         every = consumer.list_topics(topic).topics[topic].partitions
         numbers = list(every) if partition is None else [partition]
-        limits = {each: consumer.get_watermark_offsets(Place(topic, each)) for each in numbers}
-        consumer.assign([Place(topic, each, start) for each, (start, _) in limits.items()])
+        partitions = [TopicPartition(topic, each) for each in numbers]
+        limits = {it.partition: consumer.get_watermark_offsets(it) for it in partitions}
+        consumer.assign([TopicPartition(topic, each, start) for each, (start, _) in limits.items()])
 
         def is_read() -> bool:
             for message in consumer.consume(AT_ONCE, 0.05):
                 if message.error() is None:
                     place = message.partition() or 0, message.offset() or 0
                     found.append((*place, _text(message.key()), _text(message.value())))
-            places = consumer.position([Place(topic, each) for each in numbers])
-            return all(it.offset >= limits[it.partition][1] for it in places)
+            positions = consumer.position(partitions)
+            return all(it.offset >= limits[it.partition][1] for it in positions)
 
         if any(start < end for start, end in limits.values()):
             what = topic if partition is None else f"{topic}-{partition}"

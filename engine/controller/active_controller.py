@@ -63,13 +63,13 @@ class ActiveController:
         self._topic_changes = TopicChanges(*machines, self._reassignment)
         self._brokers = Brokers(*machines, self.deletion)
         self._watched: dict[str, Callable[[], Work[None]]] = {
-            znodes.BROKER_IDS: self._brokers.look,
-            znodes.TOPICS: self._topic_changes.look,
-            znodes.DELETE_TOPICS: self._look_at_deletions,
-            znodes.ISR_CHANGES: self._topic_changes.look_at_isrs,
-            znodes.LOG_DIR_EVENTS: self._brokers.look_at_disks,
-            znodes.REASSIGN_PARTITIONS: self._reassignment.look,
-            znodes.PREFERRED_ELECTION: self._leaders.look,
+            znodes.BROKER_IDS: self._brokers.process_change,
+            znodes.TOPICS: self._topic_changes.process_change,
+            znodes.DELETE_TOPICS: self._process_deletions,
+            znodes.ISR_CHANGES: self._topic_changes.process_isr_notifications,
+            znodes.LOG_DIR_EVENTS: self._brokers.process_log_dir_events,
+            znodes.REASSIGN_PARTITIONS: self._reassignment.process_requests,
+            znodes.PREFERRED_ELECTION: self._leaders.process_requests,
         }
 
     def take_over(self) -> Work[None]:
@@ -80,15 +80,15 @@ class ActiveController:
         context.brokers = yield from self._brokers.read()
         yield from self._topic_changes.read()
         yield from self.epoch.read(list(context.assignments))
-        yield from self.deletion.look()
+        yield from self.deletion.process_requests()
         batch.metadata(context.brokers, (partition for partition, _ in context.led()))
         batch.send()
         yield from self.replicas.start()
         yield from self.partitions.start()
-        yield from self._reassignment.look()
+        yield from self._reassignment.process_requests()
         yield from self._reassignment.resume()
         yield from self.deletion.proceed()
-        yield from self._leaders.look()
+        yield from self._leaders.process_requests()
 
     def handle(self, event: Event) -> Work[Any]:
         match event:
@@ -116,7 +116,7 @@ class ActiveController:
             yield from self._watched[path]()
         elif found := _CHILD.fullmatch(path):
             if found["broker"]:
-                yield from self._brokers.look_at(int(found["broker"]))
+                yield from self._brokers.process_broker(int(found["broker"]))
             elif found["number"]:
                 partition = TopicPartition(found["topic"], int(found["number"]))
                 unreadable = path in self.epoch.decoder.faults
@@ -125,12 +125,12 @@ class ActiveController:
                     yield from self.partitions.bring_online([partition])  # in a new epoch
             else:
                 unreadable = path in self.epoch.decoder.faults
-                yield from self._topic_changes.look_at(found["topic"])
+                yield from self._topic_changes.process_partitions(found["topic"])
                 if unreadable:
-                    yield from self._look_at_deletions()
+                    yield from self._process_deletions()
 
-    def _look_at_deletions(self) -> Work[None]:
-        yield from self.deletion.look()
+    def _process_deletions(self) -> Work[None]:
+        yield from self.deletion.process_requests()
         yield from self.deletion.proceed()
 
     # -- answers of the brokers ----------------------------------------------------------

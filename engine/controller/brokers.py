@@ -57,7 +57,7 @@ class Brokers(ControllerPart):
             return known.registration
         return found
 
-    def look(self) -> Work[None]:
+    def process_change(self) -> Work[None]:
         """In Kafka's order: new brokers, restarted ones, those that are gone."""
         known, found = self._context.brokers, (yield from self.read())
         new = sorted(found.keys() - known.keys())
@@ -69,13 +69,13 @@ class Brokers(ControllerPart):
         yield from self._up({each: found[each] for each in bounced})
         yield from self._down(gone)
 
-    def look_at(self, broker: int) -> Work[None]:
-        """The registration of a broker may have changed. `look` handles a restart."""
+    def process_broker(self, broker: int) -> Work[None]:
+        """The registration of a broker may have changed. `process_change` handles a restart."""
         (node,) = yield [Get(znodes.broker_path(broker), watch=True)]
         mended = znodes.broker_path(broker) in self._epoch.decoder.faults
         known, registration = self._context.brokers.get(broker), self._registration(broker, node)
         if known is None and registration is not None and mended:
-            yield from self.look()
+            yield from self.process_change()
         if node is None or known is None or node.stat.czxid != known.epoch:
             return
         if registration and registration.endpoints != known.registration.endpoints:
@@ -124,7 +124,7 @@ class Brokers(ControllerPart):
 
     # -- disks that fail -----------------------------------------------------------------
 
-    def look_at_disks(self) -> Work[None]:
+    def process_log_dir_events(self) -> Work[None]:
         """Send brokers with a failed disk their roles again: their answers name the errors."""
         names = (yield [Children(znodes.LOG_DIR_EVENTS, watch=True)])[0] or ()
         paths = [f"{znodes.LOG_DIR_EVENTS}/{name}" for name in sorted(names)]

@@ -95,13 +95,13 @@ class Controller:
     def handle(self, event: Event) -> Work[Any]:
         """One event, from beginning to end. Returns its result."""
         about_us = isinstance(event, Began) or event == Changed(znodes.CONTROLLER)
-        work = self._active.handle(event) if self._active and not about_us else self._look()
+        work = self._active.handle(event) if self._active and not about_us else self._elect()
         while True:
             try:
                 return (yield from work)
             except ControllerMoved:
                 self._resign("superseded")
-                work = self._look()
+                work = self._elect()
 
     def expired(self) -> None:
         """The session with ZooKeeper is over, and its /controller is gone."""
@@ -117,7 +117,7 @@ class Controller:
 
     # -- the election of the controller --------------------------------------------------
 
-    def _look(self) -> Work[KafkaError]:
+    def _elect(self) -> Work[KafkaError]:
         """Read /controller. If there is none, try to become the controller.
 
         Returns the error for a request that needs the controller.

@@ -32,7 +32,7 @@ class Deletion(ControllerPart):
 
     # -- events --------------------------------------------------------------------------
 
-    def look(self) -> Work[None]:
+    def process_requests(self) -> Work[None]:
         """Read the requests. One for a topic that does not exist is removed at once."""
         asked = set((yield [Children(znodes.DELETE_TOPICS, watch=True)])[0] or ())
         known = asked & self._context.topics.keys()

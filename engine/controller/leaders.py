@@ -55,7 +55,7 @@ class Leaders(ControllerPart):
                 return None
         return KafkaError(code, text)
 
-    def look(self) -> Work[None]:
+    def process_requests(self) -> Work[None]:
         """/admin/preferred_replica_election. The request is deleted in any case."""
         path = znodes.PREFERRED_ELECTION
         _, node = yield [Exists(path, watch=True), Get(path)]

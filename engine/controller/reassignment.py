@@ -84,7 +84,7 @@ class Reassignment(ControllerPart):
         yield from self._forget(lambda partition, to: partition in accepted)
         return outcomes | (yield from self._trigger(accepted))
 
-    def look(self) -> Work[None]:
+    def process_requests(self) -> Work[None]:
         """Read /admin/reassign_partitions, and start the new moves."""
         path = znodes.REASSIGN_PARTITIONS
         _, node = yield [Exists(path, watch=True), Get(path)]

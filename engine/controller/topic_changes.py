@@ -74,7 +74,7 @@ class TopicChanges(ControllerPart):
             "the topic stays as it was read before",
         )
 
-    def look(self) -> Work[None]:
+    def process_change(self) -> Work[None]:
         new = yield from self.read()
         for name in new:
             self._epoch.emit("topic.created", topic=name)
@@ -82,12 +82,12 @@ class TopicChanges(ControllerPart):
             [each for name in new for each in self._context.topics[name].values()]
         )
 
-    def look_at(self, name: str) -> Work[None]:
+    def process_partitions(self, name: str) -> Work[None]:
         (node,) = yield [Get(znodes.topic_path(name), watch=True)]
         mended = znodes.topic_path(name) in self._epoch.decoder.faults
         known, topic = self._context.topics.get(name), self._topic(name, node)
         if known is None and topic is not None and mended:
-            yield from self.look()
+            yield from self.process_change()
         if known is None or topic is None:
             return
         if mended:  # a move may have waited for it
@@ -104,7 +104,7 @@ class TopicChanges(ControllerPart):
             self._context.add_topic(name, znodes.Topic(same_id, added))
             yield from self._begin([TopicPartition(name, number) for number in sorted(added)])
 
-    def look_at_isrs(self) -> Work[None]:
+    def process_isr_notifications(self) -> Work[None]:
         names = (yield [Children(znodes.ISR_CHANGES, watch=True)])[0] or ()
         paths = [f"{znodes.ISR_CHANGES}/{name}" for name in sorted(names)]
         notes = (yield [Get(path) for path in paths]) if paths else ()

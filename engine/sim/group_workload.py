@@ -103,9 +103,9 @@ class GroupWorkload:
         member.process.do(partial(member.commit, again=True))  # sent when it resumes
 
     def _note(self, kind: str, machine: str) -> None:
-        self._world.tell(Event(kind, self._world.clock.now, {"machine": machine}))
+        self._world.report(Event(kind, self._world.clock.now, {"machine": machine}))
 
     def _member_event(self, event: Event) -> None:
         """Keep the events of a member except its states, which show in its requests."""
         if event.kind != "consumer.state":
-            self._world.tell(event)
+            self._world.report(event)

@@ -137,28 +137,28 @@ class World:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
-        self._tell("broker.started", broker=broker)
+        self._report("broker.started", broker=broker)
         self.nodes[broker].start()
 
     def kill(self, broker: int) -> None:
         self.nodes[broker].kill()
-        self._tell("broker.killed", broker=broker)
+        self._report("broker.killed", broker=broker)
 
     def power_cut(self, broker: int) -> None:
         lost = self.nodes[broker].power_cut()
-        self._tell("broker.lost-power", broker=broker, records=lost)
+        self._report("broker.lost-power", broker=broker, records=lost)
 
     def stop(self, broker: int) -> None:
         """A controlled shutdown, which takes some time."""
-        self._tell("broker.stopping", broker=broker)
+        self._report("broker.stopping", broker=broker)
         self.nodes[broker].stop()
 
     def pause(self, broker: int) -> None:
         self.nodes[broker].pause()
-        self._tell("broker.paused", broker=broker)
+        self._report("broker.paused", broker=broker)
 
     def resume(self, broker: int) -> None:
-        self._tell("broker.resumed", broker=broker)
+        self._report("broker.resumed", broker=broker)
         self.nodes[broker].resume()
 
     def expire(self, broker: int) -> None:
@@ -166,22 +166,22 @@ class World:
         client = self.nodes[broker].running.environment.zookeeper_client
         session = client.session if client is not None else 0
         if session:  # or it has none yet
-            self._tell("session.expired", broker=broker)
+            self._report("session.expired", broker=broker)
             self.ensemble.expire(session)
 
     # -- ZooKeeper's servers -------------------------------------------------------------
 
     def kill_zookeeper(self, server: int) -> None:
-        self._tell("zookeeper.killed", server=server)
+        self._report("zookeeper.killed", server=server)
         self.ensemble.kill(server)
 
     def silence_zookeeper(self, server: int) -> None:
         """It is paused, or cut off from the other servers and from the brokers."""
-        self._tell("zookeeper.silenced", server=server)
+        self._report("zookeeper.silenced", server=server)
         self.ensemble.silence(server)
 
     def restart_zookeeper(self, server: int) -> None:
-        self._tell("zookeeper.restarted", server=server)
+        self._report("zookeeper.restarted", server=server)
         self.ensemble.restart(server)
 
     @property
@@ -194,24 +194,24 @@ class World:
 
     def cut(self, one: int | str, other: int | str, *, both: bool = True) -> None:
         self.network.cut(_name(one), _name(other), both=both)
-        self._tell("link.cut", one=one, other=other, both=both)
+        self._report("link.cut", one=one, other=other, both=both)
 
     def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
         """Remove all faults of these links: cuts, delays and losses."""
         pair = [None if each is None else _name(each) for each in (one, other)]
-        self._tell("link.healed", one=one, other=other)
+        self._report("link.healed", one=one, other=other)
         self.network.heal(*pair)
 
     def slow(self, one: int | str, other: int | str, delay: int, *, both: bool = True) -> None:
         """Every message takes this many milliseconds."""
-        self._tell("link.slowed", one=one, other=other, ms=delay)
+        self._report("link.slowed", one=one, other=other, ms=delay)
         self.network.way(_name(one), _name(other)).delay = (delay, delay)
         if both:
             self.slow(other, one, delay, both=False)
 
     def scatter(self, one: int | str, other: int | str, delay: tuple[int, int]) -> None:
         """Every message has its own delay, so messages overtake each other."""
-        self._tell("link.scattered", one=one, other=other, ms=delay)
+        self._report("link.scattered", one=one, other=other, ms=delay)
         for way in (
             self.network.way(_name(one), _name(other)),
             self.network.way(_name(other), _name(one)),
@@ -220,7 +220,7 @@ class World:
 
     def lose(self, one: int | str, other: int | str, share: float, *, both: bool = True) -> None:
         """Lose this share of the messages."""
-        self._tell("link.loses", one=one, other=other, share=share)
+        self._report("link.loses", one=one, other=other, share=share)
         self.network.way(_name(one), _name(other)).loss = share
         if both:
             self.lose(other, one, share, both=False)
@@ -237,7 +237,7 @@ class World:
 
     def write(self, path: str, data: bytes | None) -> None:
         """Write to a node, as an outsider does; None deletes it."""
-        self._tell("znode.written", path=path)
+        self._report("znode.written", path=path)
         if data is None:
             self._must(Delete(path))
         elif self.get(path) is None:
@@ -330,11 +330,11 @@ class World:
         up = [each for each in self.nodes.values() if each.life is not None]
         return [each.id for each in up if not each.running.process.paused]
 
-    def _tell(self, kind: str, **facts: Any) -> None:
+    def _report(self, kind: str, **facts: Any) -> None:
         """Note something that was done to the cluster."""
         self._note(NOBODY, Event(kind, self.clock.now, facts))
 
-    def tell(self, event: Event) -> None:
+    def report(self, event: Event) -> None:
         """Note an event of a client."""
         self._note(NOBODY, event)
 

@@ -101,4 +101,4 @@ class TransactionWorkload:
 
     def _note(self, kind: str, machine: str, id: str) -> None:
         facts = {"machine": machine, "transactional_id": id}
-        self._world.tell(Event(kind, self._world.clock.now, facts))
+        self._world.report(Event(kind, self._world.clock.now, facts))
