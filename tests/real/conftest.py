@@ -97,12 +97,20 @@ def new_topic(
     for partition, replicas in enumerate(turns):
         with Raw(addresses[replicas[0]]) as leader:  # ZooKeeper knows of it first
             until(partial(_is_led, leader, name, partition), PATIENCE)
+    for address in addresses.values():
+        with Raw(address) as broker:  # the controller sends UpdateMetadata after LeaderAndIsr
+            until(partial(_is_known, broker, name, len(turns)), PATIENCE)
     return name
 
 
 def _is_led(leader: Raw, topic: str, partition: int) -> bool:
     answer = leader.ask(Api.LIST_OFFSETS, list_offsets_request(topic, -1, partition))
     return not answer.topics[0].partitions[0].error_code
+
+
+def _is_known(broker: Raw, topic: str, partitions: int) -> bool:
+    (found,) = broker.topics(topic)
+    return not found.error_code and len(found.partitions) == partitions
 
 
 @pytest.fixture
