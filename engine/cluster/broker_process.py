@@ -140,7 +140,7 @@ class BrokerProcess:
         if not self._wait(lambda: READY in child.output()):
             raise KafkaError(
                 ErrorCode.broker_not_available,
-                f"broker {self.number} did not start: {self.last_words()}"
+                f"broker {self.number} did not start: {self.end_reason()}"
                 f"{resources.hint(child.exit_code, child.output())}",
             )
         line = next(line for line in child.output().splitlines() if line.startswith(READY))
@@ -159,7 +159,7 @@ class BrokerProcess:
             if not self._wait(knows):
                 raise KafkaError(
                     ErrorCode.broker_not_available,
-                    f"broker {self.number} ended: {self.last_words()}",
+                    f"broker {self.number} ended: {self.end_reason()}",
                 )
 
     def _wait(self, condition: Callable[[], bool]) -> bool:
@@ -177,7 +177,7 @@ class BrokerProcess:
             time.sleep(PAUSE)
         return True
 
-    def last_words(self) -> str:
+    def end_reason(self) -> str:
         """Why it ended: the last line of its log, the signal, or the exit code."""
         child = self.child
         code = child.exit_code

@@ -189,7 +189,7 @@ class Cluster:
             with resources.refusals(need.what):
                 self._start()
         except BaseException as error:
-            blamed = self._ensemble.last_words
+            blamed = self._ensemble.end_reason
             self.stop()
             if blamed and isinstance(error, KafkaError):
                 raise KafkaError(error.code, blamed) from error
@@ -475,7 +475,7 @@ class Cluster:
         for node in self._nodes.values():
             if node.expected and node.launched and node.status is Status.DOWN:
                 node.expected = False
-                found.append((node.number, node.last_words()))
+                found.append((node.number, node.end_reason()))
                 self._is_down(node, "died", reason=found[-1][1])
         return found
 

@@ -96,9 +96,9 @@ class ZookeeperEnsemble:
         return len(self.servers) > 1
 
     @property
-    def last_words(self) -> str:
+    def end_reason(self) -> str:
         """Why a server has ended by itself; "" if they run, or were not started."""
-        return next((words for each in self.servers.values() if (words := each.last_words)), "")
+        return next((words for each in self.servers.values() if (words := each.end_reason)), "")
 
     # -- start and stop ------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class ZookeeperEnsemble:
         """Servers of an ensemble that have ended by themselves since the last call, and why."""
         found = []
         for number in [*self._expected] if self.several else ():
-            if why := self.servers[number].last_words:
+            if why := self.servers[number].end_reason:
                 self._expected.discard(number)
                 found.append((member(number), why))
                 self._report("died", number, reason=why.splitlines()[0])

@@ -130,7 +130,7 @@ class ZookeeperServer:
         return self._child
 
     @property
-    def last_words(self) -> str:
+    def end_reason(self) -> str:
         """Why it ended by itself; "" if it runs, or was not started."""
         if self._child is None or self._child.alive:
             return ""

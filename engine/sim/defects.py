@@ -52,7 +52,7 @@ class Defect(NamedTuple):
     in_transactions: bool = False  # only runs with transactions can show it
 
 
-class Careless(ReplicaManager):
+class PartitionsWith(ReplicaManager):
     """All partitions are of the class `partition`, which has a defect."""
 
     partition: type[Partition]
@@ -74,7 +74,7 @@ class JoinsUnchecked(Partition):
         return self._propose((*self.isr, replica))
 
 
-class JoinUnchecked(Careless):
+class JoinUnchecked(PartitionsWith):
     partition = JoinsUnchecked
 
 
@@ -86,7 +86,7 @@ class CountsTheWritten(Partition):
         self.counted = frozenset(self.isr)
 
 
-class ProposalUncounted(Careless):
+class ProposalUncounted(PartitionsWith):
     partition = CountsTheWritten
 
 
@@ -98,7 +98,7 @@ class CommitsAtOnce(Partition):
         return moved
 
 
-class CommitUnreplicated(Careless):
+class CommitUnreplicated(PartitionsWith):
     partition = CommitsAtOnce
 
 

@@ -16,7 +16,7 @@ from engine.cluster.state import ClusterState
 from engine.controller.election import elect
 from engine.model import TopicPartition
 from engine.replication.partition import Follower, Partition
-from engine.sim.defects import Careless, Defect
+from engine.sim.defects import Defect, PartitionsWith
 from engine.sim.disk import Remembered
 from engine.sim.invariants import Violation
 from engine.sim.run import Run
@@ -207,7 +207,7 @@ def _in_a_storm(code: Code) -> str:
             self.high_watermark = code(self.end, known, counted, before)
             return self.high_watermark > before
 
-    class Led(Careless):
+    class Led(PartitionsWith):
         partition = Yours
 
     for seed in SEEDS:

@@ -92,7 +92,7 @@ class ConsumerProcesses:
     def pid(self, name: str) -> int:
         return self._children[name].pid
 
-    def last_words(self, name: str) -> str:
+    def end_reason(self, name: str) -> str:
         lines = self._children[name].output().strip().splitlines()
         return lines[-1] if lines else f"exit code {self._children[name].exit_code}"
 

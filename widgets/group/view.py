@@ -104,7 +104,7 @@ class GroupView(Playback):
         for name, status in self.statuses().items():
             if status == "failed" and name not in self._failed and self.processes:
                 self._failed.add(name)
-                self.trouble = f"{name} gave up: {self.processes.last_words(name)}"
+                self.trouble = f"{name} gave up: {self.processes.end_reason(name)}"
 
     def statuses(self) -> dict[str, str]:
         """The status of the consumers that were started here."""

@@ -57,13 +57,13 @@ def test_a_consumer_that_is_reported_to_leave_ends_in_good_order(processes):
     processes.stop("c1")
     assert processes.statuses()["c1"] in ("leaving", "stopped")
     until(lambda: processes.statuses() == {"c1": "stopped"})
-    assert processes.last_words("c1") == "exit code 0"
+    assert processes.end_reason("c1") == "exit code 0"
 
 
 def test_a_consumer_that_gives_up_says_why(processes):
     processes.add("no-such-way", set())
     until(lambda: processes.statuses() == {"c1": "failed"})
-    assert "Unknown partition.assignment.strategy: no-such-way" in processes.last_words("c1")
+    assert "Unknown partition.assignment.strategy: no-such-way" in processes.end_reason("c1")
 
 
 def test_only_those_that_run_can_be_disturbed(processes):

@@ -47,7 +47,7 @@ class Crew:
     def statuses(self):
         return dict(self.fates)
 
-    def last_words(self, name):
+    def end_reason(self, name):
         return self.why
 
     def close(self):
