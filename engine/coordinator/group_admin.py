@@ -4,7 +4,8 @@ Each group that a request names has its own result: another broker may coordinat
 not exist. A group that does not exist is described as "Dead". Of a group that is not stable, the
 members are listed without their subscriptions and assignments, which are about to change.
 
-Left out: authorized operations, as there is no authorization.
+A client may ask which operations it may do on each group. Without an authorizer these are all, and
+broker/authorization.py removes what is not allowed.
 """
 
 from typing import Any
@@ -18,6 +19,10 @@ from engine.coordinator.group import ClassicGroupState, Group
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.responses import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
+
+# Authorized operations are a bit for each operation of an ACL: read, delete, describe.
+ON_GROUP = sum(1 << operation for operation in (3, 6, 8))
+NOT_ASKED = -(2**31)  # operations that were not requested
 
 
 def list_groups(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -> Any:
@@ -38,12 +43,14 @@ def list_groups(groups: GroupMetadataManager, request: Any, caller: Caller, now:
 
 
 def describe(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -> Any:
+    allowed = ON_GROUP if getattr(request, "include_authorized_operations", False) else NOT_ASKED
     return describe_v5.DescribeGroupsResponse(
-        throttle_time=NO_THROTTLE, groups=tuple(_described(groups, each) for each in request.groups)
+        throttle_time=NO_THROTTLE,
+        groups=tuple(_described(groups, each, allowed) for each in request.groups),
     )
 
 
-def _described(groups: GroupMetadataManager, group_id: str) -> Any:
+def _described(groups: GroupMetadataManager, group_id: str, allowed: int) -> Any:
     code, group, state = ErrorCode.none, None, ""
     try:
         group = groups.find(group_id, may_be_empty=True)
@@ -58,6 +65,7 @@ def _described(groups: GroupMetadataManager, group_id: str) -> Any:
         protocol_type=(group and group.members.protocol_type) or "",
         protocol_data=(group and is_stable and group.members.protocol) or "",
         members=_described_members(group, is_stable) if group else (),
+        authorized_operations=allowed if code == ErrorCode.none else NOT_ASKED,
     )
 
 

@@ -38,7 +38,7 @@ async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoor
     return FindCoordinatorResponse(
         throttle_time=NO_THROTTLE,
         error_code=failure.code if failure else ErrorCode.none,
-        error_message=failure.message if failure else None,
+        error_message=failure.message if failure else "NONE",  # as Kafka's, a word for no error
         node_id=node.id,
         host=node.host,
         port=node.port,
@@ -62,5 +62,5 @@ async def _find(broker: Broker, call: Call, key: str, kind: int) -> AliveBroker:
     leader = kinds[kind].coordinator_of(key)
     node = leader and leader.at(call.listener)
     if node is None:
-        raise KafkaError(ErrorCode.coordinator_not_available, f"{key!r} has no coordinator now")
+        raise KafkaError(ErrorCode.coordinator_not_available, "The coordinator is not available.")
     return node

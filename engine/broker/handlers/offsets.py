@@ -31,6 +31,7 @@ from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.replication.log_read import READ_COMMITTED, last_stable
+from engine.replication.logs import PartitionLog
 
 LATEST, EARLIEST = -1, -2
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
@@ -80,7 +81,8 @@ def _find(
     if follows:
         end = log.end_offset
     if asked.timestamp == EARLIEST:
-        return log.start_offset, -1, log.epochs.at(log.start_offset)
+        epoch = role.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
+        return log.start_offset, -1, epoch
     if asked.timestamp != LATEST:
         found = log.offset_for_time(asked.timestamp)
         if found and found[0] < end:
@@ -91,6 +93,11 @@ def _find(
             f"{partition}: a new leader does not know its high watermark yet",
         )
     return (end, -1, role.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
+
+
+def _is_new(log: PartitionLog) -> bool:
+    """The leader writes down its epoch with the first record, but it has one before."""
+    return not log.epochs.entries and log.start_offset == log.end_offset
 
 
 async def for_leader_epoch(
@@ -114,8 +121,11 @@ async def for_leader_epoch(
 def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> EpochEndOffset:
     code, epoch, end = ErrorCode.none, -1, -1
     try:
-        _, log = broker.replicas.find(partition, asked.current_leader_epoch)
-        epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
+        role, log = broker.replicas.find(partition, asked.current_leader_epoch)
+        if _is_new(log) and asked.leader_epoch == role.leader_epoch:
+            epoch, end = role.leader_epoch, log.end_offset
+        else:
+            epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
     except KafkaError as error:
         code = error.code
     return EpochEndOffset(

@@ -177,7 +177,7 @@ async def delete(broker: Broker, call: Call, request: Any) -> DeleteTopicsRespon
                 name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
                 topic_id=each.id,
                 error_code=code_of(outcome),
-                error_message=message_of(outcome),
+                error_message=None,  # Kafka 2.8 has the field, and leaves it empty
             )
             for each, outcome in zip(wanted, outcomes, strict=True)
         ),
