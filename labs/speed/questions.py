@@ -174,7 +174,7 @@ AS_MANY, FOURFOLD, MANYFOLD = "About as many", "About four times as many", "More
 
 def of_more_partitions() -> Predict:
     return Predict(
-        "A group has four readers; each order keeps a reader busy for 5 ms. How many orders a "
+        "A group has four readers; each order keeps a reader busy for 20 ms. How many orders a "
         "second does the group handle with 128 partitions, beside one partition?",
         {
             AS_MANY: "So it is if the group has one reader.",
