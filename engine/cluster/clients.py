@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
@@ -21,8 +21,11 @@ from kazoo.exceptions import (
     NoNodeError,
     SessionExpiredError,
 )
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.interfaces import IAsyncResult
 from kazoo.protocol.states import ZnodeStat
 
+from engine.errors import ErrorCode, KafkaError
 from engine.zookeeper import znodes
 
 if TYPE_CHECKING:
@@ -30,10 +33,10 @@ if TYPE_CHECKING:
     from engine.client.consumer import Consumer
     from engine.client.producer import Producer
 
-T = TypeVar("T")
 Settings = Mapping[str, Any]
 NONE: Settings = {}
 PATIENCE = 2.0  # seconds for records that are still on their way when the cluster ends
+ANSWER = 15.0  # seconds for ZooKeeper's; without a limit kazoo waits until there is a server again
 
 QUIET = logging.getLogger("engine.cluster.clients")  # kazoo logs each connection that ends
 QUIET.addHandler(logging.NullHandler())
@@ -70,25 +73,32 @@ class Clients:
         self._open.callback(made.close)
         return made
 
-    def ask(self, read: Callable[[KazooClient], T]) -> T:
+    def ask(self, read: Callable[[KazooClient], IAsyncResult]) -> Any:
         """Read from ZooKeeper; once more in a new session, if ours has ended meanwhile."""
         try:
-            return read(self._session())
-        except (SessionExpiredError, ConnectionLoss, ConnectionClosedError):
-            self._kazoo = None
-            return read(self._session())
+            try:
+                return read(self._session()).get(timeout=ANSWER)
+            except (SessionExpiredError, ConnectionLoss, ConnectionClosedError):
+                self._kazoo = None
+                return read(self._session()).get(timeout=ANSWER)
+        except (ConnectionLoss, KazooTimeoutError):
+            raise KafkaError(
+                ErrorCode.broker_not_available,
+                f"no answer from ZooKeeper at {self._hosts()} in {ANSWER:g} s: is it running, "
+                "with more than half of its servers?",
+            ) from None
 
     def znode(self, path: str) -> tuple[bytes, ZnodeStat] | None:
         """What stands at a path; None: there is no such znode."""
         try:
-            found: tuple[bytes, ZnodeStat] = self.ask(lambda kazoo: kazoo.get(path))
+            found: tuple[bytes, ZnodeStat] = self.ask(lambda kazoo: kazoo.get_async(path))
         except NoNodeError:
             return None
         return found
 
     def children(self, path: str) -> list[str]:
         try:
-            return sorted(self.ask(lambda kazoo: kazoo.get_children(path)))
+            return sorted(self.ask(lambda kazoo: kazoo.get_children_async(path)))
         except NoNodeError:
             return []
 
@@ -100,9 +110,9 @@ class Clients:
     def _session(self) -> KazooClient:
         if self._kazoo is None:
             made = KazooClient(self._hosts(), logger=QUIET)
-            made.start()
             self._open.callback(made.close)
             self._open.callback(made.stop)
+            made.start(ANSWER)
             self._kazoo = made
         return self._kazoo
 

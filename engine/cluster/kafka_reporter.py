@@ -22,6 +22,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
+from kazoo.interfaces import IAsyncResult
 
 from engine.client.address import Address
 from engine.client.raw_connection import RawConnection
@@ -36,7 +37,7 @@ from engine.zookeeper import znodes
 DEBUGGING_REPLICA = -2
 LATEST = -1
 NOBODY = -1
-Zookeeper = Callable[[Callable[[KazooClient], Any]], Any]  # runs a function with a connection
+Zookeeper = Callable[[Callable[[KazooClient], IAsyncResult]], Any]  # asks, and waits for the answer
 Row = list[Any]
 
 
@@ -99,7 +100,7 @@ class KafkaReporter:
             address, security = Address(HOST, self._node.port), self._node.security_settings
             self._connection = RawConnection(address, "brokerlab-reporter", security)
             path = znodes.broker_path(self._number)
-            _, stat = self._zookeeper(lambda kazoo: kazoo.get(path))
+            _, stat = self._zookeeper(lambda kazoo: kazoo.get_async(path))
             self._session = {"epoch": stat.czxid, "session": stat.ephemeralOwner}
         metadata = self._connection.ask(Api.METADATA, _all_topics())
         partitions = {
@@ -107,7 +108,7 @@ class KafkaReporter:
             for topic in metadata.topics
             for each in topic.partitions
         }
-        epoch, _ = self._zookeeper(lambda kazoo: kazoo.get(znodes.CONTROLLER_EPOCH))
+        epoch, _ = self._zookeeper(lambda kazoo: kazoo.get_async(znodes.CONTROLLER_EPOCH))
         return {
             "at": time.time_ns() // 1_000_000,
             **self._session,

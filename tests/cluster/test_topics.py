@@ -8,6 +8,7 @@ from kazoo.client import KazooClient
 from engine.client.admin.client import AdminClient
 from engine.client.consumer import Consumer
 from engine.client.values import TopicPartition
+from engine.cluster import clients
 from engine.cluster import single_requests as by_hand
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
@@ -94,6 +95,19 @@ def test_zookeeper_can_be_paused(cluster):
         reader.close()
     with pytest.raises(KafkaError, match="there is no 'zoo' in this cluster, only brokers"):
         cluster.pause("zoo")
+
+
+def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
+    name = cluster.topic("asked", replicas=[1, 2, 3])
+    cluster.pause("zookeeper")
+    try:
+        with monkeypatch.context() as sooner:
+            sooner.setattr(clients, "ANSWER", 0.5)
+            with pytest.raises(KafkaError, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
+                cluster.isr(name)
+    finally:
+        cluster.resume("zookeeper")
+    assert cluster.isr(name) == (1, 2, 3)
 
 
 def test_single_requests_go_to_the_broker_that_is_named(cluster):
