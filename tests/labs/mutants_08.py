@@ -40,10 +40,10 @@ def brokers_that_all_watch(patch: pytest.MonkeyPatch) -> None:
 
     def watching(broker: Controller) -> Any:
         yield [Children(znodes.BROKER_IDS, watch=True)]
-        return (yield from look(broker))
+        return (yield from elect(broker))
 
-    look = Controller._look
-    patch.setattr(Controller, "_look", watching)
+    elect = Controller._elect
+    patch.setattr(Controller, "_elect", watching)
 
 
 def a_controller_that_elects_nobody(patch: pytest.MonkeyPatch) -> None:
@@ -54,10 +54,10 @@ def a_controller_that_elects_nobody(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_controller_that_overlooks_changes_of_the_isr(patch: pytest.MonkeyPatch) -> None:
-    def look_at_isrs(changes: TopicChanges) -> Any:
+    def process_isr_notifications(changes: TopicChanges) -> Any:
         yield []
 
-    patch.setattr(TopicChanges, "look_at_isrs", look_at_isrs)
+    patch.setattr(TopicChanges, "process_isr_notifications", process_isr_notifications)
 
 
 def a_controller_that_reads_half(patch: pytest.MonkeyPatch) -> None:

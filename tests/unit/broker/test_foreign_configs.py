@@ -212,14 +212,14 @@ def test_a_note_that_nobody_can_read_does_not_stop_the_next(told):
         }
         for name, data in written.items():
             notes.nodes[f"{znodes.CONFIG_CHANGES}/{name}"] = data
-        await work._look()
+        await work._process_notifications()
         later = znodes.encode_config_change("topics", "c")
         notes.nodes[f"{znodes.CONFIG_CHANGES}/config_change_0000000004"] = later
-        await work._look()
+        await work._process_notifications()
         assert changed == [("topics", "b"), ("topics", "a"), ("topics", "c")]
         assert len(told) == 3
         now[0] = 10**9
-        await work._look()
+        await work._process_notifications()
         assert list(notes.nodes) == [f"{znodes.CONFIG_CHANGES}/x"]  # which has nodes below it
 
     asyncio.run(story())
