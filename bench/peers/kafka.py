@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.peers.peer import PATIENCE, VALUE, Load, Size, TwoWay, percentile
 
 FIRST = 1  # the offset behind the record that opens the producer's connection
+MANY = "produce, lz4, 100 partitions"
 CLIENTS = 50  # that wait for every record
 AGAIN = 10  # times that a small log is read in one measurement
 CONSUMER = {
@@ -59,7 +60,7 @@ class KafkaPeer(TwoWay):
                 "produce, idempotent": lambda: self.produce(
                     size.records, {"enable.idempotence": True}
                 ),
-                "produce, lz4, 100 partitions": lambda: self.produce(
+                MANY: lambda: self.produce(
                     size.records, {"compression.type": "lz4"}, partitions=100
                 ),
                 "consume, small log": small,
