@@ -10,7 +10,8 @@
 A seek leads from any state to RESETTING (the beginning, the end), or to an offset.
 
 Invariant: `offset` is that of the next record that the application gets. Fetched records become
-invalid when `turn` changes, that is, with every jump, pause and new leader.
+invalid when `turn` changes, that is, with every jump, pause and new leader. So do the answers that
+a state waits for: whoever changes `turn` asks again.
 """
 
 from collections.abc import Mapping

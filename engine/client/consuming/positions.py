@@ -103,8 +103,10 @@ class Positions:
             self._settle(place, Position(offset, epoch))
 
     def pause(self, partition: TopicPartition, paused: bool) -> None:
-        self.places[partition].paused = paused
-        self.places[partition].refetch()
+        place = self.places[partition]
+        place.paused = paused
+        if place.state is PositionState.FETCHING:  # the others wait for an answer of this turn
+            place.refetch()
 
     # -- by the network ------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.client.consuming.assigned_partition import TRANSITIONS, AssignedPartition, PositionState
+from engine.client.consuming.offset_lookup import FoundOffset
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
@@ -251,6 +252,49 @@ def test_an_answer_about_committed_offsets_that_comes_after_a_seek_is_too_late(g
     grouped.positions.seek(P0, 2)
     grouped.group.asked[0][1]({P0: Row(0)})
     assert grouped.read() == ["c"]
+
+
+# -- a pause while an answer is awaited -------------------------------------------------------
+
+
+def test_a_pause_leaves_the_question_about_committed_offsets_alone(grouped):
+    grouped.settle()
+    grouped.positions.pause(P0, True)
+    grouped.group.asked[0][1]({P0: Row(1)})
+    grouped.pass_time(1)
+    grouped.positions.pause(P0, False)
+    assert grouped.read() == ["b", "c"]
+
+
+def test_a_pause_leaves_the_question_about_the_beginning_alone(grouped):
+    """An application may pause a partition in its on_assign, before anything is known of it."""
+    asked = []
+    grouped.positions._offsets.find = lambda *question: asked.append(question)
+    grouped.settle()
+    grouped.group.asked[0][1]({P0: Row(-1)})
+    grouped.settle()
+    grouped.positions.pause(P0, True)
+    ((_, _, then),) = asked
+    then(FoundOffset(0))
+    grouped.pass_time(1)
+    grouped.positions.pause(P0, False)
+    assert grouped.read() == ["a", "b", "c"]
+
+
+def test_a_pause_leaves_the_question_to_a_new_leader_alone():
+    it = reading("a", "b", "c")
+    it.read()
+    answered, answers = it.positions.answered, []
+    it.positions.answered = lambda *answer: answers.append(answer)
+    it.logs[P0].elect(2)
+    it.logs[P0].append("d")
+    it.pass_time(2)
+    assert it.place().state is PositionState.VALIDATING
+    it.positions.pause(P0, True)
+    answered(*answers.pop())
+    it.pass_time(1)
+    it.positions.pause(P0, False)
+    assert it.read() == ["d"]
 
 
 # -- the table -------------------------------------------------------------------------------
