@@ -6,6 +6,9 @@
     stop    hand over the leaderships -> close connections -> flush, checkpoints, clean-shutdown
             marker -> end the session
 
+A request to ZooKeeper whose connection breaks during the start is sent again, for as long as the
+broker would wait for a first connection.
+
 If the start fails, the error says why, and nothing is left open: a directory that is in use or
 belongs to another broker or cluster, an id or a port that is taken, no ZooKeeper.
 
@@ -14,13 +17,13 @@ DIR/broker.pid has the process id.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import ConnectionLoss, KazooException, SessionExpiredError
 
 from engine.broker.acl_store import AclStore
 from engine.broker.admin import Admin
@@ -64,6 +67,7 @@ FORGET_MS = 600_000  # how often producers are removed that have not written for
 WAIT = 0.05  # seconds between two checks for a stop signal, while the broker starts
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class BrokerServer:
@@ -76,6 +80,9 @@ class BrokerServer:
         self._stop = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._failure: KafkaError | None = None
+        self._registering = asyncio.Lock()
+        timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+        self._patience = timeout / 1000  # seconds, with a ZooKeeper that does not answer
         now = self._environment.now
         self._decoder = Decoder(lambda kind, **facts: self._emit(Event(kind, now(), facts)))
 
@@ -107,7 +114,7 @@ class BrokerServer:
         for directory in self._environment.directories(self._emit, stack):
             self._directories.append(directory)
         zookeeper = await self._connect(stack)
-        cluster_id = await self._cluster_id(zookeeper)
+        cluster_id = await self._retried(lambda: self._cluster_id(zookeeper))
         for directory in self._directories:
             with directory.attempt(self._environment.now()):
                 directory.claim(self._config.broker_id, cluster_id)
@@ -116,7 +123,7 @@ class BrokerServer:
             raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
         broker = self.broker = self._build(zookeeper, cluster_id)
         if broker.acls is not None:
-            await broker.acls.load()
+            await self._retried(broker.acls.load)
         await self._load(broker)
         stack.callback(broker.replicas.close)
         stack.callback(broker.transactions.close)
@@ -127,10 +134,10 @@ class BrokerServer:
         self._config_watcher = ConfigWatcher(
             broker.admin, zookeeper, self._decoder, self._environment.now, self._configured
         )
-        await self._config_watcher.reread()
+        await self._retried(self._config_watcher.reread)
         self._start_work(broker, zookeeper)
         self._start_upkeep(broker, server)
-        await self._register(broker)
+        await self._retried(lambda: self._register(broker))
         await server.serve()  # not before: see registration.py
         await self._environment.announce(stack, partial(self._debug_server, broker, server))
         return broker
@@ -138,19 +145,32 @@ class BrokerServer:
     async def _connect(self, stack: AsyncExitStack) -> ZookeeperClient:
         config = self._config
         zookeeper = self._environment.zookeeper(self._session)
-        timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
-        await zookeeper.connect(timeout / 1000)
+        await zookeeper.connect(self._patience)
         stack.push_async_callback(zookeeper.close)
-        await zookeeper.ask(  # refused where the node exists
-            [
-                *(Create(path, parents=True) for path in znodes.PERSISTENT_PATHS),
-                Create(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(0)),
-                Create(znodes.FEATURES, znodes.Features().encode()),
-            ]
-        )
+        paths = [  # refused where the node exists
+            *(Create(path, parents=True) for path in znodes.PERSISTENT_PATHS),
+            Create(znodes.CONTROLLER_EPOCH, znodes.encode_epoch(0)),
+            Create(znodes.FEATURES, znodes.Features().encode()),
+        ]
+        await self._retried(zookeeper.create_chroot)
+        await self._retried(lambda: zookeeper.ask(paths))
         self._zookeeper = zookeeper
         self._registration = Registration(config, zookeeper, self._environment.session_file)
         return zookeeper
+
+    async def _retried(self, step: Callable[[], Awaitable[T]]) -> T:
+        """A step of the start. If the connection breaks, it is done again in the next one."""
+        loop = asyncio.get_running_loop()
+        deadline: float | None = None
+        while True:
+            try:
+                return await step()
+            except (ConnectionLoss, SessionExpiredError) as error:
+                deadline = deadline or loop.time() + self._patience
+                if loop.time() >= deadline:
+                    raise
+                log.warning("ZooKeeper does not answer (%r): asking it again", error)
+                await asyncio.sleep(WAIT)
 
     async def _cluster_id(self, zookeeper: ZookeeperClient) -> str:
         """The first broker of a cluster makes the id."""
@@ -224,7 +244,8 @@ class BrokerServer:
 
     async def _load(self, broker: Broker) -> None:
         """Open the logs, each with the configuration of its topic from ZooKeeper."""
-        await broker.admin.reload_topics(self._environment.topics())
+        topics = self._environment.topics()
+        await self._retried(lambda: broker.admin.reload_topics(topics))
         broker.replicas.logs.load(broker.admin.topic_config)
 
     async def _bind(self, server: Server, broker: Broker) -> None:
@@ -284,9 +305,12 @@ class BrokerServer:
                 self._spawn(self._reconnected(self.broker))
 
     async def _register(self, broker: Broker) -> None:
-        now = self._environment.now()
-        broker.replicas.broker_epoch = await self._registration.register(self._ports, now)
-        broker.controller_service.began()
+        async with self._registering:  # the start and a new session may both want it
+            if not self._registration.valid:
+                now = self._environment.now()
+                epoch = await self._registration.register(self._ports, now)
+                broker.replicas.broker_epoch = epoch
+                broker.controller_service.began()
 
     def _configured(self, kind: str, entity: str) -> None:
         """A configuration has changed: pass it to each part that uses it."""
@@ -311,8 +335,7 @@ class BrokerServer:
             await self._config_watcher.reread()
             if broker.acls is not None:
                 await broker.acls.load()
-            if not self._registration.valid:
-                await self._register(broker)
+            await self._register(broker)
         except KazooException as error:
             log.warning("ZooKeeper does not answer again (%r): waiting for it", error)
 

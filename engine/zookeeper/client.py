@@ -108,7 +108,10 @@ class ZookeeperClient:
             raise TimeoutError(
                 f"no answer from ZooKeeper at {self.hosts} in {timeout:g} s: is it running?"
             ) from None
-        if root := self._kazoo.chroot:  # Kafka's brokers create it, too
+
+    async def create_chroot(self) -> None:
+        """If there is none yet, as Kafka's brokers do."""
+        if root := self._kazoo.chroot:
             chroot = [*packets.parents(Create(f"{root}/", parents=True))]
             await self._answer_all(chroot, "", lambda _: None)
 

@@ -129,11 +129,12 @@ def test_something_else_where_zookeeper_should_be(cluster, start):
 
 
 def test_a_zookeeper_that_hangs_up(start):
-    """It opens a session, and breaks off at the first question."""
+    """It opens a session, and breaks off at the first question, each time."""
+    patience = ("--config", "zookeeper.connection.timeout.ms=500")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         Thread(target=open_sessions, args=(listening,), daemon=True).start()
-        refusal = start(zookeeper=f"127.0.0.1:{port}")
+        refusal = start(*patience, zookeeper=f"127.0.0.1:{port}")
         listening.shutdown(socket.SHUT_RDWR)
     assert refusal.code == 1
     assert f"ZooKeeper at 127.0.0.1:{port} does not answer (ConnectionLoss" in refusal.reason

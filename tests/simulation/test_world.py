@@ -11,6 +11,7 @@ from engine.replication.partition import Role
 from engine.sim.client import rows_of
 from engine.sim.node import machine
 from engine.sim.world import World
+from engine.sim.zookeeper.client import SimulatedZookeeperClient
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Create
 
@@ -110,6 +111,30 @@ def test_cut_from_zookeeper_for_a_moment_nothing_changes(world):
     world.heal()
     world.run(20_000)
     assert (world.state(ORDERS), world[1].running.replicas.broker_epoch) == before
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+def test_a_broker_starts_although_its_connection_to_zookeeper_breaks(world, monkeypatch, number):
+    """At each of its requests: it can't know whether that was carried out, and asks again."""
+    ask, asked = SimulatedZookeeperClient.ask, []
+
+    async def broken(client, *given):
+        if client._process.name == machine(4):
+            asked.append(given)
+            if len(asked) == number:
+                client._process.after(1, client._end.close)
+                client._process.after(1, client._broken, client._end)
+        return await ask(client, *given)
+
+    monkeypatch.setattr(SimulatedZookeeperClient, "ask", broken)
+    world.add(4)
+    assert world.until(lambda: "4" in world.ask(Children(znodes.BROKER_IDS)), 5000)
+    assert len(asked) > number
+    world.run(5000)
+    assert world[4].is_up
+    assert not told(world, "broker.refused")
+    node = world.zookeeper.tree[znodes.broker_path(4)]
+    assert world[4].running.replicas.broker_epoch == node.stat.czxid
 
 
 def hang_up(world, broker):

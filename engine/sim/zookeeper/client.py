@@ -16,7 +16,8 @@ A request in flight when the connection breaks ends in ConnectionLoss: the clien
 whether it was carried out. A request without a connection waits for the next one, as in kazoo;
 after the session's time-out its caller gets an error (engine/zookeeper/client.py).
 
-Left out: the creation time of a node, so notes of changed configurations are never removed.
+Left out: the creation time of a node, so notes of changed configurations are never removed; and
+a chroot.
 """
 
 import asyncio
@@ -92,6 +93,9 @@ class SimulatedZookeeperClient:
         self._open_connection()
         async with asyncio.timeout(timeout):
             await self._connected.wait()
+
+    async def create_chroot(self) -> None:
+        """There is none here."""
 
     async def close(self) -> None:
         """End the session: its ephemeral nodes are deleted at once."""
