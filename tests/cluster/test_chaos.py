@@ -26,6 +26,7 @@ def test_a_short_run(capsys):
     assert len(said.err.splitlines()) > 2
 
 
+@pytest.mark.long
 def test_a_short_run_with_an_ensemble(capsys, monkeypatch):
     monkeypatch.setattr(storm, "SERVERS", 0.8)
     assert main(["chaos", "--seconds", "6", "--seed", "5", "--zookeepers", "3"]) == 0
@@ -66,6 +67,7 @@ def test_a_run_on_the_way_to_sasl_ssl(capsys, monkeypatch):
     assert all(history.seen[reader] for reader in ("the follower", "reader-SASL_SSL"))
 
 
+@pytest.mark.long
 def test_half_a_transaction_is_told(capsys, monkeypatch):
     """The judge of a real run hears of one value more than the cluster has."""
 

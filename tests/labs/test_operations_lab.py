@@ -136,14 +136,17 @@ NOISY = ClientQuotaEntity(client="noisy")
     [
         ({NOISY: {"producer_byte_rate": 50_000_000}}, "noisy was never told to wait"),
         ({NOISY: {"consumer_byte_rate": 500_000}}, "noisy was never told to wait"),
-        ({NOISY: {"producer_byte_rate": 20_000}}, "noisy is slowed down too much: "),
+        pytest.param(
+            {NOISY: {"producer_byte_rate": 20_000}}, "noisy is slowed down too much: ", marks=long
+        ),
         (
             {ClientQuotaEntity(client=DEFAULT): {"producer_byte_rate": 500_000}},
             "neighbour was told to wait",
         ),
-        (
+        pytest.param(
             {ClientQuotaEntity(user=DEFAULT): {"producer_byte_rate": 500_000}},
             "neighbour was told to wait",
+            marks=long,
         ),
         ({NOISY: {"bytes": 500_000}}, "setting the quotas raises KafkaException: "),
         (7, "setting the quotas raises TypeError: "),
@@ -157,6 +160,7 @@ def test_quotas_are_judged_by_what_both_clients_are_told(
     assert running.admin.describe_client_quotas().result() == {}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_quota_of_the_client_id_alone_tames_it_as_far_as_it_goes(
     running: Cluster, monkeypatch: pytest.MonkeyPatch

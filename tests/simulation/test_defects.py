@@ -38,13 +38,16 @@ FOUND = {
     "last-replica-standing": Expected(10, "no_acknowledged_record_is_lost", first=40),
     "back-too-soon": Expected(30, "no_acknowledged_record_is_lost"),
 }
+SLOW = {"abort-forgotten", "unfenced"}  # many seeds, which take more than ten seconds
 
 
 def test_every_defect_has_its_test():
     assert FOUND.keys() == DEFECTS.keys()
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize(
+    "name", [pytest.param(it, marks=pytest.mark.long) if it in SLOW else it for it in FOUND]
+)
 def test_a_defect_is_found(name):
     """In some runs another invariant is faster: one that breaks before anything is lost."""
     expected, broken = FOUND[name], []
