@@ -8,7 +8,7 @@ SITE   := $(VENV)/.site
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
-LABS    = $(wildcard labs/*.ipynb)
+LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
 NBVAL  := -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
 
@@ -31,8 +31,8 @@ setup: $(READY) ## make .venv with the locked dependencies (Python 3.11 to 3.13,
 lab: $(READY) ## open JupyterLab on labs/00_start.ipynb
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
-test: $(READY) ## run the tests that need no browser, and every lab
-	$(BIN)/pytest -n 2 --dist loadscope -m 'not long and not spark' --ignore tests/browser \
+test: $(READY) ## run the tests that need neither a browser nor Spark, and the labs
+	$(BIN)/pytest -n 4 --dist loadscope -m 'not long and not spark' --ignore tests/browser \
 	    --ignore tests/real tests \
 	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 

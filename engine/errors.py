@@ -6,6 +6,8 @@ edge (broker/ for requests, cli/ for commands). Our own bugs are never a `KafkaE
 are asserted, and loud.
 """
 
+from typing import Any
+
 from kio.schema.errors import ErrorCode
 
 __all__ = ["ErrorCode", "KafkaError"]
@@ -19,3 +21,7 @@ class KafkaError(Exception):
         self.code = code
         self.message = str(self)
         self.records: dict[int, str] = {}  # of a refused batch: the bad ones by number, and why
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process: Python would call the class with the message alone."""
+        return type(self), (self.code, self.message), {"records": self.records}

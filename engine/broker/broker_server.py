@@ -81,6 +81,7 @@ class BrokerServer:
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._failure: KafkaError | None = None
         self._registering = asyncio.Lock()
+        self._works = False  # it has read everything, and may register
         timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
         self._patience = timeout / 1000  # seconds, with a ZooKeeper that does not answer
         now = self._environment.now
@@ -302,7 +303,8 @@ class BrokerServer:
                 controller_service.expired()
             case SessionState.CONNECTED:
                 controller_service.connected()
-                self._spawn(self._reconnected(self.broker))
+                if self._works:
+                    self._spawn(self._reconnected(self.broker))
 
     async def _register(self, broker: Broker) -> None:
         async with self._registering:  # the start and a new session may both want it
@@ -342,6 +344,7 @@ class BrokerServer:
     # -- work ----------------------------------------------------------------------------
 
     def _start_work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
+        self._works = True
         broker.controller_service.connected()
         broker.controller_service.handled.append(broker.metadata.changed)
         self._spawn(broker.controller_service.run())
