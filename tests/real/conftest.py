@@ -31,7 +31,7 @@ from tests.real import jars
 from tests.real.kafka import MixedCluster
 
 CONFIG = QUICK | {
-    "zookeeper.session.timeout.ms": "8000",  # longer than a Java process may stand still
+    "zookeeper.session.timeout.ms": "15000",  # longer than a busy machine may stand still
     "group.min.session.timeout.ms": "1000",
     "transaction.state.log.num.partitions": "1",
     "controlled.shutdown.retry.backoff.ms": "500",
