@@ -6,8 +6,6 @@ edge (broker/ for requests, cli/ for commands). Our own bugs are never a `KafkaE
 are asserted, and loud.
 """
 
-from typing import Any
-
 from kio.schema.errors import ErrorCode
 
 __all__ = ["ErrorCode", "KafkaError"]
@@ -22,6 +20,6 @@ class KafkaError(Exception):
         self.message = str(self)
         self.records: dict[int, str] = {}  # of a refused batch: the bad ones by number, and why
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """To another process: Python would call the class with the message alone."""
         return type(self), (self.code, self.message), {"records": self.records}
