@@ -104,11 +104,12 @@ class BrokerProcess:
     # -- start ---------------------------------------------------------------------------
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
-        self.release_port()
         if self.port and port_taken(self.port):  # a port that it was given, or had before
             raise KafkaError(
                 ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
             )
+        if self.port:
+            self.reserve_port()
         self.directory.mkdir(parents=True, exist_ok=True)
         if self._security is not None:
             self._properties = self._security.properties(self.number, self.port)
@@ -145,6 +146,7 @@ class BrokerProcess:
             )
         line = next(line for line in child.output().splitlines() if line.startswith(READY))
         self.port = int(line.rpartition("port=")[2])
+        self.release_port()
 
     def await_cluster(self, others: set[int]) -> None:
         """Wait until its metadata contain these brokers and a controller."""
@@ -189,7 +191,9 @@ class BrokerProcess:
     # -- its port ------------------------------------------------------------------------
 
     def reserve_port(self) -> None:
-        """Bind the port while the broker is down, unless another program has taken it already."""
+        """Bind the port while the broker is down and until it is ready, unless another program has
+        it already. It stands in nobody's way: it does not listen, and so the broker can bind, too.
+        """
         if self._reserved is not None:
             return
         reserved = socket.socket()

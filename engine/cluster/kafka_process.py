@@ -88,8 +88,8 @@ class KafkaProcess(BrokerProcess):
     is_kafka = True
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
-        self.release_port()
         self.port = self.port or free_port()
+        self.reserve_port()
         self.directory.mkdir(parents=True, exist_ok=True)
         arguments = self.arguments(zookeeper)
         settings = {
@@ -127,3 +127,4 @@ class KafkaProcess(BrokerProcess):
             reasons = [line for line in lines if re.search("Exception|ERROR|FATAL|Error", line)]
             told = [f"Kafka's broker {self.number} did not start:", *(reasons or lines)[:8]]
             raise KafkaError(ErrorCode.broker_not_available, "\n".join(told))
+        self.release_port()

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from engine.cluster import broker_process as nodes
-from engine.cluster.broker_process import BrokerProcess
+from engine.cluster.broker_process import READY, BrokerProcess
 from engine.cluster.state import Status
 from engine.cluster.zookeeper import HOST, free_port
 from engine.errors import KafkaError
@@ -50,6 +50,29 @@ def test_a_held_port_is_nobody_s_and_refuses_connections(tmp_path):
     node.release_port()
 
 
+def test_a_port_is_held_until_the_process_serves(tmp_path, monkeypatch):
+    """A Java process needs seconds until it binds, and clients connect from ports in between."""
+    node, go = BrokerProcess(1, free_port(), tmp_path, {}), tmp_path / "go"
+    lines = [
+        "import os, socket, time",
+        f"while not os.path.exists({str(go)!r}): time.sleep(0.01)",
+        f"server = socket.create_server(({HOST!r}, {node.port}))",
+        f"print('{READY}1 port={node.port}', flush=True)",
+        "server.accept()",
+    ]
+    (tmp_path / "this.py").write_text("\n".join(lines))
+    monkeypatch.setattr(node, "arguments", lambda zookeeper: ["this"])
+    node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
+    try:
+        assert not can_be_taken(node.port)
+        go.touch()
+        node.await_ready()
+        socket.create_connection((HOST, node.port)).close()
+    finally:
+        node.child.kill()
+    assert can_be_taken(node.port)
+
+
 def test_the_next_start_has_other_settings(tmp_path):
     """Beside those that it had; secrets are in a file, of which the command has the name only."""
     node = BrokerProcess(1, 9092, tmp_path, {"a": "1", "b": "2"})
@@ -78,6 +101,7 @@ def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
     monkeypatch.setattr(nodes, "Child", lambda *_, **__: seen.append(node.expected))
     node.launch("nowhere:1", {}, [])
     assert (seen, node.expected) == ([False], True)
+    node.release_port()
 
 
 def test_what_starts_it_by_hand(tmp_path):
