@@ -15,7 +15,7 @@ def lesson(page: Page) -> Lesson:
 def test_a_guess_a_client_that_waits_and_the_board(lesson: Lesson) -> None:
     """nbval runs all the cells; these are the ones where something is pressed or moves."""
     lesson.run("cluster = shared.cluster()")
-    guess = lesson.run("guess = questions.again()").locator(".lab-stage")
+    guess = lesson.run("guess = listener_questions.again()").locator(".lab-stage")
     part(guess, "answer 1").click()
     expect(part(guess, "answer 1")).to_contain_text("● your prediction")
     lesson.run("def container_of(mode")
@@ -33,7 +33,7 @@ def test_a_guess_a_client_that_waits_and_the_board(lesson: Lesson) -> None:
     expect(gauge).to_contain_text("noisy")
     lesson.photograph("gauge")
 
-    lesson.run("guess = questions.not_shown()")
+    lesson.run("guess = listener_questions.not_shown()")
     lesson.run("case = lag.plant()")
     board = lesson.run("board = OperatorBoard(sick)").locator(".lab-stage")
     expect(board).to_contain_text("records still to be read")

@@ -1,5 +1,6 @@
 """The labs as they are saved: what somebody reads who runs nothing, and what nbval compares."""
 
+import ast
 import re
 
 import pytest
@@ -56,6 +57,18 @@ def test_only_pictures_and_measurements_are_not_compared(reader: Reader) -> None
     spared = {name for name, each in tags.items() if each}
     pictures = {cell.id for cell in reader.cells if "image/png" in kinds(cell)}
     assert spared == pictures | MEASURED.get(reader.path.stem, set())
+
+
+def test_a_name_is_imported_from_one_place(reader: Reader) -> None:
+    """Otherwise a section that is read before another one finds that one's module in its place."""
+    places: dict[str, set[tuple[str, str]]] = {}
+    for cell in reader.cells:
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.ImportFrom):
+                for it in node.names:
+                    name = it.asname or it.name
+                    places.setdefault(name, set()).add((str(node.module), it.name))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_every_claim_of_a_lab_is_decided_as_expected(reader: Reader) -> None:
