@@ -1,5 +1,9 @@
 """Mutants of 07_operations: its sections about commands, listeners, releases."""
 
+from importlib import import_module as lab
+
+import pytest
+
 from tests.labs.mutants import Mutant
 
 START = "books-predict books-start books-start-verdict books-dirs-verdict"
@@ -13,6 +17,11 @@ TWICE = "cluster ack-predict ack-crash ack-twice ack-twice-run ack-twice-verdict
 RELEASE = "cluster release-predict release-dates release-clients release-clients-two "
 RELEASE += "release-clients-run release-verdict"
 PARALLEL = "cluster parallel-predict parallel-work"
+
+
+def a_year_later(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(lab("operations.releases").DATES, (1, 0), "2018-11-01")
+
 
 MUTANTS = [
     Mutant(
@@ -177,6 +186,6 @@ MUTANTS = [
         "by other documents 1.0 came a year later",
         "C282",
         RELEASE,
-        [("first_major = min(", 'releases.DATES[1, 0] = "2018-11-01"\nfirst_major = min(')],
+        defect=a_year_later,
     ),
 ]
