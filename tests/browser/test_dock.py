@@ -39,6 +39,15 @@ WHOLE = """(frame) => {
     const size = frame.querySelector("svg.lab-scene").viewBox.baseVal;
     return size.width === frame.clientWidth && frame.scrollHeight <= frame.clientHeight + 1;
 }"""
+# As while JupyterLab changes its theme.
+HIDDEN_AT_TIMERS = """() => {
+    const start = setTimeout, { style } = document.querySelector("main");
+    window.setTimeout = (call, ...more) => start(() => {
+        style.display = "none";
+        call();
+        style.display = "";
+    }, ...more);
+}"""
 WORDS = "▸ The picture stays in sight"
 
 
@@ -121,6 +130,19 @@ def test_all_of_the_picture_is_beside_the_cells(
     assert left and right
     assert left["x"] + left["width"] <= right["x"] + 1
     page.photograph(str(width))
+
+
+def test_a_page_that_is_hidden_for_a_moment_tells_its_size_all_the_same(
+    cells: Callable[..., Cells],
+) -> None:
+    page = cells(1366)
+    page.views["cluster"].dock()
+    page.show("one")
+    frame = page.dock.locator(".lab-frame").element_handle()
+    page.page.wait_for_function(WHOLE, arg=frame)
+    page.page.evaluate(HIDDEN_AT_TIMERS)
+    page.page.evaluate("document.querySelector('main').style.width = '822px'")
+    page.page.wait_for_function(WHOLE, arg=frame)
 
 
 def test_it_goes_back_under_its_cell_by_a_click_and_by_the_keyboard(

@@ -45,7 +45,7 @@ def topic(cluster: Cluster, shell: Shell) -> Callable[[str], str]:
         name = f"placed-{next(_numbers)}"
         shell.out("topics", "--create", "--topic", name, "--replica-assignment", replicas)
         until(lambda: not shell.out("topics", "--describe", "--under-replicated-partitions"))
-        until(lambda: all(knows(each, name) for each in cluster.bootstrap.split(",")))
+        known_everywhere(cluster, name)
         return name
 
     return create
@@ -56,6 +56,11 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def known_everywhere(cluster: Cluster, topic: str) -> None:
+    """Before it, a command may ask a broker that has not heard of the topic yet."""
+    until(lambda: all(knows(each, topic) for each in cluster.bootstrap.split(",")))
 
 
 def knows(broker: str, topic: str) -> bool:
@@ -82,10 +87,11 @@ def elect(shell: Shell, kind: str, topic: str) -> str:
 
 
 def test_replicas_are_spread_and_a_topic_grows_round_the_same_ring(
-    shell: Shell, topic: Callable[[str], str]
+    cluster: Cluster, shell: Shell, topic: Callable[[str], str]
 ) -> None:
     count = ("--partitions", "6", "--replication-factor", "3")
     shell.out("topics", "--create", "--topic", "spread", *count)
+    known_everywhere(cluster, "spread")
     spread = described(shell, "spread")
     assert sorted(each.leader for each in spread) == ["1", "1", "2", "2", "3", "3"]
     assert all(sorted(each.replicas.split(",")) == ["1", "2", "3"] for each in spread)

@@ -220,20 +220,24 @@ function watching(root, send) {
   };
 }
 
-// Python lays the picture out for the width that it has here, and in a dock for the height, too.
+// Python lays the picture out for the width that it has here, and in a dock for the height, too. The
+// size is noted when it is observed: when it is told, the page may be hidden for a moment, as while
+// JupyterLab changes its theme, and no observer hears that it came back at the same size.
 function measuring(frame, send) {
-  let [told, high] = [0, 0];
+  let told = [0, 0];
+  let size;
   let due;
   const tell = () => {
-    const full = frame.closest(":fullscreen");
-    const width = Math.round(frame.clientWidth / (full ? PROJECTED : 1));
-    const height = frame.closest(".lab-dock") && !full ? frame.clientHeight : 0;
-    if (width && (width !== told || height !== high)) send({ width, height });
-    if (width) [told, high] = [width, height];
+    if (!size[0] || String(size) === String(told)) return;
+    told = size;
+    send({ width: size[0], height: size[1] });
   };
   const observer = new ResizeObserver(() => {
+    const full = frame.closest(":fullscreen");
+    const width = Math.round(frame.clientWidth / (full ? PROJECTED : 1));
+    size = [width, frame.closest(".lab-dock") && !full ? frame.clientHeight : 0];
     clearTimeout(due);
-    due = setTimeout(tell, told ? SETTLED : 0);
+    due = setTimeout(tell, told[0] ? SETTLED : 0);
   });
   observer.observe(frame);
   return () => {
