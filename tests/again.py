@@ -1,7 +1,8 @@
 """Runs what has failed once more, alone. `.ci/run` calls it after a part in which tests failed.
 
 Thousands of tests start real processes on two cores that others use, too; now and then one of them
-gets no time when it needs it. Alone it passes, or it is broken. (Apache Kafka's CI does the same:
+gets no time when it needs it, and a machine that stands still for twenty seconds ends the session
+of every broker at once. Alone it passes, or it is broken. (Apache Kafka's CI does the same:
 maxTestRetries=1, maxTestRetryFailures=10.) A cell of a lab needs those before it: its whole
 notebook is run again.
 
@@ -18,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FAILED = ROOT / "build" / "pytest" / "v" / "cache" / "lastfailed"
 NOTEBOOK = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
-MOST = 3
+MOST = 10
 
 
 def to_run(failed: Iterable[str]) -> list[str]:

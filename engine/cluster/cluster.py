@@ -542,8 +542,8 @@ class Cluster:
 
     def mend(self) -> None:
         """Undo every fault: heal links, start brokers, wait until all replicas are in sync."""
-        self._ensemble.mend()
         self.heal()
+        self._ensemble.mend()
         for number, node in self._nodes.items():
             if node.status is Status.PAUSED:
                 self.resume(number)

@@ -35,11 +35,6 @@ class Field(NamedTuple):
         return FIXED.get(self.type) if isinstance(self.type, str) and not self.is_array else None
 
     @property
-    def is_number_in(self) -> bool:
-        """Whether it is read as a plain number; several in a row are unpacked in one step."""
-        return self.fixed is not None and self.fixed.read is None
-
-    @property
     def is_number_out(self) -> bool:
         """Whether it is written as a plain number."""
         return self.fixed is not None and self.fixed.write is None
