@@ -182,7 +182,7 @@ def test_a_server_cut_off_from_the_others_serves_nobody_until_it_is_healed(clust
     assert identity(cluster) == before
     cluster.mend()  # the links first: a server that is cut off would wait for a quorum in vain
     assert cluster.state().links == ()
-    assert servers(cluster)[victim].serves
+    until(lambda: servers(cluster)[victim].serves)
 
 
 def test_one_cut_link_between_a_follower_and_the_leader(cluster):
