@@ -40,7 +40,8 @@ class Checkout(KafkaPeer):
         command = [self._python, "-m", "engine", "cluster", "--port", "0"]
         command += ["--brokers", str(self._brokers), "--data", home]
         command += ["--config", f"default.replication.factor={self._brokers}"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # In this directory `-m engine` would be the engine of this checkout for both.
+        self._process = subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("ready "):
