@@ -542,7 +542,7 @@ class Cluster:
 
     def mend(self) -> None:
         """Undo every fault: heal links, start brokers, wait until all replicas are in sync."""
-        self.heal()
+        self.heal()  # first: a server of ZooKeeper that is cut off never has a quorum
         self._ensemble.mend()
         for number, node in self._nodes.items():
             if node.status is Status.PAUSED:

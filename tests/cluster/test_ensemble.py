@@ -170,17 +170,30 @@ def test_a_leader_that_dies_without_a_quorum_is_replaced_when_it_is_back(cluster
     cluster.wait("a new leader", lambda: cluster.leader(topic) not in (victim, -1))
 
 
-def test_a_server_cut_off_from_the_others_serves_nobody_until_it_is_healed(cluster):
-    before, victim = identity(cluster), busiest(cluster)
+def cut_off(cluster: Cluster, victim: str) -> None:
+    """From the other servers; it has noticed."""
     for other in SERVERS:
         if other != victim:
             cluster.cut(victim, other)
     assert len(cluster.state().links) == 4
     until(lambda: servers(cluster)[victim].role == "looking")
+
+
+def test_a_server_cut_off_from_the_others_serves_nobody_until_it_is_healed(cluster):
+    before, victim = identity(cluster), busiest(cluster)
+    cut_off(cluster, victim)
     until(lambda: connected(cluster) and leader(cluster) not in ("", victim))
     assert cluster.child(victim).alive
     assert identity(cluster) == before
-    cluster.mend()  # the links first: a server that is cut off would wait for a quorum in vain
+    cluster.heal()
+    assert cluster.state().links == ()
+    until(lambda: servers(cluster)[victim].serves)
+
+
+def test_a_server_cut_off_from_the_others_is_mended(cluster):
+    victim = busiest(cluster)
+    cut_off(cluster, victim)
+    cluster.mend()
     assert cluster.state().links == ()
     until(lambda: servers(cluster)[victim].serves)
 
