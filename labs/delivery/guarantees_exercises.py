@@ -8,6 +8,7 @@ since          a consumer that shall read all partitions from a time on
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import Any
 
 from delivery.shared import fresh
@@ -160,8 +161,9 @@ def _stored(cluster: Cluster, code: Code) -> str:
     cluster.write(topic, VALUES)
 
     def run(calls: int, countdown: Countdown) -> None:
-        database = databases.get(calls) or _database()
-        databases[calls] = database
+        if calls not in databases:
+            databases[calls] = end.enter_context(closing(_database()))
+        database = databases[calls]
         consumer = _consumer(cluster, f"{name}-{calls}")
         try:
             code(Watched(consumer, countdown), Watched(database, countdown), topic)
@@ -171,7 +173,8 @@ def _stored(cluster: Cluster, code: Code) -> str:
     def found(calls: int) -> list[str]:
         return [value for (value,) in databases[calls].execute("SELECT value FROM results")]
 
-    return _killed_everywhere(run, found)
+    with ExitStack() as end:
+        return _killed_everywhere(run, found)
 
 
 def _database() -> sqlite3.Connection:

@@ -28,6 +28,7 @@ def folder() -> Path:
 def opened() -> sqlite3.Connection:
     """A new database with an empty price list; it writes its own log (-wal) on the disk."""
     base = sqlite3.connect(folder() / f"shop-{next(_numbers)}", isolation_level=None)
+    atexit.register(base.close)
     base.execute("PRAGMA journal_mode = WAL")
     base.execute("CREATE TABLE prices (tea TEXT PRIMARY KEY, price INTEGER NOT NULL)")
     return base

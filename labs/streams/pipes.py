@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -120,16 +121,16 @@ def operators(query: StreamingQuery) -> list[str]:
 
 def base() -> Path:
     path = folder() / name("base")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE loud (epoch, row, key, value, PRIMARY KEY (epoch, row))")
     return path
 
 
 def store(path: Path, rows: Iterable[tuple[Any, ...]]) -> None:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany("INSERT OR REPLACE INTO loud VALUES (?, ?, ?, ?)", rows)
 
 
 def stored(path: Path) -> list[tuple[str, str]]:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         return list(connection.execute("SELECT key, value FROM loud"))

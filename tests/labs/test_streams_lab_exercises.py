@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from importlib import import_module as lab
 from typing import Any
 
@@ -188,7 +189,9 @@ class Sql:
     ],
 )  # fmt: skip
 def test_sql_hears_what_is_wrong(words: str, why: str) -> None:
-    trial = lab("streams.exercises").thirsty(Sql())
-    told = repr(trial.run(lambda: words))
-    assert told.startswith("Not yet: ") and why in told
-    assert trial.run(lab("answers.streams").thirsty).passed
+    spark = Sql()
+    with closing(spark.base):
+        trial = lab("streams.exercises").thirsty(spark)
+        told = repr(trial.run(lambda: words))
+        assert told.startswith("Not yet: ") and why in told
+        assert trial.run(lab("answers.streams").thirsty).passed
