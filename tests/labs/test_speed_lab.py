@@ -13,6 +13,7 @@ from tests.labs.mutants_06 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
 LAB = LABS / "06_speed.ipynb"
+long = pytest.mark.long
 
 
 @pytest.mark.parametrize("mutant", parameters(MUTANTS))
@@ -102,9 +103,15 @@ def test_an_exercise_on_the_cluster_takes_the_answer_and_no_other(
     ("partitions", "told"),
     [
         (1, "Not yet: after 4 rounds 1,200 orders wait: one reader got 400 in a round"),
-        (4, "Not yet: after 4 rounds 52 orders wait: one reader got 112 in a round"),
-        (7, "Not yet: after 4 rounds 79 orders wait"),
-        (64, "Not yet: the readers keep up, but a batch holds 6 orders on average, not 20"),
+        pytest.param(
+            4, "Not yet: after 4 rounds 52 orders wait: one reader got 112 in a round", marks=long
+        ),
+        pytest.param(7, "Not yet: after 4 rounds 79 orders wait", marks=long),
+        pytest.param(
+            64,
+            "Not yet: the readers keep up, but a batch holds 6 orders on average, not 20",
+            marks=long,
+        ),
         ("six", "Not yet: it gives 'six', and not a whole number from 1 to 100"),
         (0, "Not yet: it gives 0, and not"),
     ],

@@ -132,6 +132,12 @@ SPEED = "speed-predict speed speed-outcome decide-speed"
 LIFE = "life-predict kept life-outcome week never-changed decide-life"
 MUTANTS = [
     Mutant(
+        "times in their order",
+        "C031 C032",
+        INDEX,
+        [("disk.shuffled(), disk.shuffled(interval=0)", "log, log")],
+    ),
+    Mutant(
         "topics: one broker for all, four partitions, a cake among teas, an index that is gone",
         "C001 C002 C015 C016 C285",
         "topics-predict topics files decide-topics",
@@ -204,12 +210,6 @@ MUTANTS = [
             ("for segment_bytes in (1 << 30, 1 << 17)", "for segment_bytes in (1 << 30, 1 << 30)"),
             ("retention.enforce(old, disk.NOW, old.end_offset)", "disk.grow(old, 9)"),
         ],
-    ),
-    Mutant(
-        "times in their order",
-        "C031 C032",
-        INDEX,
-        [("disk.shuffled(), disk.shuffled(interval=0)", "log, log")],
     ),
     Mutant("a search that walks", "C033", INDEX, defect=a_search_that_walks),
     Mutant("entries that point too far", "C026 C033", INDEX, defect=entries_that_point_too_far),

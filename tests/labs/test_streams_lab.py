@@ -43,6 +43,7 @@ def same_as_saved(reader: Reader, *names: str) -> None:
             assert pretty(value) == cell.outputs[0].data["text/plain"], name
 
 
+@pytest.mark.long  # `make order` begins anywhere, and goes back
 @pytest.mark.timeout(300)
 def test_one_may_begin_in_the_middle_go_back_and_do_it_again(reader: Reader) -> None:
     reader.through("middle-predict")
