@@ -9,6 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
+LATER   = labs/05_delivery.ipynb labs/06_speed.ipynb labs/07_operations.ipynb
 NBVAL  := -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
 
@@ -20,7 +21,7 @@ PYTHON ?= $(firstword $(FOUND) python3)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long order streams check browser real site bench peers storm chaos rehearse student answers classroom docs lock clean
+.PHONY: help setup lab test long order streams advanced check browser real site bench peers storm chaos rehearse student answers classroom docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -32,8 +33,8 @@ lab: $(READY) ## open JupyterLab on labs/00_start.ipynb
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run the tests that need neither a browser nor Spark, and the labs
-	$(BIN)/pytest -n 3 --dist loadscope -m 'not long and not spark' --ignore tests/browser \
-	    --ignore tests/real tests \
+	$(BIN)/pytest -n 3 --dist loadscope -m 'not long and not spark and not advanced' \
+	    --ignore tests/browser --ignore tests/real tests \
 	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 
 long: $(READY) ## the longer tests: crashes in a row, every strategy, all examples
@@ -46,6 +47,10 @@ order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers, lab 04
 	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS)
 	$(BIN)/pytest $(NBVAL) labs/04_streams.ipynb
+
+advanced: $(READY) ## labs 05 to 07 from end to end, their exercises and mutants
+	$(BIN)/pytest -n 3 --dist loadscope -m 'advanced and not long' tests/labs $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadscope $(NBVAL) $(LATER)
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check

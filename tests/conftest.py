@@ -32,7 +32,14 @@ ROOT = Path(__file__).resolve().parents[1]
 FIRST = ["tests/streams", "labs", "tests/cluster", "tests/labs", "tests/interop"]
 FIRST += ["tests/simulation", "tests/properties"]
 SHARING = {"tests/cluster", "tests/interop"}
-SPARK_CELL = "flow-predict"  # of lab 04: from here on `make test` leaves its cells out
+# Labs that take long are run by parts: `make test` leaves their cells out from this one on, and the
+# target of this name runs the whole lab.
+REST = {
+    "04_streams": ("flow-predict", "spark"),
+    "05_delivery": ("acks-predict", "advanced"),
+    "06_speed": ("select-predict", "advanced"),
+    "07_operations": ("one-predict", "advanced"),
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,13 +54,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def mark_sections(items: list[pytest.Item]) -> None:
-    """`make streams` runs all of lab 04; `make test` leaves its sections on Spark out."""
-    marked = False
+    """With the table of a lab's end, which shows what every section has found."""
+    begun = set[str]()
     for item in items:
-        if item.path.name == "04_streams.ipynb":
-            marked = marked or item.cell.id == SPARK_CELL  # type: ignore[attr-defined]  # of nbval
-            if marked:  # with the table, which shows what every section has found
-                item.add_marker("spark")
+        first, mark = REST.get(item.path.stem, ("", ""))
+        if mark and item.cell.id == first:  # type: ignore[attr-defined]  # of nbval
+            begun.add(item.path.stem)
+        if item.path.stem in begun:
+            item.add_marker(mark)
 
 
 def turn(item: pytest.Item) -> tuple[int, str]:

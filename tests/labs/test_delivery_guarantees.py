@@ -11,6 +11,7 @@ from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.mutants_05_guarantees import MUTANTS
 from tests.labs.reader import LABS, Reader
 
+pytestmark = pytest.mark.advanced
 LAB = LABS / "05_delivery.ipynb"
 SIMULATED = {  # what needs no cluster
     "acks": ("acks-predict", "acks", "acks-outcome", "acks-storm", "acks-alone", "acks-verdict")
@@ -101,7 +102,7 @@ def test_an_exercise_takes_the_answer(running: Callable[[], Cluster], name: str)
     assert exercise(running).run(getattr(lab("answers.delivery"), name)).passed
 
 
-@pytest.mark.parametrize(("name", "wrong", "words"), wrong_ones())
+@pytest.mark.parametrize(("name", "wrong", "words"), [*wrong_ones()])
 def test_an_exercise_takes_no_other(
     running: Callable[[], Cluster], name: str, wrong: Callable[..., Any], words: str
 ) -> None:

@@ -13,6 +13,7 @@ from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.mutants_07 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
+pytestmark = pytest.mark.advanced
 LAB = LABS / "07_operations.ipynb"
 
 

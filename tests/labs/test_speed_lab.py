@@ -12,6 +12,7 @@ from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.mutants_06 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
+pytestmark = pytest.mark.advanced
 LAB = LABS / "06_speed.ipynb"
 long = pytest.mark.long
 
