@@ -59,24 +59,27 @@ class Ring(deque[Event]):
         events = list(islice(self, first - dropped, first - dropped + most))
         return Since(events, first + len(events), first - number)
 
-    def request(
+    def traced(
         self,
         header: RequestHeader,
         peer: str,
-        size: int,
         request: Any,
         response: Any,
-        began: int,
-        now: int,
+        span: Span,
+        frame: Frame,
+        answer: Sequence[Any] | None,
     ) -> None:
         """Add an event for a request and its response; only while `tracing`."""
+        began, now = span.came // MILLISECOND, span.left // MILLISECOND
         facts: dict[str, Any] = {
             "api": APIS[header.api_key].name,
             "version": header.api_version,
             "client": header.client_id,
             "peer": peer,
-            "size": size,
+            "size": len(frame),
             "took": now - began,  # ms, waiting included
+            "came_us": span.came // 1000,  # to compare two brokers
+            "left_us": span.left // 1000,
         }
         for name in ("controller_id", "controller_epoch", "broker_epoch", "replica_id"):
             value = getattr(request, name, None)
@@ -90,22 +93,6 @@ class Ring(deque[Event]):
             facts["partitions"] = list(islice(rows, SHOWN))
             facts["more"] = sum(1 for _ in rows)
         self.append(Event("request", now, facts))
-
-    def traced(
-        self,
-        header: RequestHeader,
-        peer: str,
-        request: Any,
-        response: Any,
-        span: Span,
-        frame: Frame,
-        answer: Sequence[Any] | None,
-    ) -> None:
-        """The same with times in microseconds, to compare two brokers, and with the bytes."""
-        times = span.came // MILLISECOND, span.left // MILLISECOND
-        self.request(header, peer, len(frame), request, response, *times)
-        facts = self[-1].data
-        facts["came_us"], facts["left_us"] = span.came // 1000, span.left // 1000
         if self.framing and not _has_secrets(header, request):
             facts |= texts(frame, answer)
             self._frames.keep(facts)

@@ -4,7 +4,7 @@ from types import SimpleNamespace as Message
 
 import pytest
 
-from engine.broker.events import SHOWN, Ring, broker_of
+from engine.broker.events import MILLISECOND, SHOWN, Ring, Span, broker_of
 from engine.errors import ErrorCode
 from engine.model import Event
 from engine.wire import fetch
@@ -21,7 +21,8 @@ from engine.wire.messages.leader_and_isr import (
 def told(api, request, response):
     ring = Ring()
     header = RequestHeader(api, api.newest, 1, "me")
-    ring.request(header, "127.0.0.1:5", 99, request, response, 1000, 1030)
+    span = Span(1000 * MILLISECOND, 1030 * MILLISECOND)
+    ring.traced(header, "127.0.0.1:5", request, response, span, bytes(99), None)
     (event,) = ring
     assert (event.kind, event.at) == ("request", 1030)
     assert (event.data["api"], event.data["client"], event.data["peer"]) == (
