@@ -32,6 +32,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,14 +116,13 @@ class DebugServer:
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._requests: Mapping[str, Callable[..., Any]] = {
-            "state": self._state,
-            "controller": lambda connection: controller(),
+            "controller": controller,
             "events": self._events_after,
             "links": self._change_links,
             "fail": self._fail,
             "drop": self._drop,
             "slow_coordinator": self._slow_coordinator,
-            "heal_requests": lambda connection: {"healed": self._faults.heal()},
+            "heal_requests": lambda: {"healed": self._faults.heal()},
             "trace": self._switch_trace,
             "count": self._switch_counts,
         }
@@ -161,28 +161,15 @@ class DebugServer:
             async with asyncio.timeout(TIMEOUT):
                 token = await reader.readline()
             if secrets.compare_digest(token.strip(), self._token.encode()):
-                connection = DebugConnection()
+                state = partial(self._state, DebugConnection())
                 while line := await reader.readline():
-                    writer.write(self._answer(connection, line))
+                    writer.write(_answer({"state": state, **self._requests}, line))
                     async with asyncio.timeout(TIMEOUT):
                         await writer.drain()
         except (OSError, ValueError) as error:  # TimeoutError is one; ValueError: a line too long
             log.info("a debug connection ended: %s", error)
         finally:
             writer.close()
-
-    def _answer(self, connection: DebugConnection, line: bytes) -> bytes:
-        try:
-            request = json.loads(line)
-            if not isinstance(request, dict) or request.get("ask") not in self._requests:
-                raise ValueError(f"ask is one of {', '.join(self._requests)}")
-            answer = self._requests[request.pop("ask")](connection, **request)
-            return _line(answer)
-        except (ValueError, TypeError, RecursionError) as error:
-            return _line({"error": str(error)})
-        except Exception as error:
-            log.exception("a bug in a debug request: %.200r", line)
-            return _line({"error": f"internal error: {error!r}"})
 
     # -- requests ------------------------------------------------------------------------
 
@@ -223,17 +210,13 @@ class DebugServer:
                 if role is not None:
                     yield partition, _row(role, each, directory.offline is not None)
 
-    def _events_after(
-        self, connection: DebugConnection, after: int, most: int = 1000
-    ) -> dict[str, Any]:
+    def _events_after(self, after: int, most: int = 1000) -> dict[str, Any]:
         if not 0 <= after <= self._events.total:
             raise ValueError(f"there are events up to {self._events.total}, not {after}")
         found = self._events.after(after, min(most, MAX_EVENTS))
         return {"last": found.last, "lost": found.lost, "events": found.events}
 
-    def _change_links(
-        self, connection: DebugConnection, change: Any = None, heal: bool = False
-    ) -> dict[str, Any]:
+    def _change_links(self, change: Any = None, heal: bool = False) -> dict[str, Any]:
         """The whole request is checked before any of it is done."""
         if not isinstance(change or {}, dict):
             raise ValueError(f"{change!r} is not a set of links")
@@ -244,19 +227,15 @@ class DebugServer:
             self._links.change(name, **faults)
         return {"faults": sorted(self._links.faults())}
 
-    def _fail(
-        self, connection: DebugConnection, api: int, error: int, times: int
-    ) -> dict[str, Any]:
+    def _fail(self, api: int, error: int, times: int) -> dict[str, Any]:
         self._faults.fail(_api(api), ErrorCode(error), max(0, int(times)))
         return self._request_faults()
 
-    def _drop(
-        self, connection: DebugConnection, answers: int, api: int | None = None
-    ) -> dict[str, Any]:
+    def _drop(self, answers: int, api: int | None = None) -> dict[str, Any]:
         self._faults.drop(int(answers), None if api is None else _api(api))
         return self._request_faults()
 
-    def _slow_coordinator(self, connection: DebugConnection, ms: int) -> dict[str, Any]:
+    def _slow_coordinator(self, ms: int) -> dict[str, Any]:
         if not 0 <= ms / 1000 <= MAX_DELAY:
             raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
         self._faults.slow_coordinator(ms / 1000)
@@ -265,13 +244,11 @@ class DebugServer:
     def _request_faults(self) -> dict[str, Any]:
         return {"request_faults": self._faults.rows()}
 
-    def _switch_trace(
-        self, connection: DebugConnection, on: bool, frames: bool = False
-    ) -> dict[str, Any]:
+    def _switch_trace(self, on: bool, frames: bool = False) -> dict[str, Any]:
         self._events.tracing, self._events.framing = bool(on), bool(on and frames)
         return {"trace": self._events.tracing}
 
-    def _switch_counts(self, connection: DebugConnection, on: bool) -> dict[str, Any]:
+    def _switch_counts(self, on: bool) -> dict[str, Any]:
         self._counting = bool(on)
         self._broker.request_counts.on |= self._counting  # a page of metrics may count as well
         return {"count": self._counting}
@@ -284,6 +261,19 @@ class DebugServer:
         elif now - self._counted[0] >= COUNT_INTERVAL:
             self._counted = (now, self._broker.request_counts.rows())
         return self._counted[1]
+
+
+def _answer(requests: Mapping[str, Callable[..., Any]], line: bytes) -> bytes:
+    try:
+        request = json.loads(line)
+        if not isinstance(request, dict) or request.get("ask") not in requests:
+            raise ValueError(f"ask is one of {', '.join(requests)}")
+        return _line(requests[request.pop("ask")](**request))
+    except (ValueError, TypeError, RecursionError) as error:
+        return _line({"error": str(error)})
+    except Exception as error:
+        log.exception("a bug in a debug request: %.200r", line)
+        return _line({"error": f"internal error: {error!r}"})
 
 
 def _checked(name: str, faults: object) -> dict[str, Any]:
