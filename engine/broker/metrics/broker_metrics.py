@@ -97,13 +97,13 @@ class BrokerMetrics:
     def page(self) -> str:
         """All lines; those of one name together, as Prometheus wants them."""
         self.observe()
-        lines, last = [], ""
+        metrics: dict[str, list[Metric]] = {}
         for metric in self._all():
-            if metric.name != last:
-                last = metric.name
-                kind = "counter" if last.endswith(("_total", "_count", "_sum")) else "gauge"
-                lines.append(f"# TYPE {last} {kind}")
-            lines.append(str(metric))
+            metrics.setdefault(metric.name, []).append(metric)
+        lines = []
+        for name, rows in metrics.items():
+            kind = "counter" if name.endswith(("_total", "_count", "_sum")) else "gauge"
+            lines += [f"# TYPE {name} {kind}", *map(str, rows)]
         return "\n".join(lines) + "\n"
 
     def _all(self) -> Iterator[Metric]:
@@ -144,26 +144,21 @@ class BrokerMetrics:
         for way in ("in", "out"):
             yield Metric(f"{TRAFFIC}bytes{way}_total", self._bytes[way])
         counts = self._broker.request_counts
-        names = {api: (("request", _camel(api)),) for api in sorted(counts.numbers)}
-        for api, label in names.items():
-            yield Metric(f"{REQUESTS}requests_total", counts.numbers[api], label)
-        for api, label in names.items():
-            yield Metric(f"{REQUESTS}totaltimems_count", counts.numbers[api], label)
-        for api, label in names.items():
+        for api, number in sorted(counts.numbers.items()):
+            label = (("request", _camel(api)),)
+            yield Metric(f"{REQUESTS}requests_total", number, label)
+            yield Metric(f"{REQUESTS}totaltimems_count", number, label)
             yield Metric(f"{REQUESTS}totaltimems_sum", counts.times[api] / 1e6, label)
         if self.server is not None:
             count = len(self.server.connections)
             yield Metric("kafka_server_socket_server_metrics_connection_count", count)
 
     def _log_sizes(self) -> Iterator[Metric]:
-        rows = [(_labels(partition), log) for partition, log in sorted(self._logs())]
-        for label, log in rows:
+        for partition, log in sorted(self._logs()):
+            label = _labels(partition)
             yield Metric(f"{LOG}size", log.size, label)
-        for label, log in rows:
             yield Metric(f"{LOG}numlogsegments", len(log.segments), label)
-        for label, log in rows:
             yield Metric(f"{LOG}logstartoffset", log.start_offset, label)
-        for label, log in rows:
             yield Metric(f"{LOG}logendoffset", log.end_offset, label)
 
     def _lags(self) -> Iterator[Metric]:
