@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from engine.broker.broker import Broker, Call
 from engine.broker.server import Connection, Pieces
-from engine.quotas.client_quota_manager import QuotaKind
+from engine.quotas.client_quota_manager import ControllerMutationQuota, QuotaKind
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import encode_response
 from engine.wire.fetch import FetchAnswer
@@ -34,14 +34,6 @@ from engine.wire.frame import SIZE, Frame
 
 Serve = Callable[[Broker, Call, Any], Awaitable[Any]]
 
-BETWEEN_BROKERS = {
-    Api.LEADER_AND_ISR,
-    Api.STOP_REPLICA,
-    Api.UPDATE_METADATA,
-    Api.CONTROLLED_SHUTDOWN,
-    Api.WRITE_TXN_MARKERS,
-    Api.ALTER_ISR,
-}
 # From these versions on a request over the quota is refused.
 STRICT_SINCE = {Api.CREATE_TOPICS: 6, Api.CREATE_PARTITIONS: 3, Api.DELETE_TOPICS: 5}
 PERCENT_OF_A_SECOND = 100 / 1e9  # of a nanosecond
@@ -56,13 +48,14 @@ async def serve_with_quotas(
     follows = api is Api.FETCH and request.replica_id >= 0
     if api in STRICT_SINCE:
         strict = call.version >= STRICT_SINCE[api]
-        call = call._replace(mutations=quotas.mutation.mutations(*client, strict=strict))
+        mutations = ControllerMutationQuota(quotas.mutation, *client, strict=strict)
+        call = call._replace(mutations=mutations)
     if api is Api.FETCH and not follows:
         request = limited(request, quotas.fetch.most(*client))
     work = TimedWork(serve(broker, call, request))
     response = await work
     answer = None if response is None else encode_response(call.header, response)
-    if follows or api in BETWEEN_BROKERS:
+    if follows or api.between_brokers:
         return response, answer
 
     now, waits = broker.now(), dict[QuotaKind, int]()

@@ -12,7 +12,7 @@ the time to wait limited, to one window.
 
     record    what was used; returns the time to wait in ms
     unrecord  a Fetch response that is not sent after all
-    mutations a request that creates or deletes partitions: see ControllerMutationQuota
+    take      tokens for partitions: see ControllerMutationQuota
 
 Left out: what a client used before it had a quota does not count. In Kafka it counts if any client
 had a quota then.
@@ -21,7 +21,7 @@ had a quota then.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any
 
 from engine.errors import ErrorCode, KafkaError
 from engine.quotas.entity import ClientQuotaEntity, QuotaGroup, find
@@ -40,23 +40,13 @@ class QuotaKind(Enum):
     CONTROLLER_MUTATION = "controller_mutation_rate"
 
 
-class Usage(NamedTuple):
-    """What one group of clients has used, for the broker's state."""
-
-    kind: QuotaKind
-    group: QuotaGroup
-    quota: float
-    rate: float  # a second; for CONTROLLER_MUTATION the tokens that are left
-    throttle_ms: int  # the last time to wait; 0 if the last request was within the quota
-
-
 @dataclass(slots=True)
 class _Sensor:
     rate: Rate
     bucket: TokenBucket
     quota: float
     used: int = 0  # when it was recorded last
-    throttle_ms: int = 0
+    throttle_ms: int = 0  # the last time to wait; 0 if the last request was within the quota
 
 
 class ClientQuotaManager:
@@ -108,9 +98,6 @@ class ClientQuotaManager:
             return None
         return found[1] * (self._windows.number - 1) * self._windows.seconds
 
-    def mutations(self, user: str, client: str, *, strict: bool) -> "ControllerMutationQuota":
-        return ControllerMutationQuota(self, user, client, strict=strict)
-
     def _sensor(self, user: str, client: str, now: int) -> _Sensor | None:
         found = self.quota(user, client)
         if found is None:
@@ -143,15 +130,24 @@ class ClientQuotaManager:
             if now - sensor.used > EXPIRED_MS:
                 del self._sensors[group]
 
-    def usage(self, now: int) -> Iterator[Usage]:
-        """Of those who have used something in the last windows, or are waiting."""
+    def usage(self, now: int) -> Iterator[dict[str, Any]]:
+        """Of those who have used something in the last windows, or are waiting: rows for the
+        broker's state. No user: all who have the client id. For CONTROLLER_MUTATION the rate is
+        the tokens that are left."""
         since = now - self._windows.number * self._windows.size_ms
         for group, sensor in sorted(self._sensors.items()):
             if self.enabled and sensor.used + sensor.throttle_ms >= since:
                 tokens = self.kind is QuotaKind.CONTROLLER_MUTATION
                 bucket, rate = sensor.bucket, sensor.rate
                 used = bucket.measure(sensor.quota, now) if tokens else rate.measure(now)
-                yield Usage(self.kind, group, sensor.quota, used, sensor.throttle_ms)
+                yield {
+                    "quota": self.kind.value,
+                    "user": group.user or None,
+                    "client": group.client or None,
+                    "limit": sensor.quota,
+                    "rate": round(used, 3),
+                    "throttle_ms": sensor.throttle_ms,
+                }
 
 
 class ControllerMutationQuota:

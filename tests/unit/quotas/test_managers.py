@@ -4,7 +4,12 @@ import pytest
 
 from engine.config import BrokerConfig
 from engine.errors import ErrorCode, KafkaError
-from engine.quotas.client_quota_manager import EXPIRED_MS, ClientQuotaManager, QuotaKind
+from engine.quotas.client_quota_manager import (
+    EXPIRED_MS,
+    ClientQuotaManager,
+    ControllerMutationQuota,
+    QuotaKind,
+)
 from engine.quotas.connection_quotas import UNLIMITED, ConnectionQuotas
 from engine.quotas.entity import DEFAULT, ClientQuotaEntity, QuotaGroup
 from engine.quotas.quota_managers import QuotaManagers
@@ -101,21 +106,21 @@ def test_a_fetch_that_is_not_sent_does_not_count():
 
 def test_strict_quotas_refuse_and_others_let_wait():
     mutation = manager(QuotaKind.CONTROLLER_MUTATION, by={ALICE: 1.0})
-    lenient = mutation.mutations("alice", "app", strict=False)
+    lenient = ControllerMutationQuota(mutation, "alice", "app", strict=False)
     lenient.record(11, T)
     assert lenient.throttle_ms(T) == 0  # no token is left, and none is missing
     lenient.record(3, T)
     assert lenient.throttle_ms(T + 1000) == 2000
-    strict = mutation.mutations("alice", "app", strict=True)
+    strict = ControllerMutationQuota(mutation, "alice", "app", strict=True)
     with pytest.raises(KafkaError) as refused:
         strict.record(1, T + 1000)
     assert refused.value.code is ErrorCode.throttling_quota_exceeded
     assert refused.value.message == "The throttling quota has been exceeded."
     assert strict.throttle_ms(T + 1000) == 2000
-    strict = mutation.mutations("alice", "app", strict=True)
+    strict = ControllerMutationQuota(mutation, "alice", "app", strict=True)
     strict.record(500, T + 3000)  # however many, if no token is missing
     assert strict.throttle_ms(T + 3000) == 0
-    free = mutation.mutations("bob", "app", strict=True)
+    free = ControllerMutationQuota(mutation, "bob", "app", strict=True)
     free.record(1000, T)
     assert free.throttle_ms(T) == 0
 
