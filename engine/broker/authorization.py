@@ -36,6 +36,7 @@ from engine.wire.refusal import refusal, refused_rows
 log = logging.getLogger("kafka.authorizer.logger")
 
 Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
+TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 
 FAILED: dict[AclResourceType, ErrorCode] = {
     AclResourceType.TOPIC: ErrorCode.topic_authorization_failed,
@@ -58,31 +59,24 @@ class Access:
     """What one client may do."""
 
     def __init__(self, broker: Broker, call: Call) -> None:
+        assert broker.acls is not None
         self.broker = broker
-        self.call = call
         self.api = APIS[call.header.api_key]
-        self._host = call.host.removeprefix("/")
+        self._authorizer = broker.acls.authorizer
+        self._client = str(call.principal), call.host.removeprefix("/")
 
     def allows(
         self, operation: AclOperation, resource: AclResource, *, quiet: bool = False
     ) -> bool:
         """With `quiet`, a denial is not reported: it only decides what is shown."""
-        store, principal = self.broker.acls, str(self.call.principal)
-        if store is None or store.authorizer.allowed(principal, self._host, operation, resource):
+        if self._authorizer.allowed(*self._client, operation, resource):
             return True
         if not quiet:
-            self._report(principal, operation, resource)
+            self._report(operation, resource)
         return False
 
     def allows_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
-        store, principal = self.broker.acls, str(self.call.principal)
-        return store is None or store.authorizer.allowed_on_any(
-            principal, self._host, operation, kind
-        )
-
-    def check(self, operation: AclOperation, resource: AclResource) -> None:
-        if not self.allows(operation, resource):
-            raise self.error(resource)
+        return self._authorizer.allowed_on_any(*self._client, operation, kind)
 
     def error(self, resource: AclResource) -> KafkaError:
         return KafkaError(FAILED[resource.type], TEXTS.get(self.api, ""))
@@ -92,25 +86,21 @@ class Access:
         on = SUPPORTED[resource.type]
         return bits([each for each in on if self.allows(each, resource, quiet=True)])
 
-    def _report(self, principal: str, operation: AclOperation, resource: AclResource) -> None:
-        log.info(
-            "Principal = %s is Denied Operation = %s from host = %s on resource = %s:LITERAL:%s "
-            "for request = %s",
-            principal,
-            operation.title,
-            self._host,
-            resource.type.title,
-            resource.name,
-            self.api.name,
-        )
+    def _report(self, operation: AclOperation, resource: AclResource) -> None:
+        principal, host = self._client
         facts = {
             "principal": principal,
-            "host": self._host,
+            "host": host,
             "operation": operation.title,
             "resource_type": resource.type.title,
             "resource": resource.name,
             "api": self.api.name,
         }
+        log.info(
+            "Principal = %(principal)s is Denied Operation = %(operation)s from host = %(host)s "
+            "on resource = %(resource_type)s:LITERAL:%(resource)s for request = %(api)s",
+            facts,
+        )
         self.broker.events.append(Event("authorization.denied", self.broker.now(), facts))
 
 
@@ -120,13 +110,34 @@ Needs = Callable[[Any], Iterable[tuple[AclOperation, AclResource]]]
 Change = Callable[[Access, Any, Any], Any]  # (access, request, response) -> response
 
 
+def _topic(broker: Broker, row: Any) -> AclResource:
+    if isinstance(row, str):
+        return AclResource(TOPIC, row)
+    name = getattr(row, "name", None) or getattr(row, "topic", None)
+    if name is None and (topic_id := getattr(row, "topic_id", None)) is not None:
+        known = broker.metadata.topics.values()
+        name = next((each.name for each in known if each.id == topic_id), None)
+    return AclResource(TOPIC, name or "")
+
+
+def _group(broker: Broker, row: Any) -> AclResource:
+    return AclResource(GROUP, row)
+
+
+def _configured(broker: Broker, row: Any) -> AclResource:
+    """A topic, or the cluster: a broker, or its loggers."""
+    if row.resource_type == TOPIC_CONFIG:
+        return AclResource(TOPIC, row.resource_name)
+    return CLUSTER
+
+
 class GuardedRows(NamedTuple):
     """A list in the request, of which each row needs an operation on a resource of its own."""
 
     operation: AclOperation
-    request: str  # the field with the rows
-    response: str  # the field of the response that has a row for each of them
-    resource: Callable[[Broker, Any], AclResource]
+    request: str = "topics"  # the field with the rows
+    response: str = "topics"  # the field of the response that has a row for each of them
+    resource: Callable[[Broker, Any], AclResource] = _topic
     unless: AclOperation | None = None  # if this is allowed on the cluster, no row is checked
     quiet: bool = False
 
@@ -137,33 +148,12 @@ class Guard(NamedTuple):
     shown: Change = lambda access, request, response: response
 
 
-def _topic(broker: Broker, row: Any) -> AclResource:
-    if isinstance(row, str):
-        return AclResource(AclResourceType.TOPIC, row)
-    name = getattr(row, "name", None) or getattr(row, "topic", None)
-    if name is None and (topic_id := getattr(row, "topic_id", None)) is not None:
-        known = broker.metadata.topics.values()
-        name = next((each.name for each in known if each.id == topic_id), None)
-    return AclResource(AclResourceType.TOPIC, name or "")
-
-
-def _group(broker: Broker, row: Any) -> AclResource:
-    return AclResource(AclResourceType.GROUP, row)
-
-
-def _configured(broker: Broker, row: Any) -> AclResource:
-    """A topic, or the cluster: a broker, or its loggers."""
-    if row.resource_type == TOPIC_CONFIG:
-        return AclResource(AclResourceType.TOPIC, row.resource_name)
-    return CLUSTER
-
-
 def on_cluster(operation: AclOperation) -> Needs:
     return lambda request: [(operation, CLUSTER)]
 
 
 def on_group(operation: AclOperation) -> Needs:
-    return lambda request: [(operation, AclResource(AclResourceType.GROUP, request.group_id))]
+    return lambda request: [(operation, AclResource(GROUP, request.group_id))]
 
 
 def on_transaction(operation: AclOperation, field: str = "transactional_id") -> Needs:
@@ -180,7 +170,7 @@ def both(*needs: Needs) -> Needs:
 
 
 def _coordinator(request: Any) -> Iterable[tuple[AclOperation, AclResource]]:
-    kinds = {0: AclResourceType.GROUP, 1: AclResourceType.TRANSACTIONAL_ID}
+    kinds = {0: GROUP, 1: AclResourceType.TRANSACTIONAL_ID}
     if request.key_type in kinds:  # the handler refuses another one
         yield AclOperation.DESCRIBE, AclResource(kinds[request.key_type], request.key)
 
@@ -190,68 +180,61 @@ def _coordinator(request: Any) -> Iterable[tuple[AclOperation, AclResource]]:
 
 def _metadata(access: Access, request: Any, response: Any) -> Any:
     """All topics: those that the client may describe. And the operations, if they are wanted."""
-    topics = response.topics
-    if not request.topics:
-        topics = _described(access, topics)
-    response = replace(response, topics=tuple(_with_operations(access, each) for each in topics))
-    return _cluster_operations(access, request, response)
-
-
-def _described(access: Access, topics: Iterable[Any]) -> list[Any]:
-    return [
-        each
+    topics = response.topics if request.topics else _visible(access, response.topics)
+    shown = tuple(
+        _with_operations(access, each, "topic_authorized_operations", AclResource(TOPIC, each.name))
         for each in topics
-        if access.allows(
-            AclOperation.DESCRIBE, AclResource(AclResourceType.TOPIC, each.name), quiet=True
-        )
-    ]
+    )
+    return _cluster_operations(access, request, replace(response, topics=shown))
 
 
-def _with_operations(access: Access, topic: Any) -> Any:
-    if topic.topic_authorized_operations == NOT_ASKED:
-        return topic
-    allowed = access.operations(AclResource(AclResourceType.TOPIC, topic.name))
-    return replace(topic, topic_authorized_operations=allowed)
+def _visible(
+    access: Access, rows: Iterable[Any], kind: AclResourceType = TOPIC, name: str = "name"
+) -> tuple[Any, ...]:
+    """The rows that the client may describe."""
+    return tuple(
+        each
+        for each in rows
+        if access.allows(DESCRIBE, AclResource(kind, getattr(each, name)), quiet=True)
+    )
+
+
+def _with_operations(access: Access, row: Any, field: str, resource: AclResource) -> Any:
+    if getattr(row, field) == NOT_ASKED:
+        return row
+    return replace(row, **{field: access.operations(resource)})
 
 
 def _cluster_operations(access: Access, request: Any, response: Any) -> Any:
     if response.cluster_authorized_operations == NOT_ASKED:
         return response
-    known = access.allows(AclOperation.DESCRIBE, CLUSTER)
+    known = access.allows(DESCRIBE, CLUSTER)
     return replace(
         response, cluster_authorized_operations=access.operations(CLUSTER) if known else 0
     )
 
 
 def _groups(access: Access, request: Any, response: Any) -> Any:
-    return replace(response, groups=tuple(_group_operations(access, it) for it in response.groups))
-
-
-def _group_operations(access: Access, group: Any) -> Any:
-    if group.authorized_operations == NOT_ASKED or group.error_code != ErrorCode.none:
-        return group
-    allowed = access.operations(AclResource(AclResourceType.GROUP, group.group_id))
-    return replace(group, authorized_operations=allowed)
+    """With the operations, if they are wanted. A group with an error has none."""
+    groups = (
+        _with_operations(access, it, "authorized_operations", AclResource(GROUP, it.group_id))
+        for it in response.groups
+    )
+    return replace(response, groups=tuple(groups))
 
 
 def _listed_groups(access: Access, request: Any, response: Any) -> Any:
-    if access.allows(AclOperation.DESCRIBE, CLUSTER, quiet=True):
+    if access.allows(DESCRIBE, CLUSTER, quiet=True):
         return response
-    groups = (
-        each
-        for each in response.groups
-        if access.allows(
-            AclOperation.DESCRIBE, AclResource(AclResourceType.GROUP, each.group_id), quiet=True
-        )
-    )
-    return replace(response, groups=tuple(groups))
+    visible = _visible(access, response.groups, GROUP, "group_id")
+    return replace(response, groups=visible)
 
 
 def _offsets(access: Access, request: Any, response: Any) -> Any:
     """All offsets of a group: those of topics that the client may describe."""
     if request.topics is not None:
         return response
-    return replace(response, topics=tuple(_described(access, response.topics)))
+    return replace(response, topics=_visible(access, response.topics))
 
 
 def _created(access: Access, request: Any, response: Any) -> Any:
@@ -260,7 +243,7 @@ def _created(access: Access, request: Any, response: Any) -> Any:
 
 
 def _created_topic(access: Access, topic: Any) -> Any:
-    resource = AclResource(AclResourceType.TOPIC, topic.name)
+    resource = AclResource(TOPIC, topic.name)
     if topic.error_code != ErrorCode.none:
         return topic
     if access.allows(AclOperation.DESCRIBE_CONFIGS, resource, quiet=True):
@@ -277,25 +260,16 @@ def _created_topic(access: Access, topic: Any) -> Any:
 # -- the table ---------------------------------------------------------------------------------
 
 READ, WRITE, CREATE, DELETE, ALTER = (AclOperation(number) for number in range(3, 8))
-DESCRIBE, BETWEEN_BROKERS = AclOperation.DESCRIBE, on_cluster(AclOperation.CLUSTER_ACTION)
+DESCRIBE = AclOperation.DESCRIBE
 
 GUARDS: dict[Api, Guard] = {
-    Api.PRODUCE: Guard(
-        on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses", _topic)
-    ),
+    **{api: Guard(on_cluster(AclOperation.CLUSTER_ACTION)) for api in Api if api.between_brokers},
+    Api.PRODUCE: Guard(on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses")),
     Api.FETCH: Guard(),
-    Api.LIST_OFFSETS: Guard(rows=GuardedRows(DESCRIBE, "topics", "topics", _topic)),
-    Api.METADATA: Guard(
-        rows=GuardedRows(DESCRIBE, "topics", "topics", _topic, quiet=True), shown=_metadata
-    ),
-    Api.LEADER_AND_ISR: Guard(BETWEEN_BROKERS),
-    Api.STOP_REPLICA: Guard(BETWEEN_BROKERS),
-    Api.UPDATE_METADATA: Guard(BETWEEN_BROKERS),
-    Api.CONTROLLED_SHUTDOWN: Guard(BETWEEN_BROKERS),
-    Api.OFFSET_COMMIT: Guard(on_group(READ), GuardedRows(READ, "topics", "topics", _topic)),
-    Api.OFFSET_FETCH: Guard(
-        on_group(DESCRIBE), GuardedRows(DESCRIBE, "topics", "topics", _topic), _offsets
-    ),
+    Api.LIST_OFFSETS: Guard(rows=GuardedRows(DESCRIBE)),
+    Api.METADATA: Guard(rows=GuardedRows(DESCRIBE, quiet=True), shown=_metadata),
+    Api.OFFSET_COMMIT: Guard(on_group(READ), GuardedRows(READ)),
+    Api.OFFSET_FETCH: Guard(on_group(DESCRIBE), GuardedRows(DESCRIBE), _offsets),
     Api.FIND_COORDINATOR: Guard(_coordinator),
     Api.JOIN_GROUP: Guard(on_group(READ)),
     Api.HEARTBEAT: Guard(on_group(READ)),
@@ -307,25 +281,20 @@ GUARDS: dict[Api, Guard] = {
     Api.LIST_GROUPS: Guard(shown=_listed_groups),
     Api.SASL_HANDSHAKE: Guard(),
     Api.API_VERSIONS: Guard(),
-    Api.CREATE_TOPICS: Guard(
-        rows=GuardedRows(CREATE, "topics", "topics", _topic, unless=CREATE), shown=_created
-    ),
-    Api.DELETE_TOPICS: Guard(rows=GuardedRows(DELETE, "topics", "responses", _topic)),
-    Api.DELETE_RECORDS: Guard(rows=GuardedRows(DELETE, "topics", "topics", _topic)),
+    Api.CREATE_TOPICS: Guard(rows=GuardedRows(CREATE, unless=CREATE), shown=_created),
+    Api.DELETE_TOPICS: Guard(rows=GuardedRows(DELETE, "topics", "responses")),
+    Api.DELETE_RECORDS: Guard(rows=GuardedRows(DELETE)),
     Api.INIT_PRODUCER_ID: Guard(on_transaction(WRITE)),
     Api.OFFSET_FOR_LEADER_EPOCH: Guard(
-        rows=GuardedRows(DESCRIBE, "topics", "topics", _topic, unless=AclOperation.CLUSTER_ACTION)
+        rows=GuardedRows(DESCRIBE, unless=AclOperation.CLUSTER_ACTION)
     ),
     Api.ADD_PARTITIONS_TO_TXN: Guard(
         on_transaction(WRITE, "v3_and_below_transactional_id"),
-        GuardedRows(WRITE, "v3_and_below_topics", "results_by_topic_v3_and_below", _topic),
+        GuardedRows(WRITE, "v3_and_below_topics", "results_by_topic_v3_and_below"),
     ),
     Api.ADD_OFFSETS_TO_TXN: Guard(both(on_transaction(WRITE), on_group(READ))),
     Api.END_TXN: Guard(on_transaction(WRITE)),
-    Api.WRITE_TXN_MARKERS: Guard(BETWEEN_BROKERS),
-    Api.TXN_OFFSET_COMMIT: Guard(
-        both(on_transaction(WRITE), on_group(READ)), GuardedRows(READ, "topics", "topics", _topic)
-    ),
+    Api.TXN_OFFSET_COMMIT: Guard(both(on_transaction(WRITE), on_group(READ)), GuardedRows(READ)),
     Api.DESCRIBE_ACLS: Guard(on_cluster(DESCRIBE)),
     Api.CREATE_ACLS: Guard(on_cluster(ALTER)),
     Api.DELETE_ACLS: Guard(on_cluster(ALTER)),
@@ -338,7 +307,7 @@ GUARDS: dict[Api, Guard] = {
     Api.ALTER_REPLICA_LOG_DIRS: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_LOG_DIRS: Guard(on_cluster(DESCRIBE)),
     Api.SASL_AUTHENTICATE: Guard(),
-    Api.CREATE_PARTITIONS: Guard(rows=GuardedRows(ALTER, "topics", "results", _topic)),
+    Api.CREATE_PARTITIONS: Guard(rows=GuardedRows(ALTER, "topics", "results")),
     Api.CREATE_DELEGATION_TOKEN: Guard(),
     Api.RENEW_DELEGATION_TOKEN: Guard(),
     Api.EXPIRE_DELEGATION_TOKEN: Guard(),
@@ -350,26 +319,24 @@ GUARDS: dict[Api, Guard] = {
     ),
     Api.ALTER_PARTITION_REASSIGNMENTS: Guard(on_cluster(ALTER)),
     Api.LIST_PARTITION_REASSIGNMENTS: Guard(on_cluster(DESCRIBE)),
-    Api.OFFSET_DELETE: Guard(on_group(DELETE), GuardedRows(READ, "topics", "topics", _topic)),
+    Api.OFFSET_DELETE: Guard(on_group(DELETE), GuardedRows(READ)),
     Api.DESCRIBE_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.DESCRIBE_CONFIGS)),
     Api.ALTER_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.ALTER_CONFIGS)),
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: Guard(on_cluster(DESCRIBE)),
     Api.ALTER_USER_SCRAM_CREDENTIALS: Guard(on_cluster(ALTER)),
-    Api.ALTER_ISR: Guard(BETWEEN_BROKERS),
     Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_CLUSTER: Guard(shown=_cluster_operations),
-    Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ, "topics", "topics", _topic)),
+    Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ)),
 }
 
 
 def check_fetch(broker: Broker, call: Call, replica_id: int, partition: TopicPartition) -> None:
     """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
     if broker.acls is not None:
-        topic = AclResource(AclResourceType.TOPIC, partition.topic)
-        follows, access = replica_id >= 0, Access(broker, call)
-        if not access.allows(
-            *((AclOperation.CLUSTER_ACTION, CLUSTER) if follows else (READ, topic))
-        ):
+        topic = AclResource(TOPIC, partition.topic)
+        need = (AclOperation.CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
+        access = Access(broker, call)
+        if not access.allows(*need):
             raise access.error(topic)
 
 
@@ -443,7 +410,7 @@ def _may_create(access: Access, row: Any) -> bool:
         return True
     if access.allows(CREATE, CLUSTER, quiet=True):
         return True
-    return access.allows(CREATE, AclResource(AclResourceType.TOPIC, row.name or ""))
+    return access.allows(CREATE, AclResource(TOPIC, row.name or ""))
 
 
 def _may_be_idempotent(access: Access, request: Any) -> bool:
@@ -451,7 +418,7 @@ def _may_be_idempotent(access: Access, request: Any) -> bool:
     return (
         request.transactional_id is not None
         or access.allows(AclOperation.IDEMPOTENT_WRITE, CLUSTER, quiet=True)
-        or access.allows_on_any(WRITE, AclResourceType.TOPIC)
+        or access.allows_on_any(WRITE, TOPIC)
     )
 
 

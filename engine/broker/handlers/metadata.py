@@ -8,8 +8,8 @@ next request. Any broker answers, from the metadata that the controller has sent
     a new name       created if `auto.create.topics.enable` and the client allow it; the response
                      has LEADER_NOT_AVAILABLE, and the client asks again
 
-Left out: requests for topics by id, which no version before 12 has; authorization: a client is
-allowed everything, as in a Kafka without an authorizer.
+With an authorizer, authorization.py removes what the client may not see, and the operations that
+it may not do. Left out: requests for topics by id, which no version before 12 has.
 """
 
 from collections.abc import Callable, Collection
@@ -26,22 +26,21 @@ from kio.schema.metadata.v10.response import (
     MetadataResponseTopic,
 )
 
+from engine.broker.authorization import NOT_ASKED
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
 from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
 from engine.controller.topics import INTERNAL, check_name
 from engine.errors import ErrorCode, KafkaError
+from engine.security.acls import SUPPORTED, AclResourceType, bits
 
 LISTENERS_SINCE = 6  # from this version on, clients know the error
 Absent = Callable[[int], ErrorCode]  # of the leader of a partition
 
-NOT_ASKED = -(2**31)  # operations that were not requested
-# A bit for each operation that there is on a topic and on the cluster, by Kafka's numbers: read 3,
-# write 4, create 5, delete 6, alter 7, describe 8, cluster action 9, describe and alter configs
-# 10 and 11, idempotent write 12.
-ON_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-ON_CLUSTER = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+# Without an authorizer a client may do everything that there is on a topic or the cluster.
+ON_TOPIC = bits(SUPPORTED[AclResourceType.TOPIC])
+ON_CLUSTER = bits(SUPPORTED[AclResourceType.CLUSTER])
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
