@@ -51,7 +51,7 @@ from engine.config import BrokerConfig
 from engine.config.authorizer import principals
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
-from engine.controller.events import Rebalance, UncleanAllowed
+from engine.controller.events import Began, Rebalance, UncleanAllowed
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
 from engine.quotas.quota_managers import QuotaManagers
@@ -205,11 +205,9 @@ class BrokerServer:
         controller = Controller(config.broker_id, config, clock, self._emit, new_uuid)
         fetching = ReplicaFetchers(replicas, metadata.node, connect, timeout, self._spawn)
         replicas.work_changed.append(fetching.update)
-
-        def new_id() -> str:
-            return str(environment.new_uuid())
-
-        services = BrokerServices(config, metadata, replicas, self._emit, self._spawn, new_id)
+        services = BrokerServices(
+            config, metadata, replicas, self._emit, self._spawn, lambda: str(new_uuid())
+        )
         groups = GroupService(services, environment.groups)
         producer_ids = ProducerIds(zookeeper, self._decoder, config.broker_id)
         return Broker(
@@ -297,12 +295,12 @@ class BrokerServer:
         controller_service = self.broker.controller_service
         match session.state:
             case SessionState.SUSPENDED:
-                controller_service.suspended()
+                controller_service.connected.clear()
             case SessionState.EXPIRED:  # so the registration is gone
                 self._registration.valid = False
                 controller_service.expired()
             case SessionState.CONNECTED:
-                controller_service.connected()
+                controller_service.connected.set()
                 if self._works:
                     self._spawn(self._reconnected(self.broker))
 
@@ -312,7 +310,7 @@ class BrokerServer:
                 now = self._environment.now()
                 epoch = await self._registration.register(self._ports, now)
                 broker.replicas.broker_epoch = epoch
-                broker.controller_service.began()
+                broker.controller_service.note(Began())
 
     def _configured(self, kind: str, entity: str) -> None:
         """A configuration has changed: pass it to each part that uses it."""
@@ -345,12 +343,11 @@ class BrokerServer:
 
     def _start_work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
         self._works = True
-        broker.controller_service.connected()
+        broker.controller_service.connected.set()
         broker.controller_service.handled.append(broker.metadata.changed)
         self._spawn(broker.controller_service.run())
         self._spawn(self._isr_changes(broker, zookeeper).run())
-        self._spawn(self._config_watcher.run())
-        for notes in broker.acls.notes if broker.acls else ():
+        for notes in (self._config_watcher.notes, *(broker.acls.notes if broker.acls else ())):
             self._spawn(notes.run())
         if self._config.auto_leader_rebalance_enable:
             self._every(

@@ -25,12 +25,7 @@ class ConfigWatcher:
         self._admin = admin
         self._decoder = decoder
         self._changed = changed  # called with the kind and name of an entity
-        self._notes = ChangeNotifications(
-            znodes.CONFIG_CHANGES, zookeeper, decoder, now, self._read
-        )
-
-    async def run(self) -> None:
-        await self._notes.run()
+        self.notes = ChangeNotifications(znodes.CONFIG_CHANGES, zookeeper, decoder, now, self._read)
 
     async def _read(self, path: str, data: bytes) -> None:
         harm = "no configuration is read again"

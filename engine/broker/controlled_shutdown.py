@@ -13,7 +13,6 @@ import logging
 from functools import partial
 
 from engine.broker.broker import Broker
-from engine.broker.metadata import NO_BROKER
 from engine.broker.peer import Connect
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 
 async def hand_over(broker: Broker, connect: Connect) -> None:
     config, metadata = broker.config, broker.metadata
-    if not config.controlled_shutdown_enable or not broker.controller_service.is_connected:
+    if not config.controlled_shutdown_enable or not broker.controller_service.connected.is_set():
         return  # without ZooKeeper there is no election
     loop = asyncio.get_running_loop()
     for _ in range(config.controlled_shutdown_max_retries):
@@ -45,8 +44,8 @@ async def hand_over(broker: Broker, connect: Connect) -> None:
 
 async def _ask(broker: Broker, connect: Connect) -> list[TopicPartition] | None:
     """The partitions that this broker still leads; None if the controller did not answer."""
-    node = broker.metadata.brokers.get(broker.metadata.controller)
-    if broker.metadata.controller == NO_BROKER or node is None:
+    node = broker.metadata.node(broker.metadata.controller)
+    if node is None:
         return None
     timeout = broker.config.replica_socket_timeout_ms / 1000
     peer = connect(node.host, node.port, node.id, str(broker.id), timeout)

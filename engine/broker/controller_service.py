@@ -21,10 +21,10 @@ from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 from engine.broker.controller_channels import ControllerChannels, Spawn
 from engine.broker.peer import Connect
 from engine.controller.controller import Controller
-from engine.controller.events import Began, Event
+from engine.controller.events import Event
 from engine.errors import ErrorCode, KafkaError
 from engine.zookeeper.client import ZookeeperClient
-from engine.zookeeper.requests import Ask, Changed
+from engine.zookeeper.requests import Ask
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class ControllerService:
         self.handled: list[Callable[[], None]] = []  # called after each event
         self._busy = True  # until the first event has been handled
         self._session = 0  # how many have ended
-        self._connected = asyncio.Event()
+        self.connected = asyncio.Event()  # to ZooKeeper
 
     @property
     def is_settled(self) -> bool:
@@ -66,26 +66,10 @@ class ControllerService:
         self._events.put_nowait((event, result))
         return await result
 
-    # -- the session with ZooKeeper ------------------------------------------------------
-
-    @property
-    def is_connected(self) -> bool:
-        return self._connected.is_set()
-
-    def connected(self) -> None:
-        self._connected.set()
-
-    def suspended(self) -> None:
-        self._connected.clear()
-
-    def began(self) -> None:
-        """This broker is registered in a new session."""
-        self.note(Began())
-
     def expired(self) -> None:
-        """The session is over, and with it the role of controller."""
+        """The session with ZooKeeper is over, and with it the role of controller."""
         self._session += 1
-        self._connected.clear()
+        self.connected.clear()
         self.controller.expired()
         self._channels.close()
         while not self._events.empty():
@@ -135,18 +119,15 @@ class ControllerService:
         session = self._session
         while True:
             try:
-                answers = await self._zookeeper.ask(asks, self._changed)
+                answers = await self._zookeeper.ask(asks, self.note)
             except (ConnectionLoss, SessionExpiredError) as error:
                 log.info("ZooKeeper did not answer (%r): sending again", error)
-                await self._connected.wait()
+                await self.connected.wait()
                 answers = None
             if self._session != session:
                 raise SessionOver
             if answers is not None:
                 return answers
-
-    def _changed(self, change: Changed) -> None:
-        self.note(change)
 
 
 def _fail(result: "asyncio.Future[Any] | None") -> None:

@@ -117,8 +117,7 @@ class CoordinatorService(Generic[C]):
 
     def coordinator_of(self, id: str) -> AliveBroker | None:
         """The leader of that partition; None if it has none now."""
-        info = self._metadata.partition(self.partition_of(id))
-        return self._metadata.node(info.leader) if info else None
+        return self._metadata.leader(self.partition_of(id))
 
     def _partition(self, number: int) -> TopicPartition:
         return TopicPartition(self._topic.name, number)

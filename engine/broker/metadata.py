@@ -80,6 +80,11 @@ class Metadata:
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.partition) if topic else None
 
+    def leader(self, partition: TopicPartition) -> AliveBroker | None:
+        """Where its leader listens; None if it has none that is alive."""
+        info = self.partition(partition)
+        return self.node(info.leader) if info else None
+
     def update(self, request: UpdateMetadataRequest) -> None:
         """From the controller: all live brokers, and the partitions that have changed."""
         self.controller = request.controller_id

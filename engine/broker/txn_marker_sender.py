@@ -109,21 +109,17 @@ class TxnMarkerSender:
         known = self._metadata.controller != NO_BROKER
         return known and self._metadata.partition(partition) is None
 
-    def _leader(self, partition: TopicPartition) -> AliveBroker | None:
-        info = self._metadata.partition(partition)
-        return self._metadata.node(info.leader) if info else None
-
     def _by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> Iterable[tuple[AliveBroker, list[TopicPartition]]]:
         found: dict[AliveBroker, list[TopicPartition]] = {}
         for partition in sorted(partitions):
-            if (node := self._leader(partition)) is not None:
+            if (node := self._metadata.leader(partition)) is not None:
                 found.setdefault(node, []).append(partition)
         return found.items()
 
     def _have_moved(self, node: AliveBroker, partitions: Iterable[TopicPartition]) -> bool:
-        return all(self._leader(each) != node for each in partitions)
+        return all(self._metadata.leader(each) != node for each in partitions)
 
 
 def _request(markers: TxnMarkers, partitions: Iterable[TopicPartition]) -> WriteTxnMarkersRequest:

@@ -96,7 +96,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         producer_ids=None,
         apis=(),
         controller_service=SimpleNamespace(
-            controller=SimpleNamespace(is_deleting=lambda topic: False), is_connected=True
+            controller=SimpleNamespace(is_deleting=lambda topic: False)
         ),
         groups=None,
         transactions=None,

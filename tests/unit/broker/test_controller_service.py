@@ -68,7 +68,7 @@ async def office():
         return task
 
     controller_service = ControllerService(decider, oracle, None, spawn)
-    controller_service.connected()
+    controller_service.connected.set()
     spawn(controller_service.run())
     try:
         yield controller_service, decider, oracle
@@ -114,14 +114,14 @@ def test_nothing_is_asked_while_the_connection_is_down():
     async def story():
         async with office() as (controller_service, _, oracle):
             oracle.troubles = [ConnectionLoss()]
-            controller_service.suspended()
+            controller_service.connected.clear()
             waiting = asyncio.ensure_future(controller_service.ask(Began()))
             while not oracle.asked:
                 await asyncio.sleep(0)
             for _ in range(100):
                 await asyncio.sleep(0)
             assert oracle.asked == ["/Began/1"]
-            controller_service.connected()
+            controller_service.connected.set()
             assert await waiting == ["/Began/1", "/Began/2"]
 
     run(story)
@@ -144,8 +144,8 @@ def test_what_was_begun_in_a_session_ends_with_it():
             assert decider.story == ["Began begins", "expired", "Began is given up"]
             assert oracle.asked == ["/Began/1"]
 
-            controller_service.connected()
-            controller_service.began()
+            controller_service.connected.set()
+            controller_service.note(Began())
             while "Began ends" not in decider.story:
                 await asyncio.sleep(0)
 

@@ -202,7 +202,7 @@ def test_a_note_that_nobody_can_read_does_not_stop_the_next(told):
         now = [0]
         work = ConfigWatcher(
             admin, notes, decoder, lambda: now[0], lambda *it: changed.append(it)
-        )._notes
+        ).notes
         written = {
             "config_change_9999999999": znodes.encode_config_change("topics", "a"),
             "config_change_0000000001": b"nonsense",
