@@ -7,12 +7,12 @@ its metadata and sends the request again. controller/isr_changes.py decides.
 from typing import Any
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import attempt, code_of
+from engine.broker.handlers.results import attempt, code_of, topics_of
 from engine.controller.context import Leadership
 from engine.controller.events import AlterIsr, IsrChange
 from engine.errors import KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition
 from engine.wire.messages.alter_isr import (
     AlterIsrPartitionResult,
     AlterIsrRequest,
@@ -23,11 +23,8 @@ from engine.wire.messages.alter_isr import (
 
 async def handle(broker: Broker, call: Call, request: AlterIsrRequest) -> AlterIsrResponse:
     changes = {
-        TopicPartition(topic.name, each.partition_index): IsrChange(
-            each.leader_epoch, each.new_isr, each.current_isr_version
-        )
-        for topic in request.topics
-        for each in topic.partitions
+        partition: IsrChange(each.leader_epoch, each.new_isr, each.current_isr_version)
+        for partition, each in by_partition(request.topics)
     }
     event = AlterIsr(request.broker_id, request.broker_epoch, changes)
     outcome: Any = await attempt(broker.controller_service.ask(event))
@@ -35,11 +32,7 @@ async def handle(broker: Broker, call: Call, request: AlterIsrRequest) -> AlterI
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return AlterIsrResponse(error_code=code)
     rows = ((each, _isr_result(each, outcome[each])) for each in changes)
-    return AlterIsrResponse(
-        topics=tuple(
-            AlterIsrTopicResult(name=topic, partitions=results) for topic, results in by_topic(rows)
-        )
-    )
+    return AlterIsrResponse(topics=topics_of(AlterIsrTopicResult, rows))
 
 
 def _isr_result(partition: TopicPartition, outcome: Leadership | KafkaError) -> Any:

@@ -39,7 +39,14 @@ from kio.schema.list_partition_reassignments.v0.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, message_of
+from engine.broker.handlers.results import (
+    NO_THROTTLE,
+    attempt,
+    code_of,
+    deadline,
+    message_of,
+    topics_of,
+)
 from engine.controller.events import (
     AlterReassignments,
     ElectLeaders,
@@ -49,7 +56,7 @@ from engine.controller.events import (
 )
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_topic, partitions_in
+from engine.wire.by_topic import by_partition, partitions_in
 
 T = TypeVar("T")
 
@@ -77,9 +84,8 @@ async def _ask(broker: Broker, event: Event, until: float | None) -> Any:
 
 
 async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersResponse:
-    wanted = None
-    if request.topic_partitions is not None:
-        wanted = frozenset(partitions_in(request.topic_partitions, "topic"))
+    topics = request.topic_partitions
+    wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
     until = deadline(request.timeout)
     outcome = await attempt(_elect(broker, wanted, request.election_type, until))
     if isinstance(outcome, KafkaError):  # version 0 has no field for an error of the whole request
@@ -104,9 +110,8 @@ async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersRespons
     return ElectLeadersResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
-        replica_election_results=tuple(
-            ReplicaElectionResult(topic=topic, partition_result=results)
-            for topic, results in by_topic(rows)
+        replica_election_results=topics_of(
+            ReplicaElectionResult, rows, "topic", "partition_result"
         ),
     )
 
@@ -152,9 +157,8 @@ async def alter_reassignments(
     broker: Broker, call: Call, request: Any
 ) -> AlterPartitionReassignmentsResponse:
     moves = {
-        TopicPartition(topic.name, each.partition_index): each.replicas  # None cancels
-        for topic in request.topics
-        for each in topic.partitions
+        partition: each.replicas  # None cancels
+        for partition, each in by_partition(request.topics)
     }
     outcome = await attempt(_ask(broker, AlterReassignments(moves), deadline(request.timeout)))
     rows = (
@@ -172,10 +176,7 @@ async def alter_reassignments(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
-        responses=tuple(
-            ReassignableTopicResponse(name=topic, partitions=results)
-            for topic, results in by_topic(rows)
-        ),
+        responses=topics_of(ReassignableTopicResponse, rows),
     )
 
 
@@ -205,8 +206,5 @@ async def list_reassignments(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
-        topics=tuple(
-            OngoingTopicReassignment(name=topic, partitions=partitions)
-            for topic, partitions in by_topic(rows)
-        ),
+        topics=topics_of(OngoingTopicReassignment, rows),
     )

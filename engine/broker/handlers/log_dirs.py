@@ -33,13 +33,13 @@ from kio.schema.describe_log_dirs.v2.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE, topics_of
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Log
-from engine.wire.by_topic import by_topic, partitions_in
+from engine.wire.by_topic import partitions_in
 
 NO_LAG = -1
 FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory
@@ -47,9 +47,7 @@ LONGEST_NAME = 255
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> DescribeLogDirsResponse:
-    wanted = None
-    if request.topics is not None:
-        wanted = set(partitions_in(request.topics, "topic"))
+    wanted = None if request.topics is None else set(partitions_in(request.topics, "topic"))
     return DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
@@ -70,10 +68,7 @@ def _directory(
     return DescribeLogDirsResult(
         error_code=ErrorCode.none if directory.offline is None else ErrorCode.kafka_storage_error,
         log_dir=str(directory.path.absolute()),
-        topics=tuple(
-            DescribeLogDirsTopic(name=name, partitions=partitions)
-            for name, partitions in by_topic(rows)
-        ),
+        topics=topics_of(DescribeLogDirsTopic, rows),
     )
 
 
@@ -110,10 +105,7 @@ async def alter(broker: Broker, call: Call, request: Any) -> AlterReplicaLogDirs
     )
     return AlterReplicaLogDirsResponse(
         throttle_time=NO_THROTTLE,
-        results=tuple(
-            AlterReplicaLogDirTopicResult(topic_name=name, partitions=partitions)
-            for name, partitions in by_topic(rows)
-        ),
+        results=topics_of(AlterReplicaLogDirTopicResult, rows, "topic_name"),
     )
 
 

@@ -42,7 +42,7 @@ from kio.schema.produce.v9.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import fetch, offsets, produce
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, topics_of
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import MAGIC
@@ -50,7 +50,7 @@ from engine.storage.log import Log
 from engine.storage.message_sets import from_batches, magic_of, to_batch
 from engine.storage.segment import Slice
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition, partitions_in
 from engine.wire.errors import Malformed
 from engine.wire.fetch import FetchAnswer, FetchedPartition
 
@@ -88,12 +88,8 @@ async def _produce(broker: Broker, call: Call, request: Any) -> ProduceResponse 
         return None
     for topic in answer.responses:
         rows += [(TopicPartition(topic.name, it.index), it) for it in topic.partition_responses]
-    return ProduceResponse(
-        responses=tuple(
-            TopicProduceResponse(name=name, partition_responses=partitions)
-            for name, partitions in by_topic(rows)
-        )
-    )
+    responses = topics_of(TopicProduceResponse, rows, partitions="partition_responses")
+    return ProduceResponse(responses=responses)
 
 
 async def _batch(broker: Broker, partition: TopicPartition, records: Any) -> bytes | memoryview:
@@ -217,44 +213,31 @@ def _before(log: Log, timestamp: int, now: int) -> list[int]:
 async def _commit(broker: Broker, call: Call, request: Any) -> OffsetCommitResponse:
     longest = broker.config.offset_metadata_max_bytes
     rows = []
-    for topic in request.topics:
-        for each in topic.partitions:
-            partition, code = TopicPartition(topic.name, each.partition_index), ErrorCode.none
-            if broker.metadata.partition(partition) is None:
-                code = ErrorCode.unknown_topic_or_partition
-            elif len(each.committed_metadata or "") > longest:
-                code = ErrorCode.offset_metadata_too_large
-            else:
-                write = broker.admin.commit_offset(
-                    request.group_id, partition, each.committed_offset
-                )
-                code = code_of(await attempt(write))
-            row = OffsetCommitResponsePartition(
-                partition_index=partition.partition, error_code=code
-            )
-            rows.append((partition, row))
+    for partition, each in by_partition(request.topics):
+        if broker.metadata.partition(partition) is None:
+            code = ErrorCode.unknown_topic_or_partition
+        elif len(each.committed_metadata or "") > longest:
+            code = ErrorCode.offset_metadata_too_large
+        else:
+            write = broker.admin.commit_offset(request.group_id, partition, each.committed_offset)
+            code = code_of(await attempt(write))
+        row = OffsetCommitResponsePartition(partition_index=partition.partition, error_code=code)
+        rows.append((partition, row))
     return OffsetCommitResponse(
         throttle_time=NO_THROTTLE,
-        topics=tuple(
-            OffsetCommitResponseTopic(name=name, partitions=partitions)
-            for name, partitions in by_topic(rows)
-        ),
+        topics=topics_of(OffsetCommitResponseTopic, rows),
     )
 
 
 async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> OffsetFetchResponse:
-    rows = []
-    for topic in request.topics:
-        for number in topic.partition_indexes:
-            partition = TopicPartition(topic.name, number)
-            rows.append((partition, await _committed(broker, request.group_id, partition)))
+    rows = [
+        (partition, await _committed(broker, request.group_id, partition))
+        for partition in partitions_in(request.topics, numbers="partition_indexes")
+    ]
     return OffsetFetchResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
-        topics=tuple(
-            OffsetFetchResponseTopic(name=name, partitions=partitions)
-            for name, partitions in by_topic(rows)
-        ),
+        topics=topics_of(OffsetFetchResponseTopic, rows),
     )
 
 

@@ -22,14 +22,13 @@ from kio.schema.produce.v9.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import deadline, replicated
+from engine.broker.handlers.results import attempt, deadline, replicated, topics_of
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
-from engine.wire.by_topic import by_topic
 from engine.wire.errors import Malformed
 
 ACKS = (-1, 0, 1)
@@ -59,7 +58,9 @@ async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | 
             if isinstance(outcome, Appended)
         }
         for partition, (stored, leader_since) in appended.items():
-            outcomes[partition] = await _replicated(broker, partition, stored, leader_since, until)
+            wait = replicated(broker, partition, stored.last_offset, leader_since, until)
+            late: KafkaError | None = await attempt(wait)
+            outcomes[partition] = late or stored
     return _response(broker, outcomes)
 
 
@@ -85,24 +86,10 @@ def _append(
         return call.refused(partition, error)
 
 
-async def _replicated(
-    broker: Broker, partition: TopicPartition, stored: Appended, leader_since: int, until: float
-) -> Outcome:
-    try:
-        await replicated(broker, partition, stored.last_offset, leader_since, until)
-    except KafkaError as error:
-        return error
-    return stored
-
-
 def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
     answers = ((each, _answer(broker, each, outcome)) for each, outcome in outcomes.items())
-    return ProduceResponse(
-        responses=tuple(
-            TopicProduceResponse(name=name, partition_responses=rows)
-            for name, rows in by_topic(answers)
-        )
-    )
+    responses = topics_of(TopicProduceResponse, answers, partitions="partition_responses")
+    return ProduceResponse(responses=responses)
 
 
 def _answer(

@@ -18,32 +18,25 @@ from kio.schema.delete_records.v2.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, code_of, deadline
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, topics_of
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition
 
 NO_LOW_WATERMARK = -1
 
 
 async def delete(broker: Broker, call: Call, request: Any) -> DeleteRecordsResponse:
-    offsets = {
-        TopicPartition(topic.name, each.partition_index): each.offset
-        for topic in request.topics
-        for each in topic.partitions
-    }
+    offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
     until = deadline(request.timeout)
-    starts = {each: _attempt(broker, each, offset) for each, offset in offsets.items()}
-    waits = (_everywhere(broker, each, start, until) for each, start in starts.items())
-    outcomes = dict(zip(starts, await asyncio.gather(*waits), strict=True))
-    rows = ((each, _answer(each.partition, outcome)) for each, outcome in outcomes.items())
+    deletions = (
+        attempt(_delete(broker, partition, offset, until)) for partition, offset in offsets.items()
+    )
+    outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
+    rows = ((partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes)
     return DeleteRecordsResponse(
-        throttle_time=NO_THROTTLE,
-        topics=tuple(
-            DeleteRecordsTopicResult(name=topic, partitions=partitions)
-            for topic, partitions in by_topic(rows)
-        ),
+        throttle_time=NO_THROTTLE, topics=topics_of(DeleteRecordsTopicResult, rows)
     )
 
 
@@ -55,31 +48,8 @@ def _answer(number: int, outcome: int | KafkaError) -> DeleteRecordsPartitionRes
     )
 
 
-async def _everywhere(
-    broker: Broker, partition: TopicPartition, start: int | KafkaError, until: float
-) -> int | KafkaError:
-    """Wait until no live replica has anything below the new start."""
-    if isinstance(start, KafkaError):
-        return start
-    try:
-        while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
-            if not await broker.purgatory.wait([partition], until):
-                raise KafkaError(
-                    ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
-                )
-    except KafkaError as error:
-        return error
-    return low
-
-
-def _attempt(broker: Broker, partition: TopicPartition, before: int) -> int | KafkaError:
-    try:
-        return _delete(broker, partition, before)
-    except KafkaError as error:
-        return error
-
-
-def _delete(broker: Broker, partition: TopicPartition, before: int) -> int:
+async def _delete(broker: Broker, partition: TopicPartition, before: int, until: float) -> int:
+    """The low watermark, once no live replica has anything below the new start."""
     if partition.topic in INTERNAL:
         raise KafkaError(
             ErrorCode.invalid_topic_exception,
@@ -91,4 +61,10 @@ def _delete(broker: Broker, partition: TopicPartition, before: int) -> int:
             ErrorCode.policy_violation,
             f"Records of partition {partition} can not be deleted due to the configured policy",
         )
-    return broker.replicas.delete_records(partition, before)
+    start = broker.replicas.delete_records(partition, before)
+    while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
+        if not await broker.purgatory.wait([partition], until):
+            raise KafkaError(
+                ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+            )
+    return low

@@ -6,15 +6,16 @@ so each is attempted on its own, and its error is a part of the response.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kazoo.exceptions import KazooException
 
 from engine.broker.broker import Broker
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_topic
 
 T = TypeVar("T")
 
@@ -47,6 +48,16 @@ def code_of(outcome: object) -> ErrorCode:
 
 def message_of(outcome: object) -> str | None:
     return outcome.message if isinstance(outcome, KafkaError) else None
+
+
+def topics_of(
+    kind: Callable[..., T],
+    rows: Iterable[tuple[TopicPartition, Any]],
+    name: str = "name",
+    partitions: str = "partitions",
+) -> tuple[T, ...]:
+    """The topics of a response, with the rows of their partitions; the two fields by name."""
+    return tuple(kind(**{name: topic, partitions: each}) for topic, each in by_topic(rows))
 
 
 def deadline(timeout: timedelta) -> float:

@@ -20,6 +20,7 @@ Left out: versions before brokers had epochs.
 from typing import Any
 
 from engine.broker.broker import Broker, Call
+from engine.broker.handlers.results import attempt
 from engine.broker.metadata import DELETED
 from engine.controller.events import ControlledShutdown
 from engine.controller.topics import is_legal
@@ -81,12 +82,8 @@ async def update_metadata(
 async def controlled_shutdown(
     broker: Broker, call: Call, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
-    outcome: Any
-    try:
-        event = ControlledShutdown(request.broker_id, request.broker_epoch)
-        outcome = await broker.controller_service.ask(event)
-    except KafkaError as error:
-        outcome = error
+    event = ControlledShutdown(request.broker_id, request.broker_epoch)
+    outcome = await attempt(broker.controller_service.ask(event))
     if isinstance(outcome, KafkaError):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return ControlledShutdownResponse(error_code=code, remaining_partitions=())

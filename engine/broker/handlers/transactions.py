@@ -18,14 +18,14 @@ from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_topic import OFFSETS
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated, topics_of
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage import control
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
-from engine.wire.by_topic import by_topic, partitions_in
+from engine.wire.by_topic import partitions_in
 from engine.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -86,10 +86,7 @@ async def _write(broker: Broker, marker: Any, until: float) -> WritableTxnMarker
     )
     return WritableTxnMarkerResult(
         producer_id=marker.producer_id,
-        topics=tuple(
-            WritableTxnMarkerTopicResult(name=topic, partitions=results)
-            for topic, results in by_topic(rows)
-        ),
+        topics=topics_of(WritableTxnMarkerTopicResult, rows),
     )
 
 
