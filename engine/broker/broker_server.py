@@ -34,7 +34,7 @@ from engine.broker.config_watcher import ConfigWatcher
 from engine.broker.controlled_shutdown import hand_over
 from engine.broker.controller_service import ControllerService
 from engine.broker.coordinator_service import BrokerServices, GroupService, TransactionService
-from engine.broker.debug.debug_server import BrokerStatus, DebugServer
+from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import HANDLERS
 from engine.broker.environment import Environment
 from engine.broker.fetch_sessions import FetchSessions
@@ -84,8 +84,7 @@ class BrokerServer:
         self._works = False  # it has read everything, and may register
         timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
         self._patience = timeout / 1000  # seconds, with a ZooKeeper that does not answer
-        now = self._environment.now
-        self._decoder = Decoder(lambda kind, **facts: self._emit(Event(kind, now(), facts)))
+        self._decoder = Decoder(self._report)
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Start, call `ready` with the port, serve until SIGTERM or SIGINT, stop in order."""
@@ -195,7 +194,7 @@ class BrokerServer:
         connect = environment.connect
         slots = config.max_incremental_fetch_session_cache_slots
         admin = Admin(config, zookeeper, metadata, self._decoder, environment.new_uuid)
-        listeners = SecureListeners(config, admin, self._emit, clock)
+        listeners = SecureListeners(config, admin, self._report)
         environment.peer_security = listeners.peers
         replicas = environment.replicas(config, self._directories, clock, self._emit, _duration)
         replicas.changed.append(purgatory.wake)
@@ -225,7 +224,7 @@ class BrokerServer:
                 services, groups, producer_ids, connect, environment.transactions
             ),
             links=environment.links,
-            request_faults=RequestFaults(self._emit, clock),
+            request_faults=RequestFaults(self._report),
             listeners=listeners,
             quotas=QuotaManagers(config, self._emit),
             acls=self._acls(zookeeper),
@@ -261,18 +260,8 @@ class BrokerServer:
                 ) from error
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
-        controller = broker.controller_service.controller
-
-        def status() -> BrokerStatus:
-            return BrokerStatus(
-                broker.replicas.broker_epoch,
-                self._zookeeper.session_id,
-                controller.leader_id,
-                controller.active,
-                broker.replicas.controller_epoch,
-            )
-
-        return DebugServer(self._environment.home, broker, server, status, controller.snapshot)
+        home, zookeeper = self._environment.home, self._zookeeper
+        return DebugServer(home, broker, server, lambda: zookeeper.session_id)
 
     async def _wait_until_known(self, broker: Broker) -> bool:
         """Wait until the controller has sent the metadata; False if the broker is to stop."""
@@ -288,8 +277,7 @@ class BrokerServer:
     # -- the session with ZooKeeper, and the registration in it --------------------------
 
     def _session(self, session: Session) -> None:
-        facts = {"state": session.state.value, "session": session.session_id}
-        self._emit(Event("session.changed", self._environment.now(), facts))
+        self._report("session.changed", state=session.state.value, session=session.session_id)
         if self.broker is None:
             return
         controller_service = self.broker.controller_service
@@ -404,6 +392,9 @@ class BrokerServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _report(self, kind: str, **facts: Any) -> None:
+        self._emit(Event(kind, self._environment.now(), facts))
 
     def _emit(self, event: Event) -> None:
         level = logging.WARNING if event.kind in WRITTEN_BY_OTHERS else logging.INFO

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.errors import ErrorCode, KafkaError
-from engine.model import Event
 from engine.wire.apis import APIS, Api
 
 COORDINATED = frozenset(  # what a coordinator of groups or of transactions answers
@@ -31,12 +30,8 @@ COORDINATED = frozenset(  # what a coordinator of groups or of transactions answ
 
 
 class RequestFaults:
-    def __init__(
-        self,
-        emit: Callable[[Event], None] = lambda event: None,
-        clock: Callable[[], int] = lambda: 0,
-    ) -> None:
-        self._emit, self._clock = emit, clock
+    def __init__(self, report: Callable[..., None] = lambda kind, **facts: None) -> None:
+        self._report = report
         self._failing: dict[Api, tuple[ErrorCode, int]] = {}  # the error, and how often
         self._drops = 0  # answers to be dropped
         self._dropped: Api | None = None  # only answers to these; None: to any
@@ -82,8 +77,7 @@ class RequestFaults:
             return None
         error, times = self._failing[api]
         self.fail(api, error, times - 1)
-        facts = {"api": api.name, "error": error.name.upper(), "client": client}
-        self._emit(Event("request.failed", self._clock(), facts))
+        self._report("request.failed", api=api.name, error=error.name.upper(), client=client)
         return KafkaError(error, f"a lab asked for this error: {error.name.upper()}")
 
     def drops(self, key: int, client: str | None) -> bool:
@@ -91,8 +85,7 @@ class RequestFaults:
         if not self._drops or self._dropped not in (None, key):
             return False
         self._drops -= 1
-        facts = {"api": APIS[key].name, "client": client}
-        self._emit(Event("answer.dropped", self._clock(), facts))
+        self._report("answer.dropped", api=APIS[key].name, client=client)
         return True
 
     def delay(self, api: Api, request: Any) -> float:

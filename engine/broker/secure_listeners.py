@@ -22,7 +22,6 @@ from engine.config import BrokerConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
 from engine.errors import ErrorCode, KafkaError
-from engine.model import Event
 from engine.security import jaas
 from engine.security.mechanism import SaslServer
 from engine.security.plain import NAME as PLAIN
@@ -40,18 +39,12 @@ class SecureListener:
     """One listener."""
 
     def __init__(
-        self,
-        listener: Listener,
-        config: BrokerConfig,
-        admin: Admin,
-        emit: Callable[[Event], None],
-        now: Callable[[], int],
+        self, listener: Listener, config: BrokerConfig, admin: Admin, report: Callable[..., None]
     ) -> None:
         self.name = listener.name
         self.listener = listener
         self._admin = admin
-        self._emit = emit
-        self._now = now
+        self._report = report
         self.tls_copied = 0  # bytes of log files that were copied to be encrypted: no sendfile
         self.configure(config)
 
@@ -70,8 +63,8 @@ class SecureListener:
 
     def failed(self, peer: str, why: str) -> None:
         """A client could not prove who it is. `why` has no name and no password."""
-        facts = {"listener": self.name, "host": peer.rpartition(":")[0], "why": why}
-        self._emit(Event("authentication.failed", self._now(), facts))
+        host = peer.rpartition(":")[0]
+        self._report("authentication.failed", listener=self.name, host=host, why=why)
 
     def _mechanisms(self, config: BrokerConfig) -> dict[str, Mechanism]:
         made = {}
@@ -102,11 +95,10 @@ class SecureListeners:
         self,
         config: BrokerConfig,
         admin: Admin,
-        emit: Callable[[Event], None],
-        now: Callable[[], int],
+        report: Callable[..., None],  # an event: its kind, and the facts by name
     ) -> None:
         self._config = config
-        self.all = [SecureListener(each, config, admin, emit, now) for each in config.endpoints]
+        self.all = [SecureListener(each, config, admin, report) for each in config.endpoints]
         self.peers = PeerSecurity(config)
 
     def configure(self, config: BrokerConfig) -> None:

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.server import Server
@@ -57,16 +57,6 @@ MAX_DELAY = 3600.0  # seconds that a link may delay a message
 NO_LEADER = -1
 CAUGHT_UP = -1  # "behind since", of a follower that is not behind
 Row = tuple[Any, ...]
-
-
-class BrokerStatus(NamedTuple):
-    """The part of the state that only the broker process knows."""
-
-    epoch: int  # the broker epoch: another one with each registration
-    session: int | None  # with ZooKeeper; None while there is no connection
-    controller: int  # the controller's id, from ZooKeeper; -1: none
-    active: bool  # this broker is the controller
-    controller_epoch: int
 
 
 class DebugConnection:
@@ -101,22 +91,22 @@ class DebugServer:
         home: Path,
         broker: Broker,
         server: Server,
-        status: Callable[[], BrokerStatus],
-        controller: Callable[[], dict[str, Any]],  # the controller's state
+        session: Callable[[], int | None],  # with ZooKeeper; None while there is no connection
     ) -> None:
         self._file = home / CONTROL_FILE
         self._broker = broker
         self._broker_server = server
         self._links, self._faults = broker.links, broker.request_faults
         self._events = broker.events
-        self._status = status
+        self._session = session
+        self._controller = broker.controller_service.controller
         self._server: asyncio.Server | None = None
         self._token = secrets.token_hex(16)
         self._counting = False
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._requests: Mapping[str, Callable[..., Any]] = {
-            "controller": controller,
+            "controller": self._controller.snapshot,
             "events": self._events_after,
             "links": self._change_links,
             "fail": self._fail,
@@ -179,7 +169,11 @@ class DebugServer:
         return {
             "broker": broker.id,
             "at": broker.now(),
-            **self._status()._asdict(),
+            "epoch": broker.replicas.broker_epoch,  # another one with each registration
+            "session": self._session(),
+            "controller": self._controller.leader_id,  # from ZooKeeper; -1: none
+            "active": self._controller.active,  # this broker is the controller
+            "controller_epoch": broker.replicas.controller_epoch,
             "brokers": sorted(metadata.brokers),
             "connections": len(self._broker_server.connections),
             "quotas": broker.quotas.snapshot(broker.now()),

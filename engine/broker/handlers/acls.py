@@ -22,7 +22,7 @@ from kio.schema.describe_acls.v2.response import (
 
 from engine.broker.acl_store import AclStore
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, message_of
 from engine.errors import ErrorCode, KafkaError
 from engine.security.acls import (
     CLUSTER_NAME,
@@ -125,14 +125,13 @@ def _check(store: AclStore | None, binding: AclBinding) -> None:
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
-        raise KafkaError(
-            ErrorCode.invalid_request,
+        raise bad_request(
             f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}",
         )
     if not resource.name:
-        raise KafkaError(ErrorCode.invalid_request, "Invalid empty resource name")
+        raise bad_request("Invalid empty resource name")
     if "/" in resource.name:
-        raise KafkaError(ErrorCode.invalid_request, "Failed to create ACL")
+        raise bad_request("Failed to create ACL")
     try:
         check_principal(entry.principal)
     except ValueError as error:

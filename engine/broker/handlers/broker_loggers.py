@@ -18,7 +18,7 @@ from typing import Any
 from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult
 
 from engine.broker.broker import Broker
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.handlers.results import bad_request
 
 ROOT = "root"
 OURS = ("engine.", "kafka.")
@@ -44,7 +44,9 @@ class Operation(IntEnum):
 
 
 def described(broker: Broker, name: str) -> list[DescribeConfigsResourceResult]:
-    check_broker(broker, name, describe=True)
+    if not name:
+        raise bad_request("Broker id must not be empty")
+    check_broker(broker, name)
     return [
         DescribeConfigsResourceResult(
             name=each,
@@ -71,14 +73,13 @@ def alter(broker: Broker, name: str, changes: Iterable[Any], validate_only: bool
             loggers[change.name].setLevel(logging.NOTSET if deleted else LEVELS[change.value])
 
 
-def check_broker(broker: Broker, name: str, *, describe: bool = False) -> None:
-    """The same refusals as for a broker's settings, except that "" does not mean all brokers."""
-    if not name and describe:
-        raise _invalid("Broker id must not be empty")
+def check_broker(broker: Broker, name: str, or_empty: str = "") -> None:
+    """A broker answers for itself only. "" is refused where it does not mean all brokers."""
     if name and not name.isdecimal():
-        raise _invalid(f"Broker id must be an integer, but it is: {name}")
+        raise bad_request(f"Broker id must be an integer, but it is: {name}")
     if name and int(name) != broker.id:
-        raise _invalid(f"Unexpected broker id, expected {broker.id} but received {name}")
+        expected = f"{broker.id}{or_empty}"
+        raise bad_request(f"Unexpected broker id, expected {expected} but received {name}")
 
 
 def _loggers() -> dict[str, logging.Logger]:
@@ -96,22 +97,18 @@ def _check(name: str, loggers: dict[str, logging.Logger], change: Any) -> None:
     )
     match change.config_operation:
         case Operation.SET | Operation.DELETE if change.name not in loggers:
-            raise _invalid(f"{resource}: Logger {change.name} does not exist!")
+            raise bad_request(f"{resource}: Logger {change.name} does not exist!")
         case Operation.SET if change.value not in LEVELS:
-            raise _invalid(
+            raise bad_request(
                 f"{resource}: Cannot set the log level of {change.name} to {change.value} as it is "
                 f"not a supported log level. Valid log levels are {', '.join(LEVELS)}"
             )
         case Operation.DELETE if change.name == ROOT:
-            raise _invalid(f"Removing the log level of the {ROOT} logger is not allowed")
+            raise bad_request(f"Removing the log level of the {ROOT} logger is not allowed")
         case Operation.APPEND | Operation.SUBTRACT as operation:
             word = Operation(operation).name
-            raise _invalid(f"{word} operation is not allowed for the BROKER_LOGGER resource")
+            raise bad_request(f"{word} operation is not allowed for the BROKER_LOGGER resource")
         case Operation.SET | Operation.DELETE:
             return
         case _:
-            raise _invalid(f"There is no config operation {change.config_operation}")
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, message)
+            raise bad_request(f"There is no config operation {change.config_operation}")

@@ -18,7 +18,7 @@ A broker's log levels are resources too (broker_loggers.py). Left out: policies,
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from engine.broker.admin import DYNAMIC_DEFAULT
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, message_of
 from engine.config import (
     BrokerConfig,
     Config,
@@ -82,24 +82,14 @@ def _entity(broker: Broker, asked: Any) -> Entity:
                 )
             return Entity("topics", name)
         case Resource.BROKER:
-            if name and not name.isdecimal():
-                raise _invalid(f"Broker id must be an integer, but it is: {name}")
-            if name and int(name) != broker.id:
-                raise _invalid(
-                    f"Unexpected broker id, expected {broker.id} or empty string, "
-                    f"but received {name}"
-                )
+            broker_loggers.check_broker(broker, name, " or empty string,")
             return Entity("brokers", str(int(name)) if name else DYNAMIC_DEFAULT)
         case Resource.BROKER_LOGGER:
-            raise _invalid(
+            raise bad_request(
                 "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
             )
         case _:
-            raise _invalid(f"Unexpected resource type {asked.resource_type} for resource {name}")
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, message)
+            raise bad_request(f"Unexpected resource type {asked.resource_type} for resource {name}")
 
 
 # -- DescribeConfigs -------------------------------------------------------------------------
@@ -173,40 +163,38 @@ def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
 
 
 async def alter(broker: Broker, call: Call, request: Any) -> AlterConfigsResponse:
-    unserved = _unserved(request)
-    answers = [
-        _altered(asked, unserved or await attempt(_replace(broker, asked, request.validate_only)))
-        for asked in request.resources
-    ]
-    return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
+    responses = await _altered(broker, request, _replace)
+    return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
 
 
 async def incremental_alter(
     broker: Broker, call: Call, request: Any
 ) -> IncrementalAlterConfigsResponse:
-    unserved = _unserved(request)
-    answers = [
-        _altered(asked, unserved or await attempt(_modify(broker, asked, request.validate_only)))
-        for asked in request.resources
-    ]
-    return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=tuple(answers))
+    responses = await _altered(broker, request, _modify)
+    return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
 
 
-def _unserved(request: Any) -> KafkaError | None:
-    """One resource of an unknown type, and the whole request is refused."""
+async def _altered(
+    broker: Broker, request: Any, change: Callable[[Broker, Any, bool], Awaitable[None]]
+) -> tuple[AlterConfigsResourceResponse, ...]:
+    """The rows of both APIs have the same fields. If one resource has an unknown type, the whole
+    request is refused."""
     types = [each.resource_type for each in request.resources]
     unknown = next((each for each in types if each not in list(Resource)), None)
-    return None if unknown is None else _invalid(f"Unexpected resource type {unknown}")
-
-
-def _altered(asked: Any, outcome: object) -> AlterConfigsResourceResponse:
-    """Both APIs have the same fields here."""
-    return AlterConfigsResourceResponse(
-        error_code=code_of(outcome),
-        error_message=message_of(outcome),
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-    )
+    rows = []
+    for asked in request.resources:
+        outcome: object = bad_request(f"Unexpected resource type {unknown}")
+        if unknown is None:
+            outcome = await attempt(change(broker, asked, request.validate_only))
+        rows.append(
+            AlterConfigsResourceResponse(
+                error_code=code_of(outcome),
+                error_message=message_of(outcome),
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+            )
+        )
+    return tuple(rows)
 
 
 async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
@@ -219,7 +207,7 @@ async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
 async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
     twice = [name for name, count in Counter(it.name for it in asked.configs).items() if count > 1]
     if twice:
-        raise _invalid(f"Error due to duplicate config keys : {','.join(twice)}")
+        raise bad_request(f"Error due to duplicate config keys : {','.join(twice)}")
     _refuse_null(
         f"{each.config_operation}:{each.name}"
         for each in asked.configs
@@ -238,7 +226,7 @@ async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
 
 def _refuse_null(names: Iterable[str]) -> None:
     if named := ",".join(names):
-        raise _invalid(f"Null value not supported for : {named}")
+        raise bad_request(f"Null value not supported for : {named}")
 
 
 def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
@@ -251,13 +239,13 @@ def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
             word = Operation(operation).name.lower()
             key = config.known().get(change.name) or config.find(change.name)
             if key.type != Type.LIST:
-                raise _invalid(f"Config value {word} is not allowed for config key: {key.name}")
+                raise bad_request(f"Config value {word} is not allowed for config key: {key.name}")
             old = _items(values.get(key.name, printed(key.default)))
             named = _items(change.value)
             kept = [item for item in old if item not in named]
             values[key.name] = ",".join(kept if word == "subtract" else [*old, *named])
         case _:
-            raise _invalid(f"There is no config operation {change.config_operation}")
+            raise bad_request(f"There is no config operation {change.config_operation}")
 
 
 def _items(text: str | None) -> list[str]:
@@ -304,4 +292,4 @@ def _check(
         kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
         name = "" if entity.name == DYNAMIC_DEFAULT and kind is Resource.BROKER else entity.name
         what = f"ConfigResource(type={kind.name}, name='{name}')"
-        raise _invalid(f"Invalid config value for resource {what}: {error.message}") from error
+        raise bad_request(f"Invalid config value for resource {what}: {error.message}") from error

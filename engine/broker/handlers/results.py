@@ -50,6 +50,10 @@ def message_of(outcome: object) -> str | None:
     return outcome.message if isinstance(outcome, KafkaError) else None
 
 
+def bad_request(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_request, message)
+
+
 def topics_of(
     kind: Callable[..., T],
     rows: Iterable[tuple[TopicPartition, Any]],

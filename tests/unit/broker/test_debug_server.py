@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 from engine.broker.debug import debug_server
-from engine.broker.debug.debug_server import BrokerStatus, DebugServer
+from engine.broker.debug.debug_server import DebugServer
 from engine.broker.events import Ring
 from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
 from engine.broker.request_faults import RequestFaults
@@ -58,11 +58,19 @@ class Lab:
         }
         follows.role, follows.leader, follows.leader_epoch = Role.FOLLOWER, 2, 3
         replicas = SimpleNamespace(
-            logs=SimpleNamespace(directories=[self.logs]), partitions=partitions
+            logs=SimpleNamespace(directories=[self.logs]),
+            partitions=partitions,
+            broker_epoch=17,
+            controller_epoch=4,
         )
         self.broker = SimpleNamespace(id=1, now=lambda: 1000, metadata=metadata, replicas=replicas)
         self.broker.config = SimpleNamespace(
             replica_lag_time_max_ms=30_000, zookeeper_session_timeout_ms=18_000
+        )
+        self.broker.controller_service = SimpleNamespace(
+            controller=SimpleNamespace(
+                leader_id=2, active=False, snapshot=lambda: {"topics": ["orders"]}
+            )
         )
         self.broker.links, self.broker.events = self.links, self.events
         self.broker.request_faults = RequestFaults()
@@ -77,8 +85,7 @@ class Lab:
             home,
             self.broker,
             SimpleNamespace(connections={1, 2}),
-            lambda: BrokerStatus(17, None, 2, False, 4),
-            lambda: {"topics": ["orders"]},
+            lambda: None,
         )
 
     async def __aenter__(self):
