@@ -8,17 +8,9 @@ Kafka's parser does.
 from collections import defaultdict
 from typing import Any
 
-from kio.schema.create_acls.v2.response import AclCreationResult, CreateAclsResponse
-from kio.schema.delete_acls.v2.response import (
-    DeleteAclsFilterResult,
-    DeleteAclsMatchingAcl,
-    DeleteAclsResponse,
-)
-from kio.schema.describe_acls.v2.response import (
-    AclDescription,
-    DescribeAclsResource,
-    DescribeAclsResponse,
-)
+from kio.schema.create_acls.v2 import response as create_v2
+from kio.schema.delete_acls.v2 import response as delete_v2
+from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.acl_store import AclStore
 from engine.broker.broker import Broker, Call
@@ -44,7 +36,7 @@ from engine.zookeeper.acl_znodes import check_principal
 DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResponse:
+async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeAclsResponse:
     wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
     store = broker.acls
     found = store.authorizer.bindings(wanted) if store else ()
@@ -52,16 +44,16 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResp
     for binding in found:
         resources[binding.resource].append(binding.entry)
     failure = None if store else DISABLED
-    return DescribeAclsResponse(
+    return describe_v2.DescribeAclsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(failure),
         error_message=failure and failure.message.removesuffix("."),  # by Kafka only here
         resources=tuple(
-            DescribeAclsResource(
+            describe_v2.DescribeAclsResource(
                 resource_type=resource.type,
                 resource_name=resource.name,
                 pattern_type=resource.pattern,
-                acls=tuple(AclDescription(**_numbers(entry)) for entry in entries),
+                acls=tuple(describe_v2.AclDescription(**_numbers(entry)) for entry in entries),
             )
             for resource, entries in resources.items()
         ),
@@ -71,7 +63,7 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeAclsResp
 # -- create ------------------------------------------------------------------------------------
 
 
-async def create(broker: Broker, call: Call, request: Any) -> CreateAclsResponse:
+async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAclsResponse:
     wanted = [_binding(each) for each in request.creations]
     refused: dict[int, KafkaError] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
@@ -88,12 +80,12 @@ async def create(broker: Broker, call: Call, request: Any) -> CreateAclsResponse
         if isinstance(outcome, KafkaError):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
-        AclCreationResult(
+        create_v2.AclCreationResult(
             error_code=code_of(refused.get(number)), error_message=message_of(refused.get(number))
         )
         for number in range(len(wanted))
     )
-    return CreateAclsResponse(throttle_time=NO_THROTTLE, results=results)
+    return create_v2.CreateAclsResponse(throttle_time=NO_THROTTLE, results=results)
 
 
 def _binding(creation: Any) -> AclBinding:
@@ -141,7 +133,7 @@ def _check(store: AclStore | None, binding: AclBinding) -> None:
 # -- delete ------------------------------------------------------------------------------------
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> DeleteAclsResponse:
+async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAclsResponse:
     """Each entry is deleted once, and reported by the first filter that selects it."""
     filters = [
         _filter(each, each.resource_type_filter, each.pattern_type_filter)
@@ -150,10 +142,10 @@ async def delete(broker: Broker, call: Call, request: Any) -> DeleteAclsResponse
     results = await attempt(_delete(broker.acls, filters))
     failure = results if isinstance(results, KafkaError) else None
     found = {} if isinstance(results, KafkaError) else results
-    return DeleteAclsResponse(
+    return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
         filter_results=tuple(
-            DeleteAclsFilterResult(
+            delete_v2.DeleteAclsFilterResult(
                 error_code=code_of(failure),
                 error_message=message_of(failure),
                 matching_acls=tuple(found.get(number, ())),
@@ -165,10 +157,10 @@ async def delete(broker: Broker, call: Call, request: Any) -> DeleteAclsResponse
 
 async def _delete(
     store: AclStore | None, filters: list[AclBindingFilter]
-) -> dict[int, list[DeleteAclsMatchingAcl]]:
+) -> dict[int, list[delete_v2.DeleteAclsMatchingAcl]]:
     if store is None:
         raise DISABLED
-    deleted: defaultdict[int, list[DeleteAclsMatchingAcl]] = defaultdict(list)
+    deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     named = (resource for each in filters for resource in each.resources)
     for resource in dict.fromkeys((*store.authorizer.resources, *named)):
         matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
@@ -187,7 +179,7 @@ async def _delete(
         outcome = await attempt(store.change(resource, without))
         for entry, number in sorted(gone.items()):
             deleted[number].append(
-                DeleteAclsMatchingAcl(
+                delete_v2.DeleteAclsMatchingAcl(
                     error_code=code_of(outcome),
                     error_message=message_of(outcome),
                     resource_type=resource.type,

@@ -13,15 +13,8 @@ Left out: names of hosts in place of addresses.
 
 from typing import Any
 
-from kio.schema.alter_client_quotas.v1.response import AlterClientQuotasResponse
-from kio.schema.alter_client_quotas.v1.response import EntityData as AlteredEntity
-from kio.schema.alter_client_quotas.v1.response import EntryData as AlteredEntry
-from kio.schema.describe_client_quotas.v1.response import (
-    DescribeClientQuotasResponse,
-    EntityData,
-    EntryData,
-    ValueData,
-)
+from kio.schema.alter_client_quotas.v1 import response as alter_v1
+from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
@@ -40,21 +33,26 @@ from engine.quotas.entity import ClientQuotaEntity
 from engine.zookeeper.quota_znodes import place_of, read_quotas, written
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> DescribeClientQuotasResponse:
+async def describe(
+    broker: Broker, call: Call, request: Any
+) -> describe_v1.DescribeClientQuotasResponse:
     found = await attempt(_describe(broker, request))
     quotas = None if isinstance(found, KafkaError) else found
-    return DescribeClientQuotasResponse(
+    return describe_v1.DescribeClientQuotasResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(found),
         error_message=message_of(found),
         entries=None
         if quotas is None
         else tuple(
-            EntryData(
+            describe_v1.EntryData(
                 entity=tuple(
-                    EntityData(entity_type=kind, entity_name=name) for kind, name in entity.parts()
+                    describe_v1.EntityData(entity_type=kind, entity_name=name)
+                    for kind, name in entity.parts()
                 ),
-                values=tuple(ValueData(key=key, value=value) for key, value in values.items()),
+                values=tuple(
+                    describe_v1.ValueData(key=key, value=value) for key, value in values.items()
+                ),
             )
             for entity, values in quotas.items()
         ),
@@ -73,21 +71,21 @@ async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, dic
     return {each: quotas[each] for each in described(quotas, components, strict=request.strict)}
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> AlterClientQuotasResponse:
+async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClientQuotasResponse:
     entries = []
     for each in request.entries:
         outcome = await attempt(_alter(broker, each, validate_only=request.validate_only))
         entries.append(
-            AlteredEntry(
+            alter_v1.EntryData(
                 error_code=code_of(outcome),
                 error_message=message_of(outcome),
                 entity=tuple(
-                    AlteredEntity(entity_type=it.entity_type, entity_name=it.entity_name)
+                    alter_v1.EntityData(entity_type=it.entity_type, entity_name=it.entity_name)
                     for it in each.entity
                 ),
             )
         )
-    return AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=tuple(entries))
+    return alter_v1.AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=tuple(entries))
 
 
 async def _alter(broker: Broker, entry: Any, *, validate_only: bool) -> None:

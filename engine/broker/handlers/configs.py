@@ -23,12 +23,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from kio.schema.alter_configs.v2.response import AlterConfigsResourceResponse, AlterConfigsResponse
-from kio.schema.describe_configs.v4.response import (
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
-    DescribeConfigsSynonym,
-)
+from kio.schema.describe_configs.v4 import response as describe_v4
 from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterConfigsResponse
 
 from engine.broker.admin import DYNAMIC_DEFAULT
@@ -95,12 +90,12 @@ def _entity(broker: Broker, asked: Any) -> Entity:
 # -- DescribeConfigs -------------------------------------------------------------------------
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsResponse:
+async def describe(broker: Broker, call: Call, request: Any) -> describe_v4.DescribeConfigsResponse:
     results = []
     for asked in request.resources:
         outcome = await attempt(_resource(broker, asked, request))
         results.append(
-            DescribeConfigsResult(
+            describe_v4.DescribeConfigsResult(
                 error_code=code_of(outcome),
                 error_message=message_of(outcome) or "",
                 resource_type=asked.resource_type,
@@ -114,12 +109,12 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeConfigsR
                 ),
             )
         )
-    return DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
+    return describe_v4.DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
 
 
 async def _resource(
     broker: Broker, asked: Any, request: Any
-) -> list[DescribeConfigsResourceResult]:
+) -> list[describe_v4.DescribeConfigsResourceResult]:
     if asked.resource_type == Resource.BROKER_LOGGER:
         return broker_loggers.described(broker, asked.resource_name)
     entries = _entries(broker, _entity(broker, asked))
@@ -143,15 +138,15 @@ def _entries(broker: Broker, entity: Entity) -> list[Entry]:
     ]
 
 
-def _described(entry: Entry, request: Any) -> DescribeConfigsResourceResult:
-    return DescribeConfigsResourceResult(
+def _described(entry: Entry, request: Any) -> describe_v4.DescribeConfigsResourceResult:
+    return describe_v4.DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
         is_sensitive=entry.type in (Type.PASSWORD, Type.UNKNOWN),
         synonyms=tuple(
-            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            describe_v4.DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
             for each in (entry.synonyms if request.include_synonyms else ())
         ),
         config_type=entry.type,

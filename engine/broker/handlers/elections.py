@@ -22,21 +22,9 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, TypeVar
 
-from kio.schema.alter_partition_reassignments.v0.response import (
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartitionResponse,
-    ReassignableTopicResponse,
-)
-from kio.schema.elect_leaders.v2.response import (
-    ElectLeadersResponse,
-    PartitionResult,
-    ReplicaElectionResult,
-)
-from kio.schema.list_partition_reassignments.v0.response import (
-    ListPartitionReassignmentsResponse,
-    OngoingPartitionReassignment,
-    OngoingTopicReassignment,
-)
+from kio.schema.alter_partition_reassignments.v0 import response as alter_v0
+from kio.schema.elect_leaders.v2 import response as elect_v2
+from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import (
@@ -83,7 +71,7 @@ async def _ask(broker: Broker, event: Event, until: float | None) -> Any:
 # -- ElectLeaders ----------------------------------------------------------------------------
 
 
-async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersResponse:
+async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeadersResponse:
     topics = request.topic_partitions
     wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
     until = deadline(request.timeout)
@@ -99,7 +87,7 @@ async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersRespons
     rows = (
         (
             each,
-            PartitionResult(
+            elect_v2.PartitionResult(
                 partition_id=each.partition,
                 error_code=code_of(error),
                 error_message=message_of(error),
@@ -107,11 +95,11 @@ async def elect(broker: Broker, call: Call, request: Any) -> ElectLeadersRespons
         )
         for each, error in _rows(outcome)
     )
-    return ElectLeadersResponse(
+    return elect_v2.ElectLeadersResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
         replica_election_results=topics_of(
-            ReplicaElectionResult, rows, "topic", "partition_result"
+            elect_v2.ReplicaElectionResult, rows, "topic", "partition_result"
         ),
     )
 
@@ -155,7 +143,7 @@ def _rows(outcome: Mapping[TopicPartition, T] | KafkaError) -> list[tuple[TopicP
 
 async def alter_reassignments(
     broker: Broker, call: Call, request: Any
-) -> AlterPartitionReassignmentsResponse:
+) -> alter_v0.AlterPartitionReassignmentsResponse:
     moves = {
         partition: each.replicas  # None cancels
         for partition, each in by_partition(request.topics)
@@ -164,7 +152,7 @@ async def alter_reassignments(
     rows = (
         (
             each,
-            ReassignablePartitionResponse(
+            alter_v0.ReassignablePartitionResponse(
                 partition_index=each.partition,
                 error_code=code_of(error),
                 error_message=message_of(error),
@@ -172,11 +160,11 @@ async def alter_reassignments(
         )
         for each, error in _rows(outcome)
     )
-    return AlterPartitionReassignmentsResponse(
+    return alter_v0.AlterPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
-        responses=topics_of(ReassignableTopicResponse, rows),
+        responses=topics_of(alter_v0.ReassignableTopicResponse, rows),
     )
 
 
@@ -185,7 +173,7 @@ async def alter_reassignments(
 
 async def list_reassignments(
     broker: Broker, call: Call, request: Any
-) -> ListPartitionReassignmentsResponse:
+) -> list_v0.ListPartitionReassignmentsResponse:
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
@@ -193,7 +181,7 @@ async def list_reassignments(
     rows = (
         (
             each,
-            OngoingPartitionReassignment(
+            list_v0.OngoingPartitionReassignment(
                 partition_index=each.partition,
                 replicas=assigned.replicas,
                 adding_replicas=assigned.adding,
@@ -202,9 +190,9 @@ async def list_reassignments(
         )
         for each, assigned in _rows(outcome)
     )
-    return ListPartitionReassignmentsResponse(
+    return list_v0.ListPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
         error_message=message_of(outcome),
-        topics=topics_of(OngoingTopicReassignment, rows),
+        topics=topics_of(list_v0.OngoingTopicReassignment, rows),
     )

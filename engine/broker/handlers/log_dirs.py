@@ -20,17 +20,8 @@ Here a broker with several directories answers OPERATION_NOT_ATTEMPTED.
 
 from typing import Any
 
-from kio.schema.alter_replica_log_dirs.v2.response import (
-    AlterReplicaLogDirPartitionResult,
-    AlterReplicaLogDirsResponse,
-    AlterReplicaLogDirTopicResult,
-)
-from kio.schema.describe_log_dirs.v2.response import (
-    DescribeLogDirsPartition,
-    DescribeLogDirsResponse,
-    DescribeLogDirsResult,
-    DescribeLogDirsTopic,
-)
+from kio.schema.alter_replica_log_dirs.v2 import response as alter_v2
+from kio.schema.describe_log_dirs.v2 import response as describe_v2
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, topics_of
@@ -46,9 +37,9 @@ FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's direct
 LONGEST_NAME = 255
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> DescribeLogDirsResponse:
+async def handle(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeLogDirsResponse:
     wanted = None if request.topics is None else set(partitions_in(request.topics, "topic"))
-    return DescribeLogDirsResponse(
+    return describe_v2.DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
             _directory(broker.replicas, directory, wanted)
@@ -59,22 +50,22 @@ async def handle(broker: Broker, call: Call, request: Any) -> DescribeLogDirsRes
 
 def _directory(
     replicas: ReplicaManager, directory: LogDirectory, wanted: set[TopicPartition] | None
-) -> DescribeLogDirsResult:
+) -> describe_v2.DescribeLogDirsResult:
     rows = []
     if directory.offline is None:
         rows = [(each, _partition(replicas, log)) for each, log in sorted(directory.logs.items())]
         rows += [(each, _failed(directory, each)) for each in sorted(directory.failed)]
     rows = [(each, row) for each, row in rows if wanted is None or each in wanted]
-    return DescribeLogDirsResult(
+    return describe_v2.DescribeLogDirsResult(
         error_code=ErrorCode.none if directory.offline is None else ErrorCode.kafka_storage_error,
         log_dir=str(directory.path.absolute()),
-        topics=topics_of(DescribeLogDirsTopic, rows),
+        topics=topics_of(describe_v2.DescribeLogDirsTopic, rows),
     )
 
 
-def _partition(replicas: ReplicaManager, log: Log) -> DescribeLogDirsPartition:
+def _partition(replicas: ReplicaManager, log: Log) -> describe_v2.DescribeLogDirsPartition:
     role = replicas.partitions.get(log.partition)
-    return DescribeLogDirsPartition(
+    return describe_v2.DescribeLogDirsPartition(
         partition_index=log.partition.partition,
         partition_size=log.size,
         offset_lag=NO_LAG if role is None else max(role.high_watermark - log.end_offset, 0),
@@ -82,9 +73,11 @@ def _partition(replicas: ReplicaManager, log: Log) -> DescribeLogDirsPartition:
     )
 
 
-def _failed(directory: LogDirectory, partition: TopicPartition) -> DescribeLogDirsPartition:
+def _failed(
+    directory: LogDirectory, partition: TopicPartition
+) -> describe_v2.DescribeLogDirsPartition:
     found = (directory.path / str(partition)).glob("*")
-    return DescribeLogDirsPartition(
+    return describe_v2.DescribeLogDirsPartition(
         partition_index=partition.partition,
         partition_size=sum(path.stat().st_size for path in found if path.is_file()),
         offset_lag=NO_LAG,
@@ -92,20 +85,20 @@ def _failed(directory: LogDirectory, partition: TopicPartition) -> DescribeLogDi
     )
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> AlterReplicaLogDirsResponse:
+async def alter(broker: Broker, call: Call, request: Any) -> alter_v2.AlterReplicaLogDirsResponse:
     rows = (
         (
             each,
-            AlterReplicaLogDirPartitionResult(
+            alter_v2.AlterReplicaLogDirPartitionResult(
                 partition_index=each.partition, error_code=_move(broker.replicas, each, asked.path)
             ),
         )
         for asked in request.dirs
         for each in partitions_in(asked.topics)
     )
-    return AlterReplicaLogDirsResponse(
+    return alter_v2.AlterReplicaLogDirsResponse(
         throttle_time=NO_THROTTLE,
-        results=topics_of(AlterReplicaLogDirTopicResult, rows, "topic_name"),
+        results=topics_of(alter_v2.AlterReplicaLogDirTopicResult, rows, "topic_name"),
     )
 
 

@@ -19,12 +19,7 @@ from kio.schema.describe_cluster.v0.response import DescribeClusterBroker, Descr
 
 # Version 10 has all that 11 has, and the operations on the cluster, which 11 left to
 # DescribeCluster.
-from kio.schema.metadata.v10.response import (
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from kio.schema.metadata.v10 import response as metadata_v10
 
 from engine.broker.authorization import NOT_ASKED
 from engine.broker.broker import Broker, Call
@@ -43,7 +38,7 @@ ON_TOPIC = bits(SUPPORTED[AclResourceType.TOPIC])
 ON_CLUSTER = bits(SUPPORTED[AclResourceType.CLUSTER])
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
+async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.MetadataResponse:
     asked = request.topics
     if asked is None or (call.version == 0 and not asked):
         found: list[TopicInfo | KafkaError] = list(broker.metadata.topics.values())
@@ -62,10 +57,12 @@ async def handle(broker: Broker, call: Call, request: Any) -> MetadataResponse:
 
     allowed = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
     asks_for_cluster = getattr(request, "include_cluster_authorized_operations", False)
-    return MetadataResponse(
+    return metadata_v10.MetadataResponse(
         throttle_time=NO_THROTTLE,
         brokers=tuple(
-            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            metadata_v10.MetadataResponseBroker(
+                node_id=node.id, host=node.host, port=node.port, rack=node.rack
+            )
             for node in live.values()
         ),
         cluster_id=broker.metadata.cluster_id,
@@ -93,10 +90,10 @@ async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
 
 def _topic(
     live: Collection[int], absent: Absent, name: str, outcome: TopicInfo | KafkaError, allowed: int
-) -> MetadataResponseTopic:
+) -> metadata_v10.MetadataResponseTopic:
     found = None if isinstance(outcome, KafkaError) else outcome
     partitions = sorted(found.partitions.items()) if found else ()
-    return MetadataResponseTopic(
+    return metadata_v10.MetadataResponseTopic(
         error_code=code_of(outcome),
         name=name,
         topic_id=found.id if found else None,
@@ -108,9 +105,9 @@ def _topic(
 
 def _partition(
     live: Collection[int], absent: Absent, number: int, info: PartitionInfo
-) -> MetadataResponsePartition:
+) -> metadata_v10.MetadataResponsePartition:
     led = info.leader in live
-    return MetadataResponsePartition(
+    return metadata_v10.MetadataResponsePartition(
         error_code=ErrorCode.none if led else absent(info.leader),
         partition_index=number,
         leader_id=info.leader if led else NO_BROKER,

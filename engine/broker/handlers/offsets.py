@@ -15,16 +15,8 @@ records of that epoch has records that were lost.
 
 from typing import Any
 
-from kio.schema.list_offsets.v6.response import (
-    ListOffsetsPartitionResponse,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
-from kio.schema.offset_for_leader_epoch.v4.response import (
-    EpochEndOffset,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderTopicResult,
-)
+from kio.schema.list_offsets.v6 import response as offsets_v6
+from kio.schema.offset_for_leader_epoch.v4 import response as epochs_v4
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE
@@ -38,11 +30,11 @@ NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
 NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
 
-async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
+async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.ListOffsetsResponse:
+    return offsets_v6.ListOffsetsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
-            ListOffsetsTopicResponse(
+            offsets_v6.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
                     _offset(broker, call, request, topic.name, each) for each in topic.partitions
@@ -55,7 +47,7 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> ListOffsetsR
 
 def _offset(
     broker: Broker, call: Call, request: Any, topic: str, asked: Any
-) -> ListOffsetsPartitionResponse:
+) -> offsets_v6.ListOffsetsPartitionResponse:
     partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
         offset, timestamp, epoch = _find(broker, partition, asked, request)
@@ -63,7 +55,7 @@ def _offset(
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
             code = ErrorCode.leader_not_available
-    return ListOffsetsPartitionResponse(
+    return offsets_v6.ListOffsetsPartitionResponse(
         partition_index=partition.partition,
         error_code=code,
         timestamp=timestamp,
@@ -102,11 +94,11 @@ def _is_new(log: PartitionLog) -> bool:
 
 async def for_leader_epoch(
     broker: Broker, call: Call, request: Any
-) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
+) -> epochs_v4.OffsetForLeaderEpochResponse:
+    return epochs_v4.OffsetForLeaderEpochResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
-            OffsetForLeaderTopicResult(
+            epochs_v4.OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=tuple(
                     _epoch_end(broker, TopicPartition(topic.topic, each.partition), each)
@@ -118,7 +110,7 @@ async def for_leader_epoch(
     )
 
 
-def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> EpochEndOffset:
+def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> epochs_v4.EpochEndOffset:
     code, epoch, end = ErrorCode.none, -1, -1
     try:
         role, log = broker.replicas.find(partition, asked.current_leader_epoch)
@@ -128,6 +120,6 @@ def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> EpochEn
             epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
     except KafkaError as error:
         code = error.code
-    return EpochEndOffset(
+    return epochs_v4.EpochEndOffset(
         error_code=code, partition=partition.partition, leader_epoch=epoch, end_offset=end
     )

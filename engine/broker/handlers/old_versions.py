@@ -24,21 +24,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from kio.schema.offset_commit.v8.response import (
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from kio.schema.offset_fetch.v7.response import (
-    OffsetFetchResponse,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
-)
-from kio.schema.produce.v9.response import (
-    PartitionProduceResponse,
-    ProduceResponse,
-    TopicProduceResponse,
-)
+from kio.schema.offset_commit.v8 import response as commit_v8
+from kio.schema.offset_fetch.v7 import response as fetch_v7
+from kio.schema.produce.v9 import response as produce_v9
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import fetch, offsets, produce
@@ -63,8 +51,8 @@ DEBUGGING_REPLICA = -2
 # -- Produce -------------------------------------------------------------------------------------
 
 
-async def _produce(broker: Broker, call: Call, request: Any) -> ProduceResponse | None:
-    rows: list[tuple[TopicPartition, PartitionProduceResponse]] = []
+async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.ProduceResponse | None:
+    rows: list[tuple[TopicPartition, produce_v9.PartitionProduceResponse]] = []
     topics = []
     for topic in request.topic_data:
         converted = []
@@ -88,8 +76,8 @@ async def _produce(broker: Broker, call: Call, request: Any) -> ProduceResponse 
         return None
     for topic in answer.responses:
         rows += [(TopicPartition(topic.name, it.index), it) for it in topic.partition_responses]
-    responses = topics_of(TopicProduceResponse, rows, partitions="partition_responses")
-    return ProduceResponse(responses=responses)
+    responses = topics_of(produce_v9.TopicProduceResponse, rows, partitions="partition_responses")
+    return produce_v9.ProduceResponse(responses=responses)
 
 
 async def _batch(broker: Broker, partition: TopicPartition, records: Any) -> bytes | memoryview:
@@ -101,8 +89,10 @@ async def _batch(broker: Broker, partition: TopicPartition, records: Any) -> byt
     return await asyncio.to_thread(to_batch, records, log.config.max_message_bytes)
 
 
-def _row(number: int, code: ErrorCode) -> PartitionProduceResponse:
-    return PartitionProduceResponse(index=number, error_code=code, base_offset=-1, record_errors=())
+def _row(number: int, code: ErrorCode) -> produce_v9.PartitionProduceResponse:
+    return produce_v9.PartitionProduceResponse(
+        index=number, error_code=code, base_offset=-1, record_errors=()
+    )
 
 
 # -- Fetch ---------------------------------------------------------------------------------------
@@ -210,7 +200,7 @@ def _before(log: Log, timestamp: int, now: int) -> list[int]:
 # -- offsets of groups ---------------------------------------------------------------------------
 
 
-async def _commit(broker: Broker, call: Call, request: Any) -> OffsetCommitResponse:
+async def _commit(broker: Broker, call: Call, request: Any) -> commit_v8.OffsetCommitResponse:
     longest = broker.config.offset_metadata_max_bytes
     rows = []
     for partition, each in by_partition(request.topics):
@@ -221,34 +211,36 @@ async def _commit(broker: Broker, call: Call, request: Any) -> OffsetCommitRespo
         else:
             write = broker.admin.commit_offset(request.group_id, partition, each.committed_offset)
             code = code_of(await attempt(write))
-        row = OffsetCommitResponsePartition(partition_index=partition.partition, error_code=code)
+        row = commit_v8.OffsetCommitResponsePartition(
+            partition_index=partition.partition, error_code=code
+        )
         rows.append((partition, row))
-    return OffsetCommitResponse(
+    return commit_v8.OffsetCommitResponse(
         throttle_time=NO_THROTTLE,
-        topics=topics_of(OffsetCommitResponseTopic, rows),
+        topics=topics_of(commit_v8.OffsetCommitResponseTopic, rows),
     )
 
 
-async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> OffsetFetchResponse:
+async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> fetch_v7.OffsetFetchResponse:
     rows = [
         (partition, await _committed(broker, request.group_id, partition))
         for partition in partitions_in(request.topics, numbers="partition_indexes")
     ]
-    return OffsetFetchResponse(
+    return fetch_v7.OffsetFetchResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
-        topics=topics_of(OffsetFetchResponseTopic, rows),
+        topics=topics_of(fetch_v7.OffsetFetchResponseTopic, rows),
     )
 
 
 async def _committed(
     broker: Broker, group: str, partition: TopicPartition
-) -> OffsetFetchResponsePartition:
+) -> fetch_v7.OffsetFetchResponsePartition:
     found: int | KafkaError | None = None
     if broker.metadata.partition(partition) is not None:
         found = await attempt(broker.admin.committed_offset(group, partition))
     unknown = ErrorCode.unknown_topic_or_partition if found is None else code_of(found)
-    return OffsetFetchResponsePartition(
+    return fetch_v7.OffsetFetchResponsePartition(
         partition_index=partition.partition,
         committed_offset=found if isinstance(found, int) else -1,
         metadata="",

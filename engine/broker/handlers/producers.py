@@ -6,12 +6,7 @@ where its open transaction began.
 
 from typing import Any
 
-from kio.schema.describe_producers.v0.response import (
-    DescribeProducersResponse,
-    PartitionResponse,
-    ProducerState,
-    TopicResponse,
-)
+from kio.schema.describe_producers.v0 import response as describe_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE
@@ -19,11 +14,13 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
+async def describe(
+    broker: Broker, call: Call, request: Any
+) -> describe_v0.DescribeProducersResponse:
+    return describe_v0.DescribeProducersResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
-            TopicResponse(
+            describe_v0.TopicResponse(
                 name=topic.name,
                 partitions=tuple(
                     _partition(broker, TopicPartition(topic.name, number))
@@ -35,21 +32,21 @@ async def describe(broker: Broker, call: Call, request: Any) -> DescribeProducer
     )
 
 
-def _partition(broker: Broker, partition: TopicPartition) -> PartitionResponse:
+def _partition(broker: Broker, partition: TopicPartition) -> describe_v0.PartitionResponse:
     try:
         _, log = broker.replicas.find(partition)
     except KafkaError as error:
-        return PartitionResponse(
+        return describe_v0.PartitionResponse(
             partition_index=partition.partition,
             error_code=error.code,
             error_message=error.message,
             active_producers=(),
         )
-    return PartitionResponse(
+    return describe_v0.PartitionResponse(
         partition_index=partition.partition,
         error_code=ErrorCode.none,
         active_producers=tuple(
-            ProducerState(
+            describe_v0.ProducerState(
                 producer_id=entry.producer_id,
                 producer_epoch=entry.epoch,
                 last_sequence=entry.last_sequence,

@@ -11,11 +11,7 @@ response waits for the followers, or is REQUEST_TIMED_OUT. A topic that is only 
 import asyncio
 from typing import Any
 
-from kio.schema.delete_records.v2.response import (
-    DeleteRecordsPartitionResult,
-    DeleteRecordsResponse,
-    DeleteRecordsTopicResult,
-)
+from kio.schema.delete_records.v2 import response as delete_v2
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, topics_of
@@ -27,7 +23,7 @@ from engine.wire.by_topic import by_partition
 NO_LOW_WATERMARK = -1
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> DeleteRecordsResponse:
+async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteRecordsResponse:
     offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
     until = deadline(request.timeout)
     deletions = (
@@ -35,13 +31,13 @@ async def delete(broker: Broker, call: Call, request: Any) -> DeleteRecordsRespo
     )
     outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
     rows = ((partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes)
-    return DeleteRecordsResponse(
-        throttle_time=NO_THROTTLE, topics=topics_of(DeleteRecordsTopicResult, rows)
+    return delete_v2.DeleteRecordsResponse(
+        throttle_time=NO_THROTTLE, topics=topics_of(delete_v2.DeleteRecordsTopicResult, rows)
     )
 
 
-def _answer(number: int, outcome: int | KafkaError) -> DeleteRecordsPartitionResult:
-    return DeleteRecordsPartitionResult(
+def _answer(number: int, outcome: int | KafkaError) -> delete_v2.DeleteRecordsPartitionResult:
+    return delete_v2.DeleteRecordsPartitionResult(
         partition_index=number,
         low_watermark=NO_LOW_WATERMARK if isinstance(outcome, KafkaError) else outcome,
         error_code=code_of(outcome),

@@ -13,15 +13,8 @@ nothing of that user.
 from collections import Counter
 from typing import Any
 
-from kio.schema.alter_user_scram_credentials.v0.response import (
-    AlterUserScramCredentialsResponse,
-    AlterUserScramCredentialsResult,
-)
-from kio.schema.describe_user_scram_credentials.v0.response import (
-    CredentialInfo,
-    DescribeUserScramCredentialsResponse,
-    DescribeUserScramCredentialsResult,
-)
+from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
+from kio.schema.describe_user_scram_credentials.v0 import response as describe_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
@@ -39,7 +32,7 @@ EMPTY = "Username must not be empty"
 
 async def describe(
     broker: Broker, call: Call, request: Any
-) -> DescribeUserScramCredentialsResponse:
+) -> describe_v0.DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
     failure = await attempt(broker.admin.reload_all_clients())
     configs = {
@@ -51,7 +44,7 @@ async def describe(
         sorted(name for name, config in configs.items() if {*NUMBERS.values()} & {*config})
     )
     results = () if isinstance(failure, KafkaError) else counts
-    return DescribeUserScramCredentialsResponse(
+    return describe_v0.DescribeUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(failure),
         error_message=message_of(failure),
@@ -59,7 +52,9 @@ async def describe(
     )
 
 
-def _described(name: str, asked: int, config: dict[str, str]) -> DescribeUserScramCredentialsResult:
+def _described(
+    name: str, asked: int, config: dict[str, str]
+) -> describe_v0.DescribeUserScramCredentialsResult:
     refused, infos = None, []
     if not name:
         refused = KafkaError(ErrorCode.resource_not_found, EMPTY)
@@ -72,7 +67,7 @@ def _described(name: str, asked: int, config: dict[str, str]) -> DescribeUserScr
     else:
         try:
             infos = [
-                CredentialInfo(
+                describe_v0.CredentialInfo(
                     mechanism=number, iterations=ScramCredential.parse(config[it]).iterations
                 )
                 for number, it in NUMBERS.items()
@@ -85,7 +80,7 @@ def _described(name: str, asked: int, config: dict[str, str]) -> DescribeUserScr
                 ErrorCode.resource_not_found,
                 f"Attempt to describe a user credential that does not exist: {name}",
             )
-    return DescribeUserScramCredentialsResult(
+    return describe_v0.DescribeUserScramCredentialsResult(
         user=name,
         error_code=code_of(refused),
         error_message=message_of(refused),
@@ -93,7 +88,9 @@ def _described(name: str, asked: int, config: dict[str, str]) -> DescribeUserScr
     )
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> AlterUserScramCredentialsResponse:
+async def alter(
+    broker: Broker, call: Call, request: Any
+) -> alter_v0.AlterUserScramCredentialsResponse:
     names = list(dict.fromkeys(it.name for it in (*request.deletions, *request.upsertions)))
     active = broker.controller_service.controller.active
     results = []
@@ -106,11 +103,13 @@ async def alter(broker: Broker, call: Call, request: Any) -> AlterUserScramCrede
         if active:
             outcome = await attempt(_alter(broker, name, deletions, upsertions))
         results.append(
-            AlterUserScramCredentialsResult(
+            alter_v0.AlterUserScramCredentialsResult(
                 user=name, error_code=code_of(outcome), error_message=message_of(outcome)
             )
         )
-    return AlterUserScramCredentialsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
+    return alter_v0.AlterUserScramCredentialsResponse(
+        throttle_time=NO_THROTTLE, results=tuple(results)
+    )
 
 
 async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: list[Any]) -> None:

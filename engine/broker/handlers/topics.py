@@ -19,16 +19,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from kio.schema.create_partitions.v3.response import (
-    CreatePartitionsResponse,
-    CreatePartitionsTopicResult,
-)
-from kio.schema.create_topics.v7.response import (
-    CreatableTopicConfigs,
-    CreatableTopicResult,
-    CreateTopicsResponse,
-)
-from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
+from kio.schema.create_partitions.v3 import response as grow_v3
+from kio.schema.create_topics.v7 import response as create_v7
+from kio.schema.delete_topics.v6 import response as delete_v6
 
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import Plan, plan
@@ -84,7 +77,7 @@ async def _each(
 # -- CreateTopics ----------------------------------------------------------------------------
 
 
-async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsResponse:
+async def create(broker: Broker, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
     names = Counter(topic.name for topic in request.topics)
     outcomes = [
         await attempt(_create(broker, call, names, topic, request.validate_only))
@@ -95,7 +88,7 @@ async def create(broker: Broker, call: Call, request: Any) -> CreateTopicsRespon
         outcomes = await _each(
             outcomes, lambda plan: _wait_for_leaders(broker, plan.name, plan.assignment, until)
         )
-    return CreateTopicsResponse(
+    return create_v7.CreateTopicsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
             _creation(broker, topic.name, outcome)
@@ -123,9 +116,11 @@ async def _create(
     return planned
 
 
-def _creation(broker: Broker, name: str, outcome: Plan | KafkaError) -> CreatableTopicResult:
+def _creation(
+    broker: Broker, name: str, outcome: Plan | KafkaError
+) -> create_v7.CreatableTopicResult:
     if isinstance(outcome, KafkaError):
-        return CreatableTopicResult(
+        return create_v7.CreatableTopicResult(
             name=name,
             topic_id=None,
             error_code=outcome.code,
@@ -134,7 +129,7 @@ def _creation(broker: Broker, name: str, outcome: Plan | KafkaError) -> Creatabl
         )
     topic = broker.metadata.topics.get(name)
     entries = describe_topic(outcome.config, outcome.overrides, broker.admin.layers())
-    return CreatableTopicResult(
+    return create_v7.CreatableTopicResult(
         name=name,
         topic_id=topic.id if topic else None,
         error_code=ErrorCode.none,
@@ -142,7 +137,7 @@ def _creation(broker: Broker, name: str, outcome: Plan | KafkaError) -> Creatabl
         num_partitions=len(outcome.assignment),
         replication_factor=outcome.replication,
         configs=tuple(
-            CreatableTopicConfigs(
+            create_v7.CreatableTopicConfigs(
                 name=entry.name,
                 value=entry.value,
                 read_only=entry.read_only,
@@ -164,16 +159,16 @@ class Wanted(NamedTuple):
     id: UUID | None
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> DeleteTopicsResponse:
+async def delete(broker: Broker, call: Call, request: Any) -> delete_v6.DeleteTopicsResponse:
     by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
     wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
     outcomes = [await attempt(_delete(broker, call, each)) for each in wanted]
     until = deadline(request.timeout)
     outcomes = await _each(outcomes, lambda topic: _wait_until_deleted(broker, topic, until))
-    return DeleteTopicsResponse(
+    return delete_v6.DeleteTopicsResponse(
         throttle_time=NO_THROTTLE,
         responses=tuple(
-            DeletableTopicResult(
+            delete_v6.DeletableTopicResult(
                 name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
                 topic_id=each.id,
                 error_code=code_of(outcome),
@@ -232,7 +227,9 @@ async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) ->
 # -- CreatePartitions ------------------------------------------------------------------------
 
 
-async def create_partitions(broker: Broker, call: Call, request: Any) -> CreatePartitionsResponse:
+async def create_partitions(
+    broker: Broker, call: Call, request: Any
+) -> grow_v3.CreatePartitionsResponse:
     names = Counter(topic.name for topic in request.topics)
     outcomes = [
         await attempt(_grow(broker, call, names, topic, request.validate_only))
@@ -241,10 +238,10 @@ async def create_partitions(broker: Broker, call: Call, request: Any) -> CreateP
     if not request.validate_only:
         until = deadline(request.timeout)
         outcomes = await _each(outcomes, lambda grown: _wait_for_leaders(broker, *grown, until))
-    return CreatePartitionsResponse(
+    return grow_v3.CreatePartitionsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
-            CreatePartitionsTopicResult(
+            grow_v3.CreatePartitionsTopicResult(
                 name=topic.name, error_code=code_of(outcome), error_message=message_of(outcome)
             )
             for topic, outcome in zip(request.topics, outcomes, strict=True)
