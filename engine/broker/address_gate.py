@@ -12,6 +12,7 @@ engine/quotas/connection_quotas.py.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import cast
 
 from engine.config import BrokerConfig
@@ -20,22 +21,15 @@ from engine.quotas.connection_quotas import UNLIMITED, ConnectionQuotas
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class AddressGate(asyncio.Protocol):
     """The protocol of a connection until it is let through."""
 
-    def __init__(
-        self,
-        quotas: ConnectionQuotas,
-        config: Callable[[], BrokerConfig],  # may change at run time
-        peers: Callable[[], Iterable[str]],  # the open connections: HOST:PORT
-        now: Callable[[], int],
-        behind: Callable[[], asyncio.BaseProtocol],
-    ) -> None:
-        self._quotas = quotas
-        self._config = config
-        self._peers = peers
-        self._now = now
-        self._behind = behind
+    _quotas: ConnectionQuotas
+    _config: Callable[[], BrokerConfig]  # may change at run time
+    _peers: Callable[[], Iterable[str]]  # the open connections: HOST:PORT
+    _now: Callable[[], int]
+    _behind: Callable[[], asyncio.BaseProtocol]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)

@@ -10,6 +10,7 @@ connection, because notes may have been deleted meanwhile.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from kazoo.exceptions import KazooException
 
@@ -23,23 +24,15 @@ PAUSE = 0.5  # seconds until ZooKeeper is asked again after a lost connection
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class ChangeNotifications:
-    def __init__(
-        self,
-        path: str,
-        zookeeper: ZookeeperClient,
-        decoder: Decoder,
-        now: Callable[[], int],
-        read: Callable[[str, bytes], Awaitable[None]],
-    ) -> None:
-        """`read` is called with the path and the content of each new note."""
-        self._path = path
-        self._zookeeper = zookeeper
-        self._decoder = decoder
-        self._now = now
-        self._read = read
-        self._noted = asyncio.Event()  # there may be new notes
-        self._done: set[str] = set()  # the names of notes that were read, if they still exist
+    _path: str
+    _zookeeper: ZookeeperClient
+    _decoder: Decoder
+    _now: Callable[[], int]
+    _read: Callable[[str, bytes], Awaitable[None]]  # gets the path and the content of a new note
+    _noted: asyncio.Event = field(default_factory=asyncio.Event)  # there may be new notes
+    _done: set[str] = field(default_factory=set)  # names of notes that were read, if they exist
 
     async def run(self) -> None:
         """Read new notes until the broker stops."""

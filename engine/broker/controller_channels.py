@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.broker.peer import Connect, Peer
@@ -39,21 +40,16 @@ APIS: dict[type, Api] = {
 Spawn = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
+@dataclass(eq=False)
 class ControllerChannels:
-    def __init__(
-        self,
-        controller: Controller,
-        connect: Connect,
-        answered: Callable[[Answered], None],
-        spawn: Spawn,
-    ) -> None:
-        self._controller = controller
-        self._connect = connect
-        self._answered = answered
-        self._spawn = spawn
-        self._channels: dict[tuple[int, int], asyncio.Queue[Request]] = {}  # (broker, epoch)
-        self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
-        self._unanswered: Counter[tuple[int, int]] = Counter()  # how many requests
+    _controller: Controller
+    _connect: Connect
+    _answered: Callable[[Answered], None]
+    _spawn: Spawn
+    # By the session of a broker: its id and its epoch.
+    _channels: dict[tuple[int, int], asyncio.Queue[Request]] = field(default_factory=dict)
+    _tasks: dict[tuple[int, int], asyncio.Task[None]] = field(default_factory=dict)
+    _unanswered: Counter[tuple[int, int]] = field(default_factory=Counter)  # how many requests
 
     def post(self) -> None:
         """Send what the controller has decided; close the channels of sessions that have ended."""

@@ -20,7 +20,8 @@ A request without an answer may have been done or not.
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, cast
 
@@ -37,33 +38,24 @@ RENEWED = 0.85  # the part of a session after which this broker authenticates ag
 RECEIVE = 128 * 1024  # bytes read from the socket at once
 
 
+@dataclass(eq=False, repr=False)
 class Peer:
     """The owner cancels the calls that wait before it closes the connection."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        peer_id: int,
-        links: Links,
-        client_id: str,
-        timeout_s: float,
-        security: PeerSecurity | None = None,  # None: a listener without TLS and SASL
-    ) -> None:
-        self.peer_id = peer_id
-        self._address = host, port
-        self._links = links
-        self._client_id = client_id
-        self._timeout = timeout_s
-        self._turn = asyncio.Lock()  # first come, first served
-        self._numbers = count(1)
-        self._answers: _Answers | None = None
-        self._security = security
-        self._renew = math.inf  # when to authenticate again, in the loop's time
+    host: str
+    port: int
+    peer_id: int
+    _links: Links
+    _client_id: str
+    _timeout: float  # seconds
+    _security: PeerSecurity | None = None  # None: a listener without TLS and SASL
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # first come, first served
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _answers: "_Answers | None" = None
+    _renew: float = math.inf  # when to authenticate again, in the loop's time
 
     def __str__(self) -> str:
-        host, port = self._address
-        return f"broker {self.peer_id} at {host}:{port}"
+        return f"broker {self.peer_id} at {self.host}:{self.port}"
 
     async def ask(self, api: Api, message: Any) -> Any:
         """Returns the response in its newest shape. Raises an `OSError` if there is none.
@@ -102,7 +94,9 @@ class Peer:
             loop = asyncio.get_running_loop()
             tls = self._security.context if self._security else None
             try:
-                _, self._answers = await loop.create_connection(_Answers, *self._address, ssl=tls)
+                _, self._answers = await loop.create_connection(
+                    _Answers, self.host, self.port, ssl=tls
+                )
             except (OverflowError, UnicodeError) as error:  # the registered address is not valid
                 raise ConnectionError(f"{self} has no address: {error}") from error
             await self._authenticate(self._answers)

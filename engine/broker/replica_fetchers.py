@@ -12,6 +12,7 @@ that does not answer is asked again after `replica.fetch.backoff.ms`, while it i
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
@@ -33,22 +34,16 @@ APIS: dict[type, Api] = {
 }
 
 
+@dataclass(eq=False)
 class ReplicaFetchers:
-    def __init__(
-        self,
-        replicas: ReplicaManager,
-        node: Callable[[int], AliveBroker | None],  # where a broker listens
-        connect: Connect,
-        timeout_s: float,
-        spawn: Spawn,
-    ) -> None:
-        self._replicas = replicas
-        self._node = node
-        self._connect = connect
-        self._timeout = timeout_s
-        self._spawn = spawn
-        self._tasks: dict[int, asyncio.Task[None]] = {}  # by leader
-        self._changes: dict[int, asyncio.Event] = {}  # by leader: there may be something to fetch
+    _replicas: ReplicaManager
+    _node: Callable[[int], AliveBroker | None]  # where a broker listens
+    _connect: Connect
+    _timeout: float  # seconds
+    _spawn: Spawn
+    _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict)  # by leader
+    # By leader: there may be something to fetch.
+    _changes: dict[int, asyncio.Event] = field(default_factory=dict)
 
     def update(self) -> None:
         """Roles have changed: start and cancel tasks."""

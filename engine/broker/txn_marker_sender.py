@@ -14,6 +14,7 @@ is deleted.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.broker.metadata import NO_BROKER, AliveBroker, Metadata
@@ -39,21 +40,14 @@ log = logging.getLogger(__name__)
 Codes = dict[TopicPartition, ErrorCode]
 
 
+@dataclass(eq=False)
 class TxnMarkerSender:
-    def __init__(
-        self,
-        broker_id: int,
-        metadata: Metadata,
-        connect: Connect,
-        leads: Callable[[TxnMarkers], bool],  # whether this broker is still the coordinator
-        marked: Callable[[TxnMarkers, tuple[TopicPartition, ...]], None],
-    ) -> None:
-        self._client_id = f"broker-{broker_id}-txn-marker-sender"
-        self._metadata = metadata
-        self._connect = connect
-        self._leads = leads
-        self._marked = marked
-        self._peers: dict[AliveBroker, Peer] = {}
+    _broker_id: int
+    _metadata: Metadata
+    _connect: Connect
+    _leads: Callable[[TxnMarkers], bool]  # whether this broker is still the coordinator
+    _marked: Callable[[TxnMarkers, tuple[TopicPartition, ...]], None]
+    _peers: dict[AliveBroker, Peer] = field(default_factory=dict)
 
     async def send(self, markers: TxnMarkers) -> None:
         """Until each partition has its marker, or another coordinator has taken over."""
@@ -97,9 +91,8 @@ class TxnMarkerSender:
 
     def _peer(self, node: AliveBroker) -> Peer:
         if node not in self._peers:
-            self._peers[node] = self._connect(
-                node.host, node.port, node.id, self._client_id, TIMEOUT
-            )
+            me = f"broker-{self._broker_id}-txn-marker-sender"
+            self._peers[node] = self._connect(node.host, node.port, node.id, me, TIMEOUT)
         return self._peers[node]
 
     # -- leaders -------------------------------------------------------------------------

@@ -17,7 +17,8 @@ Invariant: `principal` changes from None to a principal once, and never to anoth
 Invariant: no answer says whether the name or the password was wrong.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ from engine.wire.frame import SIZE, Frame
 SERVED = {Api.API_VERSIONS, Api.SASL_HANDSHAKE}
 MIN_REAUTH_INTERVAL = 1.0  # seconds between two re-authentications
 
-Pieces = list[Any]
+Pieces = Sequence[Any]
 
 
 class SaslState(Enum):
@@ -77,7 +78,7 @@ TRANSITIONS = {
 class AuthenticationRefused(Exception):
     """The authentication has failed: after a while, send the answer, and close the connection."""
 
-    def __init__(self, why: str, answer: Pieces) -> None:
+    def __init__(self, why: str, answer: Pieces = ()) -> None:
         super().__init__(why)
         self.answer = answer
 
@@ -89,22 +90,18 @@ class Mechanism(NamedTuple):
     max_reauth_ms: int  # 0: a session has no end
 
 
+@dataclass(eq=False, repr=False)
 class SaslServerAuthenticator:
-    def __init__(
-        self,
-        mechanisms: dict[str, Mechanism],
-        versions: Callable[[Any, int], Any],  # the answer to an ApiVersions request of a version
-        unsupported: Callable[[], Any],  # ... to one of an unknown version
-    ) -> None:
-        self.state = SaslState.HANDSHAKE_OR_VERSIONS_REQUEST
-        self.principal: Principal | None = None
-        self.mechanism = ""
-        self.expires: float | None = None  # when the session ends, in the caller's time
-        self._mechanisms = mechanisms
-        self._versions, self._unsupported = versions, unsupported
-        self._server: SaslServer | None = None
-        self._wrapped = False  # whether tokens come in SaslAuthenticate requests
-        self._reauthenticated: float | None = None
+    _mechanisms: dict[str, Mechanism]
+    _versions: Callable[[Any, int], Any]  # the answer to an ApiVersions request of a version
+    _unsupported: Callable[[], Any]  # ... to one of an unknown version
+    state: SaslState = SaslState.HANDSHAKE_OR_VERSIONS_REQUEST
+    principal: Principal | None = None
+    mechanism: str = ""
+    expires: float | None = None  # when the session ends, in the caller's time
+    _server: SaslServer | None = None
+    _wrapped: bool = False  # whether tokens come in SaslAuthenticate requests
+    _reauthenticated: float | None = None
 
     @property
     def complete(self) -> bool:
@@ -140,12 +137,7 @@ class SaslServerAuthenticator:
     # -- requests before the tokens ------------------------------------------------------
 
     def _request(self, frame: Frame, now: float) -> Pieces:
-        key = int.from_bytes(frame[:2], "big", signed=True)
-        if key in APIS and key not in SERVED:
-            name = APIS[key].name
-            raise AuthenticationRefused(
-                f"Unexpected Kafka request of type {name} during SASL handshake.", []
-            )
+        _expect(SERVED, frame, "handshake")
         try:
             header, request = decode_request(frame, SERVED)
         except UnservedVersion as error:
@@ -165,8 +157,7 @@ class SaslServerAuthenticator:
         if SaslStep.VERSIONS not in TRANSITIONS[self.state]:
             raise AuthenticationRefused(
                 "Unexpected ApiVersions request received during SASL authentication state "
-                f"{self.state.name}",
-                [],
+                f"{self.state.name}"
             )
 
     def _handshake(self, header: RequestHeader, mechanism: str, now: float) -> Pieces:
@@ -200,14 +191,9 @@ class SaslServerAuthenticator:
             try:
                 answer = self._evaluate(bytes(frame), now)[0]
             except AuthenticationFailed as error:
-                raise AuthenticationRefused(str(error), []) from None
+                raise AuthenticationRefused(str(error)) from None
             return [SIZE.pack(len(answer)) + answer]
-        key = int.from_bytes(frame[:2], "big", signed=True)
-        if key in APIS and key != Api.SASL_AUTHENTICATE:
-            name = APIS[key].name
-            raise AuthenticationRefused(
-                f"Unexpected Kafka request of type {name} during SASL authentication.", []
-            )
+        _expect({Api.SASL_AUTHENTICATE}, frame, "authentication")
         header, request = decode_request(frame, {Api.SASL_AUTHENTICATE})
         try:
             token, lifetime = self._evaluate(request.auth_bytes, now)
@@ -244,6 +230,14 @@ class SaslServerAuthenticator:
         self._server = None
         self._move(SaslStep.LAST_TOKEN)
         return answer, lifetime
+
+
+def _expect(apis: Container[int], frame: Frame, phase: str) -> None:
+    key = int.from_bytes(frame[:2], "big", signed=True)
+    if key in APIS and key not in apis:
+        raise AuthenticationRefused(
+            f"Unexpected Kafka request of type {APIS[key].name} during SASL {phase}."
+        )
 
 
 def _token_answer(
