@@ -15,10 +15,7 @@ from uuid import UUID
 
 from engine.controller.requests import endpoint_of
 from engine.model import TopicPartition
-from engine.wire.messages.update_metadata import (
-    UpdateMetadataRequest,
-    UpdateMetadataTopicState,
-)
+from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataTopicState
 
 NO_BROKER = -1
 DELETED = -2  # as a leader: the partition is being deleted

@@ -17,6 +17,7 @@ others, and with allow.everyone.if.no.acl.found it needs no entry.
 Invariant: a decision depends on the rules only. Decisions are remembered until the rules change.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from engine.security.acls import (
@@ -129,15 +130,12 @@ class AclAuthorizer:
         """Whether there may be a resource of this type on which the operation is allowed."""
         if principal in self.super_users:
             return True
-        permitted: dict[AclPermissionType, list[ResourcePattern]] = {
-            AclPermissionType.DENY: [],
-            AclPermissionType.ALLOW: [],
-        }
+        permitted: defaultdict[AclPermissionType, list[ResourcePattern]] = defaultdict(list)
         for resource, entries in self._rules.items():
             if resource.type is kind:
                 for each in entries:
                     if each.concerns(principal, host, operation):
-                        permitted.setdefault(each.permission, []).append(resource)
+                        permitted[each.permission].append(resource)
         denied = permitted[AclPermissionType.DENY]
         if ResourcePattern(kind, WILDCARD) in denied:
             return False

@@ -14,7 +14,7 @@ from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.acl_store import AclStore
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
 from engine.errors import ErrorCode, KafkaError
 from engine.security.acls import (
     CLUSTER_NAME,
@@ -80,9 +80,7 @@ async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAc
         if isinstance(outcome, KafkaError):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
-        create_v2.AclCreationResult(
-            error_code=code_of(refused.get(number)), error_message=message_of(refused.get(number))
-        )
+        create_v2.AclCreationResult(**error_fields(refused.get(number)))
         for number in range(len(wanted))
     )
     return create_v2.CreateAclsResponse(throttle_time=NO_THROTTLE, results=results)
@@ -94,13 +92,14 @@ def _binding(creation: Any) -> AclBinding:
         creation.resource_name,
         PatternType(creation.resource_pattern_type),
     )
-    operation, permission = (
+    entry = AccessControlEntry(
+        creation.principal,
+        creation.host,
         AclOperation(creation.operation),
         AclPermissionType(creation.permission_type),
     )
-    if 0 in (resource.type, resource.pattern, operation, permission):
+    if 0 in (resource.type, resource.pattern, entry.operation, entry.permission):
         raise Malformed(f"an access control list has unknown elements: {creation}")
-    entry = AccessControlEntry(creation.principal, creation.host, operation, permission)
     return AclBinding(resource, entry)
 
 
@@ -117,9 +116,7 @@ def _check(store: AclStore | None, binding: AclBinding) -> None:
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
-        raise bad_request(
-            f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}",
-        )
+        raise bad_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not resource.name:
         raise bad_request("Invalid empty resource name")
     if "/" in resource.name:
@@ -146,9 +143,7 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
         throttle_time=NO_THROTTLE,
         filter_results=tuple(
             delete_v2.DeleteAclsFilterResult(
-                error_code=code_of(failure),
-                error_message=message_of(failure),
-                matching_acls=tuple(found.get(number, ())),
+                **error_fields(failure), matching_acls=tuple(found.get(number, ()))
             )
             for number in range(len(filters))
         ),
@@ -180,8 +175,7 @@ async def _delete(
         for entry, number in sorted(gone.items()):
             deleted[number].append(
                 delete_v2.DeleteAclsMatchingAcl(
-                    error_code=code_of(outcome),
-                    error_message=message_of(outcome),
+                    **error_fields(outcome),
                     resource_type=resource.type,
                     resource_name=resource.name,
                     pattern_type=resource.pattern,

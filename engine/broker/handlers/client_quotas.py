@@ -17,7 +17,7 @@ from kio.schema.alter_client_quotas.v1 import response as alter_v1
 from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ErrorCode, KafkaError
 from engine.quotas.alteration import (
     UNEXPECTED,
@@ -40,8 +40,7 @@ async def describe(
     quotas = None if isinstance(found, KafkaError) else found
     return describe_v1.DescribeClientQuotasResponse(
         throttle_time=NO_THROTTLE,
-        error_code=code_of(found),
-        error_message=message_of(found),
+        **error_fields(found),
         entries=None
         if quotas is None
         else tuple(
@@ -77,8 +76,7 @@ async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClien
         outcome = await attempt(_alter(broker, each, validate_only=request.validate_only))
         entries.append(
             alter_v1.EntryData(
-                error_code=code_of(outcome),
-                error_message=message_of(outcome),
+                **error_fields(outcome),
                 entity=tuple(
                     alter_v1.EntityData(entity_type=it.entity_type, entity_name=it.entity_name)
                     for it in each.entity

@@ -30,7 +30,14 @@ from engine.broker.admin import DYNAMIC_DEFAULT
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
-from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, message_of
+from engine.broker.handlers.results import (
+    NO_THROTTLE,
+    attempt,
+    bad_request,
+    code_of,
+    error_fields,
+    message_of,
+)
 from engine.config import (
     BrokerConfig,
     Config,
@@ -183,8 +190,7 @@ async def _altered(
             outcome = await attempt(change(broker, asked, request.validate_only))
         rows.append(
             AlterConfigsResourceResponse(
-                error_code=code_of(outcome),
-                error_message=message_of(outcome),
+                **error_fields(outcome),
                 resource_type=asked.resource_type,
                 resource_name=asked.resource_name,
             )

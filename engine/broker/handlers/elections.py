@@ -27,14 +27,7 @@ from kio.schema.elect_leaders.v2 import response as elect_v2
 from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import (
-    NO_THROTTLE,
-    attempt,
-    code_of,
-    deadline,
-    message_of,
-    topics_of,
-)
+from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields, topics_of
 from engine.controller.events import (
     AlterReassignments,
     ElectLeaders,
@@ -82,17 +75,10 @@ async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeade
         outcome = {
             partition: error
             for partition, error in outcome.items()
-            if code_of(error) != ErrorCode.election_not_needed
+            if error is None or error.code != ErrorCode.election_not_needed
         }
     rows = (
-        (
-            each,
-            elect_v2.PartitionResult(
-                partition_id=each.partition,
-                error_code=code_of(error),
-                error_message=message_of(error),
-            ),
-        )
+        (each, elect_v2.PartitionResult(partition_id=each.partition, **error_fields(error)))
         for each, error in _rows(outcome)
     )
     return elect_v2.ElectLeadersResponse(
@@ -153,17 +139,14 @@ async def alter_reassignments(
         (
             each,
             alter_v0.ReassignablePartitionResponse(
-                partition_index=each.partition,
-                error_code=code_of(error),
-                error_message=message_of(error),
+                partition_index=each.partition, **error_fields(error)
             ),
         )
         for each, error in _rows(outcome)
     )
     return alter_v0.AlterPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
-        error_code=code_of(outcome),
-        error_message=message_of(outcome),
+        **error_fields(outcome),
         responses=topics_of(alter_v0.ReassignableTopicResponse, rows),
     )
 
@@ -192,7 +175,6 @@ async def list_reassignments(
     )
     return list_v0.ListPartitionReassignmentsResponse(
         throttle_time=NO_THROTTLE,
-        error_code=code_of(outcome),
-        error_message=message_of(outcome),
+        **error_fields(outcome),
         topics=topics_of(list_v0.OngoingTopicReassignment, rows),
     )

@@ -19,7 +19,7 @@ from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_service import CoordinatorService
 from engine.broker.creation import create_automatically
-from engine.broker.handlers.results import NO_THROTTLE, attempt
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
 from engine.broker.metadata import NO_BROKER, AliveBroker
 from engine.errors import ErrorCode, KafkaError
 
@@ -34,11 +34,10 @@ async def handle(broker: Broker, call: Call, request: Any) -> Any:
 async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
     found = await attempt(_find(broker, call, request.key, request.key_type))
     node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
-    failure = found if isinstance(found, KafkaError) else None
     return FindCoordinatorResponse(
         throttle_time=NO_THROTTLE,
-        error_code=failure.code if failure else ErrorCode.none,
-        error_message=failure.message if failure else "NONE",  # as Kafka's, a word for no error
+        error_code=code_of(found),
+        error_message=message_of(found) or "NONE",  # as Kafka's, a word for no error
         node_id=node.id,
         host=node.host,
         port=node.port,

@@ -107,7 +107,8 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
     ]
     if call.version <= MAGIC_1_UNTIL:  # these have no sessions
         for _, each in rows:  # all of them now: a file may be deleted while one is converted
-            each.records = _read(each)
+            if isinstance(each.records, Slice):
+                each.records = each.records.read()
     wanted = {
         TopicPartition(topic.topic, each.partition): each
         for topic in request.topics
@@ -121,11 +122,6 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
             each.high_watermark = each.last_stable_offset = -1
             each.records, each.aborted_transactions = b"", None
     return answer
-
-
-def _read(answer: FetchedPartition) -> bytes:
-    records: Any = answer.records
-    return records.read() if isinstance(records, Slice) else records
 
 
 async def _convert(
@@ -216,8 +212,7 @@ async def _commit(broker: Broker, call: Call, request: Any) -> commit_v8.OffsetC
         )
         rows.append((partition, row))
     return commit_v8.OffsetCommitResponse(
-        throttle_time=NO_THROTTLE,
-        topics=topics_of(commit_v8.OffsetCommitResponseTopic, rows),
+        throttle_time=NO_THROTTLE, topics=topics_of(commit_v8.OffsetCommitResponseTopic, rows)
     )
 
 

@@ -50,6 +50,11 @@ def message_of(outcome: object) -> str | None:
     return outcome.message if isinstance(outcome, KafkaError) else None
 
 
+def error_fields(outcome: object) -> dict[str, Any]:
+    """The two fields of a row with the error of what was attempted, if it has failed."""
+    return {"error_code": code_of(outcome), "error_message": message_of(outcome)}
+
+
 def bad_request(message: str) -> KafkaError:
     return KafkaError(ErrorCode.invalid_request, message)
 

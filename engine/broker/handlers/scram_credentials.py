@@ -17,15 +17,10 @@ from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
 from kio.schema.describe_user_scram_credentials.v0 import response as describe_v0
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ErrorCode, KafkaError
 from engine.security.principals import user_of_znode, znode_name
-from engine.security.scram import (
-    MAX_ITERATIONS,
-    MIN_ITERATIONS,
-    NUMBERS,
-    ScramCredential,
-)
+from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
 
 EMPTY = "Username must not be empty"
 
@@ -46,8 +41,7 @@ async def describe(
     results = () if isinstance(failure, KafkaError) else counts
     return describe_v0.DescribeUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE,
-        error_code=code_of(failure),
-        error_message=message_of(failure),
+        **error_fields(failure),
         results=tuple(_described(name, counts[name], configs.get(name, {})) for name in results),
     )
 
@@ -81,10 +75,7 @@ def _described(
                 f"Attempt to describe a user credential that does not exist: {name}",
             )
     return describe_v0.DescribeUserScramCredentialsResult(
-        user=name,
-        error_code=code_of(refused),
-        error_message=message_of(refused),
-        credential_infos=tuple(infos),
+        user=name, **error_fields(refused), credential_infos=tuple(infos)
     )
 
 
@@ -102,11 +93,7 @@ async def alter(
         )
         if active:
             outcome = await attempt(_alter(broker, name, deletions, upsertions))
-        results.append(
-            alter_v0.AlterUserScramCredentialsResult(
-                user=name, error_code=code_of(outcome), error_message=message_of(outcome)
-            )
-        )
+        results.append(alter_v0.AlterUserScramCredentialsResult(user=name, **error_fields(outcome)))
     return alter_v0.AlterUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE, results=tuple(results)
     )

@@ -25,7 +25,7 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import Plan, plan
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, message_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
 from engine.controller.topics import check_assignment, spread_further
@@ -241,9 +241,7 @@ async def create_partitions(
     return grow_v3.CreatePartitionsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
-            grow_v3.CreatePartitionsTopicResult(
-                name=topic.name, error_code=code_of(outcome), error_message=message_of(outcome)
-            )
+            grow_v3.CreatePartitionsTopicResult(name=topic.name, **error_fields(outcome))
             for topic, outcome in zip(request.topics, outcomes, strict=True)
         ),
     )

@@ -85,8 +85,7 @@ async def _write(broker: Broker, marker: Any, until: float) -> WritableTxnMarker
         for each, code in zip(partitions, codes, strict=True)
     )
     return WritableTxnMarkerResult(
-        producer_id=marker.producer_id,
-        topics=topics_of(WritableTxnMarkerTopicResult, rows),
+        producer_id=marker.producer_id, topics=topics_of(WritableTxnMarkerTopicResult, rows)
     )
 
 

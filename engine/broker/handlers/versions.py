@@ -17,7 +17,7 @@ from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
 from kio.schema.update_features.v0.response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, code_of, message_of
+from engine.broker.handlers.results import NO_THROTTLE, error_fields
 from engine.config.protocol import Feature
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
@@ -64,8 +64,7 @@ async def update_features(broker: Broker, call: Call, request: Any) -> UpdateFea
     updates = () if refused else request.feature_updates
     return UpdateFeaturesResponse(
         throttle_time=NO_THROTTLE,
-        error_code=code_of(refused),
-        error_message=message_of(refused),
+        **error_fields(refused),
         results=tuple(
             UpdatableFeatureResult(
                 feature=each.feature,
