@@ -22,17 +22,7 @@ from engine.security.acls import (
     ResourcePattern,
 )
 from engine.security.authorizer import AclAuthorizer, Entries
-from engine.zookeeper.acl_znodes import (
-    ACLS,
-    CHANGE,
-    CHANGES,
-    PATHS,
-    acl_path,
-    decode_acl_change,
-    decode_acls,
-    encode_acl_change,
-    encode_acls,
-)
+from engine.zookeeper import acl_znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Set, Write, ZnodeData
@@ -55,17 +45,18 @@ class AclStore:
         self._decoder = decoder
         self.notes = [
             ChangeNotifications(path, zookeeper, decoder, now, self._read)
-            for path in CHANGES.values()
+            for path in acl_znodes.CHANGES.values()
         ]
 
     # -- follow --------------------------------------------------------------------------
 
     async def load(self) -> None:
         """Read every list, at the start and after a lost connection."""
-        await self._zookeeper.ask([Create(path, parents=True) for path in PATHS])  # or are there
-        kinds = [(pattern, kind) for pattern in ACLS for kind in TYPES]
+        # Refused where the node exists.
+        await self._zookeeper.ask([Create(path, parents=True) for path in acl_znodes.PATHS])
+        kinds = [(pattern, kind) for pattern in acl_znodes.ACLS for kind in TYPES]
         names = await self._zookeeper.ask(
-            [Children(f"{ACLS[pattern]}/{kind.title}") for pattern, kind in kinds]
+            [Children(f"{acl_znodes.ACLS[pattern]}/{kind.title}") for pattern, kind in kinds]
         )
         there = {
             ResourcePattern(kind, name, pattern)
@@ -77,17 +68,17 @@ class AclStore:
 
     async def _read(self, path: str, data: bytes) -> None:
         harm = "no access control list is read again"
-        resource = self._decoder.read(decode_acl_change, path, data, harm)
+        resource = self._decoder.read(acl_znodes.decode_acl_change, path, data, harm)
         if resource is not None:
             await self._reload(resource)
 
     async def _reload(self, resource: ResourcePattern) -> None:
-        (node,) = await self._zookeeper.ask([Get(acl_path(resource))])
+        (node,) = await self._zookeeper.ask([Get(acl_znodes.acl_path(resource))])
         self.authorizer.update(resource, self._entries(resource, node))
 
     def _entries(self, resource: ResourcePattern, node: ZnodeData | None) -> Entries:
-        path, harm = acl_path(resource), "only super users may use what it is about"
-        found = self._decoder.read(decode_acls, path, node.data if node else b"", harm)
+        path, harm = acl_znodes.acl_path(resource), "only super users may use what it is about"
+        found = self._decoder.read(acl_znodes.decode_acls, path, node.data if node else b"", harm)
         return frozenset([NOBODY]) if found is None else found
 
     # -- change --------------------------------------------------------------------------
@@ -97,7 +88,7 @@ class AclStore:
     ) -> None:
         """Replace a resource's entries by what `changed` makes of them; nobody's change is lost."""
         for _ in range(RETRIES + 1):
-            path = acl_path(resource)
+            path = acl_znodes.acl_path(resource)
             (node,) = await self._zookeeper.ask([Get(path)])
             before = self._entries(resource, node)
             after = changed(before)
@@ -106,9 +97,9 @@ class AclStore:
             (written,) = await self._zookeeper.ask([_write(path, node, after)])
             if not isinstance(written, Refused):
                 self.authorizer.update(resource, after)
-                note = f"{CHANGES[resource.pattern]}/{CHANGE}"
+                note = f"{acl_znodes.CHANGES[resource.pattern]}/{acl_znodes.CHANGE}"
                 await self._zookeeper.ask(
-                    [Create(note, encode_acl_change(resource), sequence=True)]
+                    [Create(note, acl_znodes.encode_acl_change(resource), sequence=True)]
                 )
                 return
             await asyncio.sleep(PAUSE)
@@ -120,7 +111,7 @@ class AclStore:
 
 def _write(path: str, node: ZnodeData | None, entries: Entries) -> Write:
     if node is None:
-        return Create(path, encode_acls(entries))
+        return Create(path, acl_znodes.encode_acls(entries))
     if not entries:
         return Delete(path, node.stat.version)
-    return Set(path, encode_acls(entries), node.stat.version)
+    return Set(path, acl_znodes.encode_acls(entries), node.stat.version)

@@ -27,13 +27,7 @@ from engine.replication.partition import Proposal
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_topic
-from engine.wire.messages.alter_isr import (
-    AlterIsrPartition,
-    AlterIsrPartitionResult,
-    AlterIsrRequest,
-    AlterIsrResponse,
-    AlterIsrTopic,
-)
+from engine.wire.messages import alter_isr
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +92,9 @@ class AlterIsrManager:
             return list(proposals)
         return self._settle(proposals, response)
 
-    def _settle(self, proposals: Sequence[Proposal], response: AlterIsrResponse) -> list[Proposal]:
+    def _settle(
+        self, proposals: Sequence[Proposal], response: alter_isr.AlterIsrResponse
+    ) -> list[Proposal]:
         results = {
             TopicPartition(topic.name, each.partition_index): each
             for topic in response.topics
@@ -113,11 +109,11 @@ class AlterIsrManager:
                 self._replicas.isr_answered(each, _version(each, result))
         return again
 
-    def _request(self, proposals: Sequence[Proposal]) -> AlterIsrRequest:
+    def _request(self, proposals: Sequence[Proposal]) -> alter_isr.AlterIsrRequest:
         rows = (
             (
                 each.partition,
-                AlterIsrPartition(
+                alter_isr.AlterIsrPartition(
                     partition_index=each.partition.partition,
                     leader_epoch=each.leader_epoch,
                     new_isr=each.isr,
@@ -126,11 +122,12 @@ class AlterIsrManager:
             )
             for each in proposals
         )
-        return AlterIsrRequest(
+        return alter_isr.AlterIsrRequest(
             broker_id=self._replicas.broker_id,
             broker_epoch=self._replicas.broker_epoch,
             topics=tuple(
-                AlterIsrTopic(name=topic, partitions=each) for topic, each in by_topic(rows)
+                alter_isr.AlterIsrTopic(name=topic, partitions=each)
+                for topic, each in by_topic(rows)
             ),
         )
 
@@ -155,7 +152,7 @@ class AlterIsrManager:
             self._peer = None
 
 
-def _version(proposal: Proposal, result: AlterIsrPartitionResult) -> int | None:
+def _version(proposal: Proposal, result: alter_isr.AlterIsrPartitionResult) -> int | None:
     """The version of the state that was written. None: not written, or it is not known for sure."""
     known = result.leader_epoch == proposal.leader_epoch
     if result.error_code != ErrorCode.none or not known:

@@ -26,13 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 
-from engine.broker.coordinator_topic import (
-    ALL,
-    OFFSETS_TOPIC,
-    TRANSACTIONS_TOPIC,
-    CoordinatorTopic,
-    batches,
-)
+from engine.broker import coordinator_topic
 from engine.broker.metadata import AliveBroker, Metadata
 from engine.broker.peer import Connect
 from engine.broker.producer_ids import ProducerIds
@@ -79,7 +73,9 @@ class PendingAppend(NamedTuple):
 class CoordinatorService(Generic[C]):
     """What both coordinators need."""
 
-    def __init__(self, services: BrokerServices, topic: CoordinatorTopic, coordinator: C) -> None:
+    def __init__(
+        self, services: BrokerServices, topic: coordinator_topic.CoordinatorTopic, coordinator: C
+    ) -> None:
         self._config = services.config
         self._metadata = services.metadata
         self._replicas = services.replicas
@@ -194,7 +190,7 @@ class CoordinatorService(Generic[C]):
             return self._written(token, error.code)
         if token is None:
             return []
-        if self._topic.acks(self._config) != ALL:
+        if self._topic.acks(self._config) != coordinator_topic.ALL:
             return self._written(token, ErrorCode.none)
         deadline = self._clock() + self._topic.timeout_ms(self._config)
         pending = self._pending.setdefault(number, deque())
@@ -295,7 +291,7 @@ class CoordinatorService(Generic[C]):
         load_bytes = self._topic.load_bytes(self._config)
         data = self._replicas.replay(self._partition(number), offset, load_bytes)
         next_offset, total = None, 0
-        for header, records in batches(data, offset):
+        for header, records in coordinator_topic.batches(data, offset):
             next_offset, total = header.next_offset, total + len(records)
             producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
             if not header.is_control:
@@ -327,7 +323,7 @@ class GroupService(CoordinatorService[GroupCoordinator]):
         self, services: BrokerServices, kind: type[GroupCoordinator] = GroupCoordinator
     ) -> None:
         coordinator = kind(services.config, services.new_id, services.exists, services.emit)
-        super().__init__(services, OFFSETS_TOPIC, coordinator)
+        super().__init__(services, coordinator_topic.OFFSETS_TOPIC, coordinator)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """They were deleted, with their topics."""
@@ -353,7 +349,7 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
         kind: type[TransactionCoordinator] = TransactionCoordinator,
     ) -> None:
         coordinator = kind(services.config, groups.partition_of, services.exists, services.emit)
-        super().__init__(services, TRANSACTIONS_TOPIC, coordinator)
+        super().__init__(services, coordinator_topic.TRANSACTIONS_TOPIC, coordinator)
         self._producer_ids = producer_ids
         self._sender = TxnMarkerSender(
             services.config.broker_id, services.metadata, connect, self._still_ends, self._marked

@@ -60,8 +60,7 @@ class Registration:
                 "that is alive. Stop it, or choose another --id.",
             )
         self.valid = True
-        epoch: int = created.czxid
-        return epoch
+        return int(created.czxid)
 
     async def _clear_own(self, path: str) -> None:
         """Delete a node of our own session from before a crash."""

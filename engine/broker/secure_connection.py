@@ -24,7 +24,6 @@ from typing import Any, cast
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.security.mechanism import AuthenticationFailed
-from engine.security.principals import Principal
 from engine.security.sasl_server import AuthenticationRefused, SaslServerAuthenticator
 from engine.security.tls import HANDSHAKE_TIMEOUT
 from engine.wire.errors import Malformed
@@ -83,7 +82,7 @@ class TlsAcceptor(asyncio.Protocol):
             )
             if transport is None:
                 return  # it was closed meanwhile
-            principal = self._principal(transport)
+            principal = listener.principals.principal(transport.get_extra_info("peercert"))
         except (OSError, ssl.CertificateError, AuthenticationFailed) as error:
             host, port = plain.get_extra_info("peername")[:2]
             listener.failed(f"{host}:{port}", f"SSL handshake failed: {error}")
@@ -99,9 +98,6 @@ class TlsAcceptor(asyncio.Protocol):
             buffer[:taken] = self._early[:taken]
             del self._early[:taken]
             connection.buffer_updated(taken)
-
-    def _principal(self, transport: asyncio.Transport) -> Principal:
-        return self._listener.principals.principal(transport.get_extra_info("peercert"))
 
 
 async def copy_file(

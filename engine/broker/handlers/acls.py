@@ -6,6 +6,7 @@ Kafka's parser does.
 """
 
 from collections import defaultdict
+from itertools import groupby
 from typing import Any
 
 from kio.schema.create_acls.v2 import response as create_v2
@@ -40,9 +41,6 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
     wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
     store = broker.acls
     found = store.authorizer.bindings(wanted) if store else ()
-    resources: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
-    for binding in found:
-        resources[binding.resource].append(binding.entry)
     failure = None if store else DISABLED
     return describe_v2.DescribeAclsResponse(
         throttle_time=NO_THROTTLE,
@@ -53,9 +51,9 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
                 resource_type=resource.type,
                 resource_name=resource.name,
                 pattern_type=resource.pattern,
-                acls=tuple(describe_v2.AclDescription(**_numbers(entry)) for entry in entries),
+                acls=tuple(describe_v2.AclDescription(**_numbers(each.entry)) for each in bindings),
             )
-            for resource, entries in resources.items()
+            for resource, bindings in groupby(found, lambda binding: binding.resource)
         ),
     )
 

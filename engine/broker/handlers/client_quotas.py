@@ -19,16 +19,7 @@ from kio.schema.describe_client_quotas.v1 import response as describe_v1
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ErrorCode, KafkaError
-from engine.quotas.alteration import (
-    UNEXPECTED,
-    Alteration,
-    FilterComponent,
-    MatchType,
-    altered,
-    check_address,
-    described,
-    entity_of,
-)
+from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
 from engine.zookeeper.quota_znodes import place_of, read_quotas, written
 
@@ -60,14 +51,17 @@ async def describe(
 
 async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, dict[str, float]]:
     components = [
-        FilterComponent(each.entity_type, each.match_type, each.match)
+        alteration.FilterComponent(each.entity_type, each.match_type, each.match)
         for each in request.components
     ]
-    if any(it.match_type == MatchType.EXACT and not it.name for it in components):
-        raise KafkaError(ErrorCode.unknown_server_error, UNEXPECTED)
+    if any(it.match_type == alteration.MatchType.EXACT and not it.name for it in components):
+        raise KafkaError(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
     await broker.admin.reload_all_clients()
     quotas = read_quotas(broker.admin.overrides)
-    return {each: quotas[each] for each in described(quotas, components, strict=request.strict)}
+    return {
+        each: quotas[each]
+        for each in alteration.described(quotas, components, strict=request.strict)
+    }
 
 
 async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClientQuotasResponse:
@@ -87,13 +81,13 @@ async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClien
 
 
 async def _alter(broker: Broker, entry: Any, *, validate_only: bool) -> None:
-    entity = entity_of((each.entity_type, each.entity_name) for each in entry.entity)
+    entity = alteration.entity_of((each.entity_type, each.entity_name) for each in entry.entity)
     if isinstance(entity.ip, str):
-        check_address(written(entity.ip))
+        alteration.check_address(written(entity.ip))
     kind, name = place_of(entity)
     await broker.admin.reload(kind, name)
     before = broker.admin.overrides.get((kind, name), {})
-    changes = [Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
-    config = altered(before, entity, changes)
+    changes = [alteration.Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
+    config = alteration.altered(before, entity, changes)
     if not validate_only:
         await broker.admin.change_config(kind, name, config)

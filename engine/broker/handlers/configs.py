@@ -107,13 +107,7 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v4.Desc
                 error_message=message_of(outcome) or "",
                 resource_type=asked.resource_type,
                 resource_name=asked.resource_name,
-                configs=()
-                if isinstance(outcome, KafkaError)
-                else tuple(
-                    each
-                    for each in outcome
-                    if not asked.configuration_keys or each.name in asked.configuration_keys
-                ),
+                configs=() if isinstance(outcome, KafkaError) else tuple(outcome),
             )
         )
     return describe_v4.DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
@@ -123,9 +117,11 @@ async def _resource(
     broker: Broker, asked: Any, request: Any
 ) -> list[describe_v4.DescribeConfigsResourceResult]:
     if asked.resource_type == Resource.BROKER_LOGGER:
-        return broker_loggers.described(broker, asked.resource_name)
-    entries = _entries(broker, _entity(broker, asked))
-    return [_described(entry, request) for entry in entries]
+        found = broker_loggers.described(broker, asked.resource_name)
+    else:
+        found = [_described(each, request) for each in _entries(broker, _entity(broker, asked))]
+    wanted = asked.configuration_keys
+    return [each for each in found if not wanted or each.name in wanted]
 
 
 def _entries(broker: Broker, entity: Entity) -> list[Entry]:

@@ -28,13 +28,7 @@ from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields, topics_of
-from engine.controller.events import (
-    AlterReassignments,
-    ElectLeaders,
-    Event,
-    ListReassignments,
-    Outcomes,
-)
+from engine.controller import events
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in
@@ -49,7 +43,7 @@ class Election(IntEnum):
     UNCLEAN = 1
 
 
-async def _ask(broker: Broker, event: Event, until: float | None) -> Any:
+async def _ask(broker: Broker, event: events.Event, until: float | None) -> Any:
     """The result of an event. An error if this broker stops being the controller meanwhile."""
     try:
         async with asyncio.timeout_at(until):
@@ -92,11 +86,11 @@ async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeade
 
 async def _elect(
     broker: Broker, wanted: frozenset[TopicPartition] | None, kind: int, until: float
-) -> Outcomes:
+) -> events.Outcomes:
     if kind not in list(Election):
         raise KafkaError(ErrorCode.invalid_request, f"There is no election type {kind}")
     unclean = kind == Election.UNCLEAN
-    outcomes: Outcomes = await _ask(broker, ElectLeaders(wanted, unclean), until)
+    outcomes: events.Outcomes = await _ask(broker, events.ElectLeaders(wanted, unclean), until)
     leads = partial(_leads, broker, unclean)
     elected = [partition for partition, error in outcomes.items() if error is None]
     await broker.metadata.until(lambda: all(map(leads, elected)), until)
@@ -134,7 +128,9 @@ async def alter_reassignments(
         partition: each.replicas  # None cancels
         for partition, each in by_partition(request.topics)
     }
-    outcome = await attempt(_ask(broker, AlterReassignments(moves), deadline(request.timeout)))
+    outcome = await attempt(
+        _ask(broker, events.AlterReassignments(moves), deadline(request.timeout))
+    )
     rows = (
         (
             each,
@@ -160,7 +156,7 @@ async def list_reassignments(
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
-    outcome = await attempt(_ask(broker, ListReassignments(wanted), until=None))
+    outcome = await attempt(_ask(broker, events.ListReassignments(wanted), until=None))
     rows = (
         (
             each,

@@ -9,7 +9,7 @@ from typing import Any
 from kio.schema.describe_producers.v0 import response as describe_v0
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE
+from engine.broker.handlers.results import NO_THROTTLE, error_fields
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
@@ -37,10 +37,7 @@ def _partition(broker: Broker, partition: TopicPartition) -> describe_v0.Partiti
         _, log = broker.replicas.find(partition)
     except KafkaError as error:
         return describe_v0.PartitionResponse(
-            partition_index=partition.partition,
-            error_code=error.code,
-            error_message=error.message,
-            active_producers=(),
+            partition_index=partition.partition, **error_fields(error), active_producers=()
         )
     return describe_v0.PartitionResponse(
         partition_index=partition.partition,

@@ -121,11 +121,7 @@ def _creation(
 ) -> create_v7.CreatableTopicResult:
     if isinstance(outcome, KafkaError):
         return create_v7.CreatableTopicResult(
-            name=name,
-            topic_id=None,
-            error_code=outcome.code,
-            error_message=outcome.message,
-            configs=(),
+            name=name, topic_id=None, **error_fields(outcome), configs=()
         )
     topic = broker.metadata.topics.get(name)
     entries = describe_topic(outcome.config, outcome.overrides, broker.admin.layers())
