@@ -28,7 +28,7 @@ from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Set, Write, ZnodeData
 
 RETRIES = 10  # of a write, if others change the same list
-PAUSE = 0.1  # seconds before the next one
+PAUSE = 0.1  # seconds before the next attempt
 NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 

@@ -1,11 +1,12 @@
-"""In front of every connection: are too many of them opened, by all or by its address?
+"""The gate in front of every connection: all clients together, and each address, may open only so
+many connections.
 
     socket ──> AddressGate ──> it waits for its turn ──> served as its listener says
                                    ├──> too many of its address are open: closed at once
-                                   └──> its address opens them too fast: kept for the time of the
-                                        quota, unread, and closed
+                                   └──> its address opens them too fast: nothing is read from it,
+                                        and it is closed after the time to wait
 
-So a client that connects again and again costs little, and is slowed down. See
+So a client that connects again and again is slowed down, at little cost to the broker. See
 engine/quotas/connection_quotas.py.
 """
 

@@ -4,8 +4,8 @@
              ──> each row     needs READ on its topic          no: an error in its place
              ──> the rest goes to the handler, which knows nothing of this
 
-One table, GUARDS, has what each request needs. Fetch alone asks while it reads (handlers/fetch.py):
-its session outlives the request. ApiVersions and SASL need nothing.
+One table, GUARDS, has what each request needs. Only Fetch is checked while it reads
+(handlers/fetch.py): its session outlives the request. ApiVersions and SASL need nothing.
 
 Metadata and ListGroups show only what the client may describe: a topic that it may not see looks
 absent. Where a request asks for the operations that the client may do, they are filled in here.

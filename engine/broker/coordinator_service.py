@@ -256,7 +256,7 @@ class CoordinatorService(Generic[C]):
         return effects
 
     def _leads(self, number: int, leader_since: int) -> bool:
-        """Without a break since that epoch."""
+        """Whether this broker has led the partition without a break since that epoch."""
         return self._leader_since.get(number) == leader_since
 
     # -- loading ---------------------------------------------------------------------------

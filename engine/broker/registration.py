@@ -7,9 +7,9 @@ either our own from before the crash, which is deleted, or that of a live broker
 then this broker does not start. The session id in the file shows which.
 
 The transaction id of the node's creation is the broker epoch: it distinguishes requests to this
-session of the broker from requests to an earlier one. A broker that restarts within its session
-time-out is up again before the controller knows, which may send it changes that assume that it has
-all the rest in memory. So it serves no request until it is registered, as in Kafka.
+session of the broker from requests to an earlier one. If a broker restarts within its session
+time-out, the controller does not know it yet: it may send the broker changes only, as if the rest
+were still in its memory. So a broker serves no request until it is registered, as in Kafka.
 """
 
 from collections.abc import Mapping

@@ -10,8 +10,8 @@ A handshake that fails closes the connection: a client without TLS, a certificat
 or that nobody here trusts, none where one is required. One that stops in the middle is closed after
 a while. Nobody else waits for it.
 
-Who fails to authenticate waits for `connection.failed.authentication.delay.ms`; then the answer is
-sent, and the connection is closed. So passwords cannot be tried quickly.
+After a failed authentication the broker waits for `connection.failed.authentication.delay.ms`, then
+it sends the answer and closes the connection. So nobody can try many passwords quickly.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ async def authenticate(
     frame: Frame,
 ) -> Pieces | None:
     """The answer to a request that is a part of an authentication; None for any other, which may
-    be served. `max_bytes` is the size of a request of one who is known."""
+    be served. `max_bytes` is the largest request of a client that has authenticated."""
     now = asyncio.get_running_loop().time()
     if not authenticator.takes(int.from_bytes(frame[:2], "big"), now):
         if authenticator.has_expired(now):

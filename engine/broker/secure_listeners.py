@@ -147,7 +147,7 @@ class PeerSecurity:
 
 
 def read_credential(config: Mapping[str, str], mechanism: str) -> ScramCredential | None:
-    """Of a user's configuration in ZooKeeper. One that is not valid is none."""
+    """The credential in a user's configuration in ZooKeeper; None also if it is not valid."""
     text = config.get(mechanism)
     try:
         return None if text is None else ScramCredential.parse(text)

@@ -5,8 +5,8 @@
     whole numbers   producer_byte_rate, consumer_byte_rate, connection_creation_rate
     numbers         request_percentage, controller_mutation_rate
 
-Kafka 2.8 refuses a fraction, a negative number and an endless one where it wants a whole number;
-what is no number (NaN) becomes 0 there. For the other keys it takes every number.
+Where Kafka 2.8 wants a whole number it refuses a fraction, a negative number and an infinite one;
+NaN becomes 0 there. For the other keys it accepts every number.
 """
 
 import ipaddress

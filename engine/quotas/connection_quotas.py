@@ -5,9 +5,8 @@
     ips/192.0.2.7     this address
     ips/<default>     each other address
 
-A connection too many is not served: it is kept for a while, so that the client does not try again
-at once, and is closed. It does not count in the rate. The time is that of the rate (rate.py), but
-at most one window.
+A connection above the quota is not served and does not count. It is closed after a while, so that
+the client does not try again at once: after the time that rate.py computes, at most one window.
 
 `max.connection.creation.rate` is a setting of the broker. A connection that comes too fast waits
 for its turn, and is served then.
@@ -34,14 +33,15 @@ class ConnectionQuotas:
         self._quotas = {it.ip: quota for it, quota in quotas.items() if it.ip is not None}
 
     def turn(self, limit: int, now: int) -> int:
-        """A connection comes, whose address does not matter; after how many ms it is served."""
+        """A connection comes in, from any address. Returns after how many ms it is served."""
         if limit == UNLIMITED:
             return 0
         self._all.record(1, now)
         return max(0, java_int(min(self._all.throttle_ms(limit, now), self._windows.size_ms)))
 
     def connect(self, address: str, now: int) -> int:
-        """An address opens a connection; the time in ms after which it is closed, or 0."""
+        """An address opens a connection. Returns 0 if it is served; otherwise it is closed after so
+        many ms."""
         quota = self._quotas.get(address, self._quotas.get(DEFAULT))
         if quota is None:
             return 0

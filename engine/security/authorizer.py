@@ -7,7 +7,7 @@
     none does                           no
 
 Who may read, write, delete or alter a resource may describe it too; who may alter a configuration
-may describe it. Deny has no such consequence: who must not describe a topic may still read it, if
+may describe it. A denial implies nothing: a client for which Describe is denied may still read, if
 an entry allows that.
 
 Kafka's AclAuthorizer is the model, its oddities included: `allowed_on_any`, the question of an

@@ -3,9 +3,9 @@
     org.apache.kafka.common.security.plain.PlainLoginModule required
         username="broker" password="..." user_alice="...";
 
-The name of the module says nothing that the mechanism does not say: it must be there, and that is
-all. `username` and `password` are the broker's own, for connections to other brokers; `user_NAME`
-is the password of a user who comes in by PLAIN.
+The name of the module must be there, and is not used: the mechanism is known already. `username`
+and `password` are the broker's own, for connections to other brokers; `user_NAME` is the password
+of a user who logs in by PLAIN.
 
 Invariant: an error does not quote the line. It has passwords in it.
 """

@@ -49,7 +49,7 @@ ANONYMOUS = Principal("ANONYMOUS")
 
 
 def znode_name(user: str) -> str:
-    """The name of a user's znode: any text, without characters that a path gives a meaning."""
+    """The name of a user's znode: what has a meaning in a path is written as in a URL."""
     return quote(user, safe="-_.").replace("~", "%7E")
 
 

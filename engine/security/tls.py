@@ -113,7 +113,8 @@ def _check_type(get: Get, store: str) -> None:
 
 @contextmanager
 def _file(location: str | None, text: str) -> Iterator[str]:
-    """OpenSSL reads keys from files only: a text is one for a moment, for nobody else to read."""
+    """OpenSSL reads keys from files only. So a text is written to a file for a moment, which
+    nobody else can read."""
     if location:
         yield location
         return

@@ -45,7 +45,8 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
     return describe_v2.DescribeAclsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(failure),
-        error_message=failure and failure.message.removesuffix("."),  # by Kafka only here
+        # In this response Kafka's text has no full stop.
+        error_message=failure and failure.message.removesuffix("."),
         resources=tuple(
             describe_v2.DescribeAclsResource(
                 resource_type=resource.type,
@@ -162,7 +163,7 @@ async def _delete(
         gone: dict[AccessControlEntry, int] = {}
 
         def without(before: Entries, matching: Any = matching, gone: Any = gone) -> Entries:
-            gone.clear()  # another broker's change came between
+            gone.clear()  # it is called again if another broker has changed the list
             for entry in before:
                 for number, wanted in matching:
                     if wanted.selects_entry(entry):

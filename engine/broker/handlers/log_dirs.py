@@ -14,8 +14,8 @@ AlterReplicaLogDirs (API 34), versions 0 to 2: move a replica to another directo
     INVALID_TOPIC_EXCEPTION  the name is too long for the directory of a second log
     no error                 it is there already
 
-Left out: to move it. Kafka copies the replica to a second log there, which follows the first one.
-Here a broker with several directories answers OPERATION_NOT_ATTEMPTED.
+Left out: the move itself. Kafka copies the replica to a second log there, which follows the first
+one. Here a broker with several directories answers OPERATION_NOT_ATTEMPTED.
 """
 
 from typing import Any

@@ -51,7 +51,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.Metad
     live = broker.metadata.at(call.listener)
 
     def absent(leader: int) -> ErrorCode:
-        """It is dead, or it has no listener of the client's name."""
+        """The broker is dead, or none of its listeners has the name of the client's."""
         named = call.version >= LISTENERS_SINCE and leader in broker.metadata.brokers
         return ErrorCode.listener_not_found if named else ErrorCode.leader_not_available
 

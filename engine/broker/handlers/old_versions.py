@@ -12,7 +12,8 @@
 
 A field that an old version lacks has its default; see wire/old_versions.py. Then the handler of the
 newer versions does the rest. The conversion is the business of storage/message_sets.py. It runs in
-a thread, so that other clients do not wait for it. Nobody else is slower for all this.
+a thread, so that other clients do not wait for it. Requests of newer versions are as fast as
+before.
 
 Left out: storing in an old format (`message.format.version` below 0.11), and the oldest versions of
 the requests between brokers.

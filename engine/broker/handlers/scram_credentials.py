@@ -1,13 +1,12 @@
 """DescribeUserScramCredentials (API 50), version 0, and AlterUserScramCredentials (API 51),
-version 0: the credentials by which users come in with SCRAM.
+version 0: the credentials with which users log in by SCRAM.
 
     client: salt, salted password  ─>  controller  ─>  /config/users/NAME: salt and two keys
 
-A password is not sent, not even here: the client salts it. The broker stores keys that are made of
-it, and every broker follows them. A description has the mechanisms and iterations, no key.
+The password itself is not sent: the client salts it. The broker stores keys that are computed from
+it, and every broker reads them. A description has the mechanisms and iterations, and no key.
 
-Each user succeeds or fails whole: a request that names a user with a mistake in one place changes
-nothing of that user.
+Each user succeeds or fails as a whole: after a mistake in one place, nothing of that user changes.
 """
 
 from collections import Counter

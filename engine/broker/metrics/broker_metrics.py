@@ -4,14 +4,14 @@
     kafka_log_log_size{topic="orders",partition="0"} 18230
     kafka_network_requestmetrics_requests_total{request="Produce"} 41
 
-Most are read from the broker's state when the page is asked for, and cost nothing in between. Some
-are counted as they go by, only while there is such a page: requests (request_counts.py), the bytes
-of records (a function around the dispatcher), and once a second the ends of logs and the events of
-ISR changes.
+Most are read from the broker's state when a client requests the page, and cost nothing before. Some
+are counted when they happen, only while there is such a page: requests (request_counts.py), the
+bytes of records (a function around the dispatcher), and once a second the ends of logs and the
+events of ISR changes.
 
-A sum of times (totaltimems_sum) is ours: the exporter has a mean instead. kafka_consumergroup_lag
-is the name that the Kafka exporter gives it, as Kafka's brokers do not know it: a broker shows it
-for the groups that it coordinates, in the partitions that it leads.
+The sum of times (totaltimems_sum) is our own: the exporter has a mean instead.
+kafka_consumergroup_lag is the name that the Kafka exporter gives it, as Kafka's brokers do not know
+it: a broker shows it for the groups that it coordinates, in the partitions that it leads.
 
 Left out: quantiles, for which Prometheus has rates of a sum and a count; the time in the queue of
 requests, since a broker here has one event loop and no such queue; bytes by topic, since no batch

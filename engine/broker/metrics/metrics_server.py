@@ -3,8 +3,8 @@
     python -m engine broker ... --config prometheus.port=9404          0 takes a free port
     DIR/metrics.port                                                   the port, while it runs
 
-Kafka itself shows its numbers by JMX, and the JMX exporter turns them into such a page. The key is
-ours, then: Kafka has none for it. The page is plain text; only GET /metrics is answered.
+Kafka itself shows its numbers by JMX, and the JMX exporter turns them into such a page. So Kafka
+has no key for it: this one is our own. The page is plain text; only GET /metrics is answered.
 
 Invariant: the broker never waits for a reader of this page.
 """
@@ -18,7 +18,7 @@ from engine.broker.metrics.broker_metrics import BrokerMetrics
 HOST = "127.0.0.1"
 PORT_FILE = "metrics.port"
 TIMEOUT = 5.0  # seconds for a reader to ask, and to take the page
-INTERVAL = 1.0  # seconds between two looks at what is counted
+INTERVAL = 1.0  # seconds between two observations of what is counted
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 log = logging.getLogger(__name__)
