@@ -9,6 +9,7 @@ A list that cannot be read denies everything to everybody: a super user can stil
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engine.broker.change_notifications import ChangeNotifications
 from engine.errors import ErrorCode, KafkaError
@@ -32,19 +33,16 @@ PAUSE = 0.1  # seconds before the next attempt
 NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 
+@dataclass(eq=False)
 class AclStore:
-    def __init__(
-        self,
-        authorizer: AclAuthorizer,
-        zookeeper: ZookeeperClient,
-        decoder: Decoder,
-        now: Callable[[], int],
-    ) -> None:
-        self.authorizer = authorizer
-        self._zookeeper = zookeeper
-        self._decoder = decoder
+    authorizer: AclAuthorizer
+    _zookeeper: ZookeeperClient
+    _decoder: Decoder
+    _now: Callable[[], int]
+
+    def __post_init__(self) -> None:
         self.notes = [
-            ChangeNotifications(path, zookeeper, decoder, now, self._read)
+            ChangeNotifications(path, self._zookeeper, self._decoder, self._now, self._read)
             for path in acl_znodes.CHANGES.values()
         ]
 

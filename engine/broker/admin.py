@@ -16,6 +16,7 @@ cannot be read changes nothing.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -51,22 +52,19 @@ MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Admin:
-    def __init__(
-        self,
-        config: BrokerConfig,
-        zookeeper: ZookeeperClient,
-        metadata: Metadata,
-        decoder: Decoder,
-        new_uuid: Callable[[], UUID] = uuid4,
-    ) -> None:
-        self.static = self.broker_config = config
-        self._decoder = decoder
-        self._zookeeper = zookeeper
-        self._metadata = metadata
-        self._new_uuid = new_uuid
-        self.overrides: dict[tuple[str, str], dict[str, str]] = {}  # (kind, entity) -> what was set
-        self._configs: dict[str, TopicConfig] = {}
+    static: BrokerConfig
+    _zookeeper: ZookeeperClient
+    _metadata: Metadata
+    _decoder: Decoder
+    _new_uuid: Callable[[], UUID] = uuid4
+    # (kind, entity) -> what was set
+    overrides: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    _configs: dict[str, TopicConfig] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.broker_config = self.static
 
     # -- configuration -------------------------------------------------------------------
 

@@ -112,11 +112,8 @@ class Broker:
     events: Ring = field(default_factory=Ring)
     request_faults: RequestFaults = field(default_factory=RequestFaults)
     request_counts: RequestCounts = field(default_factory=RequestCounts)
-    clock: Callable[[], int] = clock
+    now: Callable[[], int] = clock
 
     @property
     def id(self) -> int:
         return self.config.broker_id
-
-    def now(self) -> int:
-        return self.clock()

@@ -229,7 +229,7 @@ class BrokerServer:
             quotas=QuotaManagers(config, self._emit),
             acls=self._acls(zookeeper),
             events=environment.events,
-            clock=clock,
+            now=clock,
         )
 
     def _acls(self, zookeeper: ZookeeperClient) -> AclStore | None:

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engine.broker.admin import CLIENT_NAMES, DYNAMIC_DEFAULT, Admin
 from engine.broker.change_notifications import ChangeNotifications
@@ -13,19 +14,18 @@ from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import Decoder
 
 
+@dataclass(eq=False)
 class ConfigWatcher:
-    def __init__(
-        self,
-        admin: Admin,
-        zookeeper: ZookeeperClient,
-        decoder: Decoder,
-        now: Callable[[], int],
-        changed: Callable[[str, str], None],
-    ) -> None:
-        self._admin = admin
-        self._decoder = decoder
-        self._changed = changed  # called with the kind and name of an entity
-        self.notes = ChangeNotifications(znodes.CONFIG_CHANGES, zookeeper, decoder, now, self._read)
+    _admin: Admin
+    _zookeeper: ZookeeperClient
+    _decoder: Decoder
+    _now: Callable[[], int]
+    _changed: Callable[[str, str], None]  # called with the kind and name of an entity
+
+    def __post_init__(self) -> None:
+        self.notes = ChangeNotifications(
+            znodes.CONFIG_CHANGES, self._zookeeper, self._decoder, self._now, self._read
+        )
 
     async def _read(self, path: str, data: bytes) -> None:
         harm = "no configuration is read again"

@@ -187,27 +187,23 @@ class CoordinatorService(Generic[C]):
                 self._partition(number), _batch(append), to_all=True, client=False
             )
         except KafkaError as error:
-            return self._written(token, error.code)
+            code = error.code
+            return [] if token is None else self.coordinator.written(token, code, self._now())
         if token is None:
             return []
         if self._topic.acks(self._config) != coordinator_topic.ALL:
-            return self._written(token, ErrorCode.none)
+            return self.coordinator.written(token, ErrorCode.none, self._now())
         deadline = self._clock() + self._topic.timeout_ms(self._config)
         pending = self._pending.setdefault(number, deque())
         pending.append(PendingAppend(token, stored.last_offset, deadline))
         return self._complete(number)
-
-    def _written(self, token: int | None, code: ErrorCode) -> list[Effect]:
-        if token is None:
-            return []
-        return self.coordinator.written(token, code, self._now())
 
     def _complete(self, number: int) -> list[Effect]:
         """Report the oldest appends to a partition, up to the first without a result."""
         effects: list[Effect] = []
         pending = self._pending.get(number)
         while pending and (code := self._result(number, pending[0])) is not None:
-            effects += self._written(pending.popleft().token, code)
+            effects += self.coordinator.written(pending.popleft().token, code, self._now())
         if not pending:
             self._pending.pop(number, None)
         return effects

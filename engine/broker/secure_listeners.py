@@ -89,14 +89,10 @@ class SecureListener:
 
 
 class SecureListeners:
-    """All of them, and how this broker connects to the others."""
+    """All of them, and how this broker connects to the others. `report` takes an event: its kind,
+    and the facts by name."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        admin: Admin,
-        report: Callable[..., None],  # an event: its kind, and the facts by name
-    ) -> None:
+    def __init__(self, config: BrokerConfig, admin: Admin, report: Callable[..., None]) -> None:
         self._config = config
         self.all = [SecureListener(each, config, admin, report) for each in config.endpoints]
         self.peers = PeerSecurity(config)

@@ -21,6 +21,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, cast
 
 from engine.broker.file_slices import sendable
@@ -191,27 +192,21 @@ class Connection(asyncio.BufferedProtocol):
             self._task.cancel()
 
 
+@dataclass(eq=False)
 class Server:
     """The listening socket and its connections."""
 
-    def __init__(
-        self,
-        handle: Handle,
-        *,
-        max_request_bytes: int,
-        max_connections: Callable[[], int],  # may change at run time
-        idle_ms: int,
-        links: Links | None = None,
-        faults: RequestFaults | None = None,
-    ) -> None:
-        self.handle = handle
-        self.links, self.faults = links or Links(), faults or RequestFaults()
-        self.max_request_bytes = max_request_bytes
-        self.max_connections = max_connections
-        self.connections: set[Connection] = set()
-        self.buffer = memoryview(bytearray(RECEIVE))  # shared: nothing keeps a chunk
-        self._idle = idle_ms / 1000
-        self._servers: list[asyncio.Server] = []  # one for each listener
+    handle: Handle
+    _: KW_ONLY
+    max_request_bytes: int
+    max_connections: Callable[[], int]  # may change at run time
+    idle_ms: int
+    links: Links = field(default_factory=Links)
+    faults: RequestFaults = field(default_factory=RequestFaults)
+    connections: set[Connection] = field(default_factory=set)
+    # Shared by all connections: none of them keeps a chunk.
+    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(RECEIVE)))
+    _servers: list[asyncio.Server] = field(default_factory=list)  # one for each listener
 
     async def bind(
         self, host: str, port: int, secure: Secure = lambda connection: connection
@@ -229,7 +224,7 @@ class Server:
 
     def close_idle(self) -> None:
         """Close connections that have sent nothing for `connections.max.idle.ms`."""
-        horizon = asyncio.get_running_loop().time() - self._idle
+        horizon = asyncio.get_running_loop().time() - self.idle_ms / 1000
         for connection in [each for each in self.connections if each.last_used < horizon]:
             connection.drop("it was idle for longer than connections.max.idle.ms")
 

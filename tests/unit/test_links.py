@@ -29,7 +29,7 @@ async def serving(links, faults=None):
         max_connections=lambda: 100,
         idle_ms=60_000,
         links=links,
-        faults=faults,
+        faults=faults or RequestFaults(),
     )
     port = await server.bind("127.0.0.1", 0)
     await server.serve()

@@ -131,13 +131,9 @@ async def alter_reassignments(
     outcome = await attempt(
         _ask(broker, events.AlterReassignments(moves), deadline(request.timeout))
     )
+    row = alter_v0.ReassignablePartitionResponse
     rows = (
-        (
-            each,
-            alter_v0.ReassignablePartitionResponse(
-                partition_index=each.partition, **error_fields(error)
-            ),
-        )
+        (each, row(partition_index=each.partition, **error_fields(error)))
         for each, error in _rows(outcome)
     )
     return alter_v0.AlterPartitionReassignmentsResponse(

@@ -58,23 +58,20 @@ async def stop_replica(
 async def update_metadata(
     broker: Broker, call: Call, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
-    gone = {
-        topic.topic_name
+    deleted = [
+        TopicPartition(topic.topic_name, each.partition_index)
         for topic in request.topic_states
-        if any(each.leader == DELETED for each in topic.partition_states)
-    }
+        for each in topic.partition_states
+        if each.leader == DELETED
+    ]
+    gone = {each.topic for each in deleted}
     await broker.admin.know(_named(request) - gone)
     try:
         broker.replicas.check_controller(request)
     except KafkaError as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
     broker.metadata.update(request)
-    broker.groups.forget(
-        TopicPartition(topic.topic_name, each.partition_index)
-        for topic in request.topic_states
-        for each in topic.partition_states
-        if each.leader == DELETED
-    )
+    broker.groups.forget(deleted)
     broker.admin.forget(gone - broker.metadata.topics.keys())
     return UpdateMetadataResponse(error_code=ErrorCode.none)
 
