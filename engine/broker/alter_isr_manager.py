@@ -22,11 +22,10 @@ from collections.abc import Sequence
 from engine.broker.metadata import AliveBroker, Metadata
 from engine.broker.peer import Connect, Peer, ask_until
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
 from engine.replication.partition import Proposal
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition, by_topic
 from engine.wire.messages import alter_isr
 
 log = logging.getLogger(__name__)
@@ -95,11 +94,7 @@ class AlterIsrManager:
     def _settle(
         self, proposals: Sequence[Proposal], response: alter_isr.AlterIsrResponse
     ) -> list[Proposal]:
-        results = {
-            TopicPartition(topic.name, each.partition_index): each
-            for topic in response.topics
-            for each in topic.partitions
-        }
+        results = dict(by_partition(response.topics))
         again = []
         for each in proposals:
             result = results.get(each.partition)

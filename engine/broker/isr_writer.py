@@ -64,16 +64,13 @@ class IsrWriter:
             for each in proposals
         ]
         answers = await self._zookeeper.ask(sets)
-        refused = [
-            each
-            for each, answer in zip(proposals, answers, strict=True)
-            if isinstance(answer, Refused)
-        ]
+        verdicts = dict(zip(proposals, answers, strict=True))
+        refused = [each for each, answer in verdicts.items() if isinstance(answer, Refused)]
         gets = [Get(znodes.state_path(each.partition)) for each in refused]
-        found = dict(zip(refused, await self._zookeeper.ask(gets), strict=True))
+        for each, found in zip(refused, await self._zookeeper.ask(gets), strict=True):
+            verdicts[each] = judged(each, found)
         written = []
-        for each, answer in zip(proposals, answers, strict=True):
-            verdict = answer if each not in found else judged(each, found[each])
+        for each, verdict in verdicts.items():
             if isinstance(verdict, Unreadable):
                 path = znodes.state_path(each.partition)
                 self._decoder.report(path, verdict.why, "the ISR of the partition does not change")

@@ -23,7 +23,7 @@ from engine.coordinator.effects import TxnMarkers
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition, by_topic
 from engine.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -131,8 +131,7 @@ def _request(markers: TxnMarkers, partitions: Iterable[TopicPartition]) -> Write
 
 def _codes(response: Any) -> Codes:
     return {
-        TopicPartition(topic.name, each.partition_index): each.error_code
+        partition: each.error_code
         for marker in response.markers
-        for topic in marker.topics
-        for each in topic.partitions
+        for partition, each in by_partition(marker.topics)
     }

@@ -55,8 +55,7 @@ def parse(name: str, text: str) -> JaasConfig:
         raise _invalid(name, "JAAS config property does not contain any login modules")
     if len(tokens) < 3 or tokens[-1] != (";", True):
         raise _invalid(name, "JAAS config entry not terminated by semi-colon")
-    if tokens.count((";", True)) > 1:
-        count = tokens.count((";", True))
+    if (count := tokens.count((";", True))) > 1:
         raise _invalid(
             name, f"JAAS config property contains {count} login modules, should be 1 module"
         )

@@ -24,7 +24,6 @@ themselves: both are part of what the proof signs.
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -89,7 +88,7 @@ class ScramCredential(NamedTuple):
                 _decoded(values[name]) for name in ("salt", "stored_key", "server_key")
             )
             return cls(salt, stored, server, int(values["iterations"]))
-        except (ValueError, binascii.Error):
+        except ValueError:
             raise ValueError("Credentials not valid") from None
 
     def text(self) -> str:

@@ -41,13 +41,13 @@ ON_CLUSTER = bits(SUPPORTED[AclResourceType.CLUSTER])
 async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.MetadataResponse:
     asked = request.topics
     if asked is None or (call.version == 0 and not asked):
-        found: list[TopicInfo | KafkaError] = list(broker.metadata.topics.values())
-        names = list(broker.metadata.topics)
+        found: list[tuple[str, TopicInfo | KafkaError]] = list(broker.metadata.topics.items())
     else:
         create = broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
-        each_once = dict.fromkeys(asked)
-        found = [await attempt(_find(broker, topic, create)) for topic in each_once]
-        names = [topic.name or "" for topic in each_once]
+        found = [
+            (topic.name or "", await attempt(_find(broker, topic, create)))
+            for topic in dict.fromkeys(asked)  # each of them once
+        ]
     live = broker.metadata.at(call.listener)
 
     def absent(leader: int) -> ErrorCode:
@@ -67,10 +67,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.Metad
         ),
         cluster_id=broker.metadata.cluster_id,
         controller_id=broker.metadata.controller,
-        topics=tuple(
-            _topic(live, absent, name, outcome, allowed)
-            for name, outcome in zip(names, found, strict=True)
-        ),
+        topics=tuple(_topic(live, absent, name, outcome, allowed) for name, outcome in found),
         cluster_authorized_operations=ON_CLUSTER if asks_for_cluster else NOT_ASKED,
     )
 
