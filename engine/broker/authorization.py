@@ -244,9 +244,8 @@ def _created(access: Access, request: Any, response: Any) -> Any:
 
 def _created_topic(access: Access, topic: Any) -> Any:
     resource = AclResource(TOPIC, topic.name)
-    if topic.error_code != ErrorCode.none:
-        return topic
-    if access.allows(AclOperation.DESCRIBE_CONFIGS, resource, quiet=True):
+    failed = topic.error_code != ErrorCode.none
+    if failed or access.allows(AclOperation.DESCRIBE_CONFIGS, resource, quiet=True):
         return topic
     return replace(
         topic,

@@ -315,9 +315,7 @@ def _is_commit(records: list[Record]) -> bool | None:
 
 
 class GroupService(CoordinatorService[GroupCoordinator]):
-    def __init__(
-        self, services: BrokerServices, kind: type[GroupCoordinator] = GroupCoordinator
-    ) -> None:
+    def __init__(self, services: BrokerServices, kind: type[GroupCoordinator]) -> None:
         coordinator = kind(services.config, services.new_id, services.exists, services.emit)
         super().__init__(services, coordinator_topic.OFFSETS_TOPIC, coordinator)
 
@@ -342,7 +340,7 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
         groups: GroupService,
         producer_ids: ProducerIds,
         connect: Connect,
-        kind: type[TransactionCoordinator] = TransactionCoordinator,
+        kind: type[TransactionCoordinator],
     ) -> None:
         coordinator = kind(services.config, groups.partition_of, services.exists, services.emit)
         super().__init__(services, coordinator_topic.TRANSACTIONS_TOPIC, coordinator)

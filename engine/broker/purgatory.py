@@ -7,7 +7,7 @@ watch it, and each of them checks its own condition again. The event loop runs t
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.model import TopicPartition
@@ -24,26 +24,19 @@ class Purgatory:
         for watcher in self._watchers.pop(partition, ()):
             settle(watcher, True)
 
-    async def wait(self, partitions: Collection[TopicPartition], until: float) -> bool:
-        """Wait for a change to any of them; False once the loop's time is `until`."""
-        partitions = tuple(partitions)  # a copy
+    async def wait(self, partition: TopicPartition, until: float) -> bool:
+        """Wait until the partition changes; False once the loop's time is `until`."""
         if asyncio.get_running_loop().time() >= until:
             return False
         with waiting(until) as watcher:
-            for partition in partitions:
-                self._watchers[partition][watcher] = None
+            self._watchers[partition][watcher] = None
             try:
                 return await watcher
             finally:
-                for partition in partitions:
-                    self._forget(partition, watcher)
-
-    def _forget(self, partition: TopicPartition, watcher: "asyncio.Future[bool]") -> None:
-        watchers = self._watchers.get(partition)
-        if watchers is not None:
-            watchers.pop(watcher, None)
-            if not watchers:
-                del self._watchers[partition]
+                if watchers := self._watchers.get(partition):
+                    watchers.pop(watcher, None)
+                    if not watchers:
+                        del self._watchers[partition]
 
 
 @contextmanager

@@ -59,7 +59,7 @@ async def _delete(broker: Broker, partition: TopicPartition, before: int, until:
         )
     start = broker.replicas.delete_records(partition, before)
     while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
-        if not await broker.purgatory.wait([partition], until):
+        if not await broker.purgatory.wait(partition, until):
             raise KafkaError(
                 ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
             )

@@ -82,5 +82,5 @@ async def replicated(
     Raises a KafkaError if another broker has become leader, or if the time is over.
     """
     while not broker.replicas.is_committed(partition, last_offset, leader_since):
-        if not await broker.purgatory.wait([partition], until):
+        if not await broker.purgatory.wait(partition, until):
             raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")
