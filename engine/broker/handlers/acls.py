@@ -136,13 +136,12 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
         for each in request.filters
     ]
     results = await attempt(_delete(broker.acls, filters))
-    failure = results if isinstance(results, KafkaError) else None
     found = {} if isinstance(results, KafkaError) else results
     return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
         filter_results=tuple(
             delete_v2.DeleteAclsFilterResult(
-                **error_fields(failure), matching_acls=tuple(found.get(number, ()))
+                **error_fields(results), matching_acls=tuple(found.get(number, ()))
             )
             for number in range(len(filters))
         ),

@@ -28,24 +28,21 @@ async def describe(
     broker: Broker, call: Call, request: Any
 ) -> describe_v1.DescribeClientQuotasResponse:
     found = await attempt(_describe(broker, request))
-    quotas = None if isinstance(found, KafkaError) else found
+    entries = None
+    if not isinstance(found, KafkaError):
+        entries = tuple(_entry(entity, quotas) for entity, quotas in found.items())
     return describe_v1.DescribeClientQuotasResponse(
-        throttle_time=NO_THROTTLE,
-        **error_fields(found),
-        entries=None
-        if quotas is None
-        else tuple(
-            describe_v1.EntryData(
-                entity=tuple(
-                    describe_v1.EntityData(entity_type=kind, entity_name=name)
-                    for kind, name in entity.parts()
-                ),
-                values=tuple(
-                    describe_v1.ValueData(key=key, value=value) for key, value in values.items()
-                ),
-            )
-            for entity, values in quotas.items()
+        throttle_time=NO_THROTTLE, **error_fields(found), entries=entries
+    )
+
+
+def _entry(entity: ClientQuotaEntity, quotas: dict[str, float]) -> describe_v1.EntryData:
+    return describe_v1.EntryData(
+        entity=tuple(
+            describe_v1.EntityData(entity_type=kind, entity_name=name)
+            for kind, name in entity.parts()
         ),
+        values=tuple(describe_v1.ValueData(key=key, value=value) for key, value in quotas.items()),
     )
 
 
