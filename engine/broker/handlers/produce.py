@@ -22,13 +22,14 @@ from kio.schema.produce.v9.response import (
 )
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import attempt, deadline, replicated, topics_of
+from engine.broker.handlers.results import attempt, deadline, replicated
 from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
+from engine.wire.by_topic import by_topic
 from engine.wire.errors import Malformed
 
 ACKS = (-1, 0, 1)
@@ -88,8 +89,12 @@ def _append(
 
 def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
     answers = ((each, _answer(broker, each, outcome)) for each, outcome in outcomes.items())
-    responses = topics_of(TopicProduceResponse, answers, partitions="partition_responses")
-    return ProduceResponse(responses=responses)
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(name=name, partition_responses=rows)
+            for name, rows in by_topic(answers)
+        )
+    )
 
 
 def _answer(

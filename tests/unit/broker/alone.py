@@ -101,7 +101,7 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         groups=None,
         transactions=None,
         links=Links(),
-        listeners=SecureListeners(config, admin, dict),
+        listeners=SecureListeners(config, admin, lambda kind, **facts: None),
         quotas=QuotaManagers(config, lambda event: None),
     )
 
