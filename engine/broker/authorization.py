@@ -172,7 +172,7 @@ def both(*needs: Needs) -> Needs:
 def _coordinator(request: Any) -> Iterable[tuple[AclOperation, AclResource]]:
     kinds = {0: GROUP, 1: AclResourceType.TRANSACTIONAL_ID}
     if request.key_type in kinds:  # the handler refuses another one
-        yield AclOperation.DESCRIBE, AclResource(kinds[request.key_type], request.key)
+        yield DESCRIBE, AclResource(kinds[request.key_type], request.key)
 
 
 # -- what a response shows ---------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _created(access: Access, request: Any, response: Any) -> Any:
 def _created_topic(access: Access, topic: Any) -> Any:
     resource = AclResource(TOPIC, topic.name)
     failed = topic.error_code != ErrorCode.none
-    if failed or access.allows(AclOperation.DESCRIBE_CONFIGS, resource, quiet=True):
+    if failed or access.allows(DESCRIBE_CONFIGS, resource, quiet=True):
         return topic
     return replace(
         topic,
@@ -258,11 +258,11 @@ def _created_topic(access: Access, topic: Any) -> Any:
 
 # -- the table ---------------------------------------------------------------------------------
 
-READ, WRITE, CREATE, DELETE, ALTER = (AclOperation(number) for number in range(3, 8))
-DESCRIBE = AclOperation.DESCRIBE
+READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = (AclOperation(number) for number in range(3, 9))
+CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS = (AclOperation(number) for number in range(9, 12))
 
 GUARDS: dict[Api, Guard] = {
-    **{api: Guard(on_cluster(AclOperation.CLUSTER_ACTION)) for api in Api if api.between_brokers},
+    **{api: Guard(on_cluster(CLUSTER_ACTION)) for api in Api if api.between_brokers},
     Api.PRODUCE: Guard(on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses")),
     Api.FETCH: Guard(),
     Api.LIST_OFFSETS: Guard(rows=GuardedRows(DESCRIBE)),
@@ -284,9 +284,7 @@ GUARDS: dict[Api, Guard] = {
     Api.DELETE_TOPICS: Guard(rows=GuardedRows(DELETE, "topics", "responses")),
     Api.DELETE_RECORDS: Guard(rows=GuardedRows(DELETE)),
     Api.INIT_PRODUCER_ID: Guard(on_transaction(WRITE)),
-    Api.OFFSET_FOR_LEADER_EPOCH: Guard(
-        rows=GuardedRows(DESCRIBE, unless=AclOperation.CLUSTER_ACTION)
-    ),
+    Api.OFFSET_FOR_LEADER_EPOCH: Guard(rows=GuardedRows(DESCRIBE, unless=CLUSTER_ACTION)),
     Api.ADD_PARTITIONS_TO_TXN: Guard(
         on_transaction(WRITE, "v3_and_below_transactional_id"),
         GuardedRows(WRITE, "v3_and_below_topics", "results_by_topic_v3_and_below"),
@@ -298,10 +296,10 @@ GUARDS: dict[Api, Guard] = {
     Api.CREATE_ACLS: Guard(on_cluster(ALTER)),
     Api.DELETE_ACLS: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_CONFIGS: Guard(
-        rows=GuardedRows(AclOperation.DESCRIBE_CONFIGS, "resources", "results", _configured)
+        rows=GuardedRows(DESCRIBE_CONFIGS, "resources", "results", _configured)
     ),
     Api.ALTER_CONFIGS: Guard(
-        rows=GuardedRows(AclOperation.ALTER_CONFIGS, "resources", "responses", _configured)
+        rows=GuardedRows(ALTER_CONFIGS, "resources", "responses", _configured)
     ),
     Api.ALTER_REPLICA_LOG_DIRS: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_LOG_DIRS: Guard(on_cluster(DESCRIBE)),
@@ -314,13 +312,13 @@ GUARDS: dict[Api, Guard] = {
     Api.DELETE_GROUPS: Guard(rows=GuardedRows(DELETE, "groups_names", "results", _group)),
     Api.ELECT_LEADERS: Guard(on_cluster(ALTER)),
     Api.INCREMENTAL_ALTER_CONFIGS: Guard(
-        rows=GuardedRows(AclOperation.ALTER_CONFIGS, "resources", "responses", _configured)
+        rows=GuardedRows(ALTER_CONFIGS, "resources", "responses", _configured)
     ),
     Api.ALTER_PARTITION_REASSIGNMENTS: Guard(on_cluster(ALTER)),
     Api.LIST_PARTITION_REASSIGNMENTS: Guard(on_cluster(DESCRIBE)),
     Api.OFFSET_DELETE: Guard(on_group(DELETE), GuardedRows(READ)),
-    Api.DESCRIBE_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.DESCRIBE_CONFIGS)),
-    Api.ALTER_CLIENT_QUOTAS: Guard(on_cluster(AclOperation.ALTER_CONFIGS)),
+    Api.DESCRIBE_CLIENT_QUOTAS: Guard(on_cluster(DESCRIBE_CONFIGS)),
+    Api.ALTER_CLIENT_QUOTAS: Guard(on_cluster(ALTER_CONFIGS)),
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: Guard(on_cluster(DESCRIBE)),
     Api.ALTER_USER_SCRAM_CREDENTIALS: Guard(on_cluster(ALTER)),
     Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
@@ -333,7 +331,7 @@ def check_fetch(broker: Broker, call: Call, replica_id: int, partition: TopicPar
     """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
     if broker.acls is not None:
         topic = AclResource(TOPIC, partition.topic)
-        need = (AclOperation.CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
+        need = (CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
         access = Access(broker, call)
         if not access.allows(*need):
             raise access.error(topic)

@@ -82,30 +82,22 @@ CLUSTER_NAME = "kafka-cluster"  # the only resource of the type CLUSTER
 TYPES = tuple(AclResourceType)[2:]  # of resources that there are
 PATTERNS = (PatternType.LITERAL, PatternType.PREFIXED)
 
+READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = (AclOperation(number) for number in range(3, 9))
+CLUSTER_ACTION, IDEMPOTENT_WRITE = AclOperation.CLUSTER_ACTION, AclOperation.IDEMPOTENT_WRITE
+CONFIGS = AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS
+
 # The operations that there are on each type of resource.
 SUPPORTED: dict[AclResourceType, tuple[AclOperation, ...]] = {
-    AclResourceType.TOPIC: (
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    AclResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
-    AclResourceType.CLUSTER: (
-        AclOperation.CREATE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.CLUSTER_ACTION,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-        AclOperation.IDEMPOTENT_WRITE,
-    ),
-    AclResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE),
-    AclResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
+    AclResourceType.TOPIC: (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, *CONFIGS),
+    AclResourceType.GROUP: (READ, DELETE, DESCRIBE),
+    AclResourceType.CLUSTER: (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, *CONFIGS, IDEMPOTENT_WRITE),
+    AclResourceType.TRANSACTIONAL_ID: (WRITE, DESCRIBE),
+    AclResourceType.DELEGATION_TOKEN: (DESCRIBE,),
+}
+# An operation is allowed also to a client that may do any of these.
+IMPLIED_BY: dict[AclOperation, tuple[AclOperation, ...]] = {
+    DESCRIBE: (DESCRIBE, READ, WRITE, DELETE, ALTER),
+    AclOperation.DESCRIBE_CONFIGS: CONFIGS,
 }
 
 

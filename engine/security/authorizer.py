@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from engine.security.acls import (
+    IMPLIED_BY,
     WILDCARD,
     AccessControlEntry,
     AclBinding,
@@ -33,16 +34,6 @@ from engine.security.acls import (
     ResourcePattern,
 )
 
-IMPLIED_BY: dict[AclOperation, tuple[AclOperation, ...]] = {
-    AclOperation.DESCRIBE: (
-        AclOperation.DESCRIBE,
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-    ),
-    AclOperation.DESCRIBE_CONFIGS: (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS),
-}
 REMEMBERED = 10_000  # decisions
 
 Entries = frozenset[AccessControlEntry]
