@@ -52,7 +52,7 @@ MAX_NODE = 1_000_000  # bytes; ZooKeeper's jute.maxbuffer is a little more
 log = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # the overrides have credentials
 class Admin:
     static: BrokerConfig
     _zookeeper: ZookeeperClient
