@@ -20,7 +20,7 @@ coordinator after the partition was loaded anew.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -248,7 +248,7 @@ class CoordinatorService(Generic[C]):
         if leader_since is not None:
             self._leader_since[number] = leader_since
             self.coordinator.load(number, leader_since)
-            self._spawn(self._load_in_chunks(number, leader_since))
+            self._spawn(self._load(number, leader_since))
         return effects
 
     def _leads(self, number: int, leader_since: int) -> bool:
@@ -257,24 +257,20 @@ class CoordinatorService(Generic[C]):
 
     # -- loading ---------------------------------------------------------------------------
 
-    async def _load_in_chunks(self, number: int, leader_since: int) -> None:
+    async def _load(self, number: int, leader_since: int) -> None:
+        """Read the partition from the first record to the last, in chunks."""
         name = self._topic.name
         await self._metadata.until(lambda: name in self._metadata.topics, float("inf"))
         self.coordinator.set_partition_count(self.partition_count)
-        for _ in self._load(number, leader_since):
-            await asyncio.sleep(0)  # let other tasks run
-
-    def _load(self, number: int, leader_since: int) -> Iterator[None]:
-        """Read the partition from the first record to the last. Yields after each chunk."""
         offset, total = 0, 0
         try:
             while self._leads(number, leader_since):
                 next_offset, records = self._load_chunk(number, offset)
                 total += records
                 if next_offset is None:
-                    break  # nothing may be appended before `loaded`, so do not yield
+                    break  # nothing may be appended before `loaded`, so do not wait
                 offset = next_offset
-                yield
+                await asyncio.sleep(0)  # let other tasks run
         except KafkaError as error:  # a damaged log: the records before the damage count
             self._report("unreadable", number, reason=error.message)
         if self._leads(number, leader_since):
