@@ -334,7 +334,11 @@ class BrokerServer:
         broker.controller_service.connected.set()
         broker.controller_service.handled.append(broker.metadata.changed)
         self._spawn(broker.controller_service.run())
-        self._spawn(self._isr_changes(broker, zookeeper).run())
+        if self._config.speaks(Feature.ALTER_ISR):
+            manager = AlterIsrManager(broker.replicas, broker.metadata, self._environment.connect)
+            self._spawn(manager.run())
+        else:
+            self._spawn(IsrWriter(broker.replicas, zookeeper, self._decoder).run())
         for notes in (self._config_watcher.notes, *(broker.acls.notes if broker.acls else ())):
             self._spawn(notes.run())
         if self._config.auto_leader_rebalance_enable:
@@ -343,13 +347,6 @@ class BrokerServer:
                 lambda: broker.controller_service.note(Rebalance()),
             )
         self._every(max(1, self._config.replica_lag_time_max_ms // 2), broker.replicas.tick)
-
-    def _isr_changes(
-        self, broker: Broker, zookeeper: ZookeeperClient
-    ) -> AlterIsrManager | IsrWriter:
-        if self._config.speaks(Feature.ALTER_ISR):
-            return AlterIsrManager(broker.replicas, broker.metadata, self._environment.connect)
-        return IsrWriter(broker.replicas, zookeeper, self._decoder)
 
     # -- upkeep --------------------------------------------------------------------------
 

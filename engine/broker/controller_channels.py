@@ -62,7 +62,8 @@ class ControllerChannels:
                 self._tasks[session] = self._spawn(self._send_all(session, self._channels[session]))
             self._channels[session].put_nowait(request)
             self._unanswered[session] += 1
-        for session in self._channels.keys() - self._sessions():
+        live = {(number, each.epoch) for number, each in self._controller.brokers.items()}
+        for session in self._channels.keys() - live:
             self._close(session)
 
     def close(self) -> None:
@@ -73,9 +74,6 @@ class ControllerChannels:
     def is_idle(self, broker: int) -> bool:
         """Whether a broker has answered every request so far."""
         return not any(count for (number, _), count in self._unanswered.items() if number == broker)
-
-    def _sessions(self) -> set[tuple[int, int]]:
-        return {(number, each.epoch) for number, each in self._controller.brokers.items()}
 
     def _close(self, session: tuple[int, int]) -> None:
         del self._channels[session]
