@@ -115,9 +115,8 @@ class BrokerConnection:
     # -- called by the network -------------------------------------------------------------
 
     def put(self, core: Core, ask: Ask, now: float) -> None:
-        timeout = ask.timeout
-        if timeout is None:
-            timeout = self._settings.request_timeout_ms / 1000
+        usual = self._settings.request_timeout_ms / 1000
+        timeout = usual if ask.timeout is None else ask.timeout
         self._waiting.append(_Asked(core, ask, now + timeout))
 
     def move(self, now: float) -> None:
@@ -139,14 +138,13 @@ class BrokerConnection:
         """The selector reports that the socket is ready."""
         if self.state is ConnectionState.CONNECTING:
             self._connected(now)
-            return
-        if self.state is ConnectionState.SHAKING_HANDS:
+        elif self.state is ConnectionState.SHAKING_HANDS:
             self._shake_hands(now)
-            return
-        if events & selectors.EVENT_READ:
-            self._read(now)
-        if events & selectors.EVENT_WRITE and self._out:
-            self._flush(now)
+        else:
+            if events & selectors.EVENT_READ:
+                self._read(now)
+            if events & selectors.EVENT_WRITE and self._out:
+                self._flush(now)
 
     def expire(self, now: float) -> None:
         """Fail the requests whose time is over."""

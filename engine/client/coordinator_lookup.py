@@ -43,7 +43,7 @@ class CoordinatorLookup:
         self.kind = kind
         self.key = key
         self.backoff = backoff
-        self._found: int | None = None
+        self.known: int | None = None  # the coordinator; `find` looks it up
         self._needed = False
         self._asking = False
         self._not_before = 0.0
@@ -58,17 +58,12 @@ class CoordinatorLookup:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-        self._needed = self._found is None
-        return self._found
-
-    @property
-    def known(self) -> int | None:
-        """The coordinator, if it is known; this starts no lookup."""
-        return self._found
+        self._needed = self.known is None
+        return self.known
 
     def forget(self, broker: int) -> None:
-        if broker == self._found:
-            self._found, self._lost = None, True
+        if broker == self.known:
+            self.known, self._lost = None, True
 
     # -- as a core -------------------------------------------------------------------------
 
@@ -85,7 +80,7 @@ class CoordinatorLookup:
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         if response.error_code == ErrorCode.none:
             self._asking = self._needed = False
-            self._found = int(response.node_id)
+            self.known = int(response.node_id)
             return
         message = response.error_message or f"{NAMES[self.kind]} {self.key} has no coordinator"
         self.failed(ask, KafkaError(response.error_code, message), now)

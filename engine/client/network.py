@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -72,7 +73,6 @@ class NetworkClient:
         has_thread: bool = True,
     ) -> None:
         self.lock = Lock()
-        self.pid = self.lock.process
         self.changed = threading.Condition(self.lock.inner)  # notified after every round
         self.view = view
         self._settings = settings
@@ -294,14 +294,14 @@ def _security(settings: ClientConfig) -> Any:
 # -- requests of the application itself ------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Submitted:
     """A request of the application, and its result."""
 
-    def __init__(self, ask: Ask) -> None:
-        self.ask = ask
-        self.done = False
-        self.response: Any = None
-        self.error: KafkaError | None = None
+    ask: Ask
+    done: bool = False
+    response: Any = None
+    error: KafkaError | None = None
 
 
 class ApplicationRequests:

@@ -348,10 +348,8 @@ def commit(
     places = []
     for partition, error in group_requests.commit(cluster, it.group_id, offsets).items():
         place = failed(partition, error)
-        place.offset, place.metadata = (
-            offsets[partition].offset,
-            offsets[partition].metadata or None,
-        )
+        place.offset = offsets[partition].offset
+        place.metadata = offsets[partition].metadata or None
         places.append(place)
     return ConsumerGroupTopicPartitions(it.group_id, places)
 

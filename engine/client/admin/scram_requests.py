@@ -7,15 +7,8 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from kio.schema.alter_user_scram_credentials.v0.request import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from kio.schema.describe_user_scram_credentials.v0.request import (
-    DescribeUserScramCredentialsRequest,
-    UserName,
-)
+from kio.schema.alter_user_scram_credentials.v0 import request as alter_v0
+from kio.schema.describe_user_scram_credentials.v0 import request as describe_v0
 from kio.static.primitive import i8, i32
 
 from engine.client.admin.requests import from_controller
@@ -39,8 +32,8 @@ Descriptions = dict[str, UserScramCredentialsDescription]
 
 def describe_users(cluster: ClusterClient, users: Iterable[str] | None = None) -> Descriptions:
     """These users, or all that have credentials."""
-    names = None if users is None else tuple(UserName(name=user) for user in users)
-    request = DescribeUserScramCredentialsRequest(users=names)
+    names = None if users is None else tuple(describe_v0.UserName(name=user) for user in users)
+    request = describe_v0.DescribeUserScramCredentialsRequest(users=names)
     response = cluster.ask_any(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, request)
     check(response.error_code, response.error_message)
     found = {}
@@ -62,14 +55,14 @@ def describe_user(cluster: ClusterClient, user: str) -> UserScramCredentialsDesc
 def alter_user(cluster: ClusterClient, alterations: list[UserScramCredentialAlteration]) -> None:
     """Of one user: all of them, or none."""
     deletions = tuple(
-        ScramCredentialDeletion(name=it.user, mechanism=i8(it.mechanism.value))
+        alter_v0.ScramCredentialDeletion(name=it.user, mechanism=i8(it.mechanism.value))
         for it in alterations
         if isinstance(it, UserScramCredentialDeletion)
     )
     upsertions = tuple(
         _upsertion(it) for it in alterations if isinstance(it, UserScramCredentialUpsertion)
     )
-    request = AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
+    request = alter_v0.AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
 
     def take(response: Any) -> None:
         for result in response.results:
@@ -78,12 +71,12 @@ def alter_user(cluster: ClusterClient, alterations: list[UserScramCredentialAlte
     from_controller(cluster, Api.ALTER_USER_SCRAM_CREDENTIALS, request, take)
 
 
-def _upsertion(it: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+def _upsertion(it: UserScramCredentialUpsertion) -> alter_v0.ScramCredentialUpsertion:
     info, salt = it.scram_credential_info, it.salt or secrets.token_bytes(SALT)
     mechanism = NUMBERS.get(info.mechanism.value)
     if mechanism is None:
         raise KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
-    return ScramCredentialUpsertion(
+    return alter_v0.ScramCredentialUpsertion(
         name=it.user,
         mechanism=i8(info.mechanism.value),
         iterations=i32(info.iterations),

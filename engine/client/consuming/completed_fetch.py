@@ -17,6 +17,7 @@ messages before them are delivered.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from engine.client.consuming.assigned_partition import AssignedPartition, Position
 from engine.client.consuming.offset_lookup import NOBODY
@@ -32,19 +33,15 @@ from engine.storage import control, records
 from engine.storage.batch import Header, crc_ok, scan
 
 
+@dataclass(slots=True, eq=False)
 class MessageRun:
     """Messages of one partition, in order."""
 
-    __slots__ = ("at", "end", "messages", "place", "turn")
-
-    def __init__(
-        self, place: AssignedPartition, turn: int, messages: list[Message], end: Position
-    ) -> None:
-        self.place = place
-        self.turn = turn  # of the partition, at the fetch; on any other they are invalid
-        self.messages = messages
-        self.at = 0  # how many of them are delivered
-        self.end = end  # the position after the last one
+    place: AssignedPartition
+    turn: int  # of the partition, at the fetch; on any other they are invalid
+    messages: list[Message]
+    end: Position  # the position after the last one
+    at: int = 0  # how many of them are delivered
 
     @property
     def is_valid(self) -> bool:

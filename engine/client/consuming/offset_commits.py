@@ -25,7 +25,7 @@ identity is no reason to join again; partitions that are still owned are committ
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -224,14 +224,14 @@ def _fetched(partition: Partition, row: Any) -> OffsetAndMetadata | KafkaError:
     return OffsetAndMetadata.of(row)
 
 
+@dataclass(eq=False)
 class CommitResult:
     """The result of one commit, once it is `done`."""
 
-    def __init__(self, offsets: Offsets) -> None:
-        self.offsets = offsets
-        self.done = False
-        self.error: KafkaError | None = None  # of the whole commit
-        self.codes: Codes = {}
+    offsets: Offsets
+    done: bool = False
+    error: KafkaError | None = None  # of the whole commit
+    codes: Codes = field(default_factory=dict)
 
     def partitions(self) -> list[TopicPartition]:
         """The result of each partition, for the application."""
@@ -255,13 +255,13 @@ class CommitPolicy:
         self,
         config: ConsumerConfig,
         places: Mapping[Partition, AssignedPartition],  # the partitions that are assigned
-        manager: OffsetManager | None,  # without a group there is none
+        manager: OffsetManager,
     ) -> None:
         self.unreported: deque[CommitResult] = deque()  # for on_commit
         self._places = places
         self._manager = manager
         self._auto_store = config.enable_auto_offset_store
-        self._auto_commit = config.enable_auto_commit and manager is not None
+        self._auto_commit = config.enable_auto_commit
         self._interval = config.auto_commit_interval_ms / 1000
         self._next: float | None = None  # when auto commit is due
 
@@ -279,7 +279,6 @@ class CommitPolicy:
 
     def commit(self, offsets: Offsets, now: float, *, report: bool = False) -> CommitResult:
         """`report`: the application does not wait; a later poll calls on_commit."""
-        assert self._manager is not None
         result = CommitResult(offsets)
 
         def then(outcome: Codes | KafkaError) -> None:

@@ -10,6 +10,7 @@ cluster reports for a second that the partition does not exist.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kio.schema.list_offsets.v6.request import (
@@ -46,23 +47,16 @@ class MissingPartition(NamedTuple):
     text: str
 
 
+@dataclass(slots=True, eq=False)
 class OffsetLookup:
     """A lookup that is not answered yet."""
 
-    __slots__ = ("missing_since", "partition", "retry_at", "then", "timestamp", "waiting")
-
-    def __init__(
-        self,
-        partition: TopicPartition,
-        timestamp: int,
-        then: Callable[[FoundOffset | MissingPartition], None],
-    ) -> None:
-        self.partition = partition
-        self.timestamp = timestamp
-        self.then = then
-        self.waiting = False
-        self.retry_at = 0.0
-        self.missing_since: float | None = None
+    partition: TopicPartition
+    timestamp: int
+    then: Callable[[FoundOffset | MissingPartition], None]
+    waiting: bool = False
+    retry_at: float = 0.0
+    missing_since: float | None = None
 
 
 class OffsetLookups:

@@ -286,8 +286,7 @@ class Positions:
         self._emit(Event(kind, round(now * 1000), at | data))
 
 
-def _validation(leader: int, places: Iterable[AssignedPartition]) -> Ask:
-    asked = list(places)
+def _validation(leader: int, places: Sequence[AssignedPartition]) -> Ask:
     topics = by_topic(
         (
             place.partition,
@@ -297,13 +296,13 @@ def _validation(leader: int, places: Iterable[AssignedPartition]) -> Ask:
                 leader_epoch=place.epoch,
             ),
         )
-        for place in asked
+        for place in places
     )
-    for place in asked:
+    for place in places:
         place.waiting = True
     request = OffsetForLeaderEpochRequest(
         replica_id=CONSUMER,
         topics=tuple(OffsetForLeaderTopic(topic=topic, partitions=rows) for topic, rows in topics),
     )
-    about = {place.partition: (place, place.turn) for place in asked}
+    about = {place.partition: (place, place.turn) for place in places}
     return Ask(leader, Api.OFFSET_FOR_LEADER_EPOCH, request, about)

@@ -232,9 +232,7 @@ def _spelled(key: str, known: Mapping[str, Any] | list[str], path: str) -> str:
 def parse_yaml(text: str) -> dict[str, Any]:
     """Mappings by indentation, with plain or quoted values and comments."""
     root: dict[str, Any] = {}
-    open_: list[tuple[int, dict[str, Any]]] = [
-        (-1, root)
-    ]  # indentation and mapping, innermost last
+    open_: list[tuple[int, dict[str, Any]]] = [(-1, root)]  # indentations, innermost last
     for number, line in enumerate(text.splitlines(), start=1):
         match = _COMMENT.fullmatch(line)
         code = (match[1] if match else line).rstrip()

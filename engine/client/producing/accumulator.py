@@ -12,6 +12,7 @@ Invariant: `used` is the size of all batches that are not done, in a queue or in
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from engine.client.producing.batch import ProducerBatch
 from engine.client.producing.batch_log import BatchLog
@@ -21,16 +22,14 @@ from engine.model import TopicPartition
 from engine.storage.records import Headers
 
 
+@dataclass(slots=True, eq=False)
 class PartitionQueue:
     """The batches of one partition."""
 
-    __slots__ = ("batches", "in_flight", "partition", "sequences")
-
-    def __init__(self, partition: TopicPartition, sequences: SequenceNumbers | None) -> None:
-        self.partition = partition
-        self.batches: deque[ProducerBatch] = deque()
-        self.in_flight: list[ProducerBatch] = []  # sent, without a response yet
-        self.sequences = sequences  # of an idempotent producer
+    partition: TopicPartition
+    sequences: SequenceNumbers | None  # of an idempotent producer
+    batches: deque[ProducerBatch] = field(default_factory=deque)
+    in_flight: list[ProducerBatch] = field(default_factory=list)  # sent, without a response yet
 
     def put_back(self, batch: ProducerBatch) -> None:
         """To be sent again, before all others. Batches with a sequence number keep its order."""

@@ -8,6 +8,7 @@ Invariant: a record is encoded once, when it is added. The header is built for e
 because the sequence number may have changed.
 """
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from engine.model import TopicPartition
@@ -34,24 +35,19 @@ class ProducerIdAndEpoch(NamedTuple):
 NO_PRODUCER = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_EPOCH)
 
 
+@dataclass(slots=True, eq=False)
 class ProducerBatch:
-    __slots__ = (
-        "attempts", "builder", "closed", "created", "done", "not_before",
-        "partition", "pending_reports", "producer", "sequence", "size",
-    )  # fmt: skip
-
-    def __init__(self, partition: TopicPartition, now: float) -> None:
-        self.partition = partition
-        self.created = now  # delivery.timeout.ms counts from here
-        self.builder = Builder()
-        self.size = 0  # bytes, before compression
-        self.pending_reports: list[PendingReport] = []
-        self.closed = False
-        self.done = False
-        self.attempts = 0  # how often it was sent
-        self.not_before = now  # the earliest time of the next attempt
-        self.producer = NO_PRODUCER
-        self.sequence = NO_SEQUENCE  # of its first record
+    partition: TopicPartition
+    created: float  # delivery.timeout.ms counts from here
+    builder: Builder = field(default_factory=Builder)
+    size: int = 0  # bytes, before compression
+    pending_reports: list[PendingReport] = field(default_factory=list)
+    closed: bool = False
+    done: bool = False
+    attempts: int = 0  # how often it was sent
+    not_before: float = 0.0  # the earliest time of the next attempt, after one that failed
+    producer: ProducerIdAndEpoch = NO_PRODUCER
+    sequence: int = NO_SEQUENCE  # of its first record
 
     @property
     def count(self) -> int:

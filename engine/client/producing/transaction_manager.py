@@ -55,7 +55,7 @@ from engine.client.offset_and_metadata import Offsets
 from engine.client.producing import transaction_requests as requests
 from engine.client.producing.accumulator import RecordAccumulator
 from engine.client.producing.batch import NO_PRODUCER, ProducerIdAndEpoch
-from engine.client.producing.transaction_requests import ErrorAction
+from engine.client.producing.transaction_requests import ErrorAction, TransactionalProducer
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException, error_of
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
@@ -319,20 +319,20 @@ class TransactionManager:
         return ask._replace(to=coordinator)
 
     def _wanted(self) -> Ask | None:
+        who = TransactionalProducer(self._id, *(self.producer or NO_PRODUCER))
         if self.state is ProducerState.INITIALIZING:
-            return requests.init(self._id, self._timeout, self.producer or NO_PRODUCER)
+            return requests.init(who, self._timeout)
         assert self.producer is not None
-        who = self._id, self.producer
         queues = self._accumulator.queues.values()
         if new := frozenset(it.partition for it in queues if it.batches) - self._partitions:
-            return requests.add_partitions(*who, new)
+            return requests.add_partitions(who, new)
         if self._offsets:
             first = self._offsets[0]
             if not first.is_added:
-                return requests.add_group(*who, first.group.group_id, first)
-            return requests.commit_offsets(*who, first.group, first.offsets, first)
+                return requests.add_group(who, first.group.group_id, first)
+            return requests.commit_offsets(who, first.group, first.offsets, first)
         if self.state in ENDING and self._is_quiet():
-            return requests.end(*who, self.state is ProducerState.COMMITTING)
+            return requests.end(who, self.state is ProducerState.COMMITTING)
         return None
 
     def _is_quiet(self) -> bool:

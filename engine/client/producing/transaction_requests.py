@@ -21,7 +21,7 @@ to the log, which may have been the coordinator itself after a time-out: see sen
 from collections.abc import Iterable
 from datetime import timedelta
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
 from kio.schema.add_partitions_to_txn.v3 import request as partitions_v3
@@ -32,7 +32,6 @@ from kio.schema.txn_offset_commit.v3 import request as offsets_v3
 from engine.client.coordinator_lookup import ELSEWHERE
 from engine.client.core import ANY, Ask
 from engine.client.offset_and_metadata import Offsets, topic_rows
-from engine.client.producing.batch import ProducerIdAndEpoch
 from engine.client.values import ConsumerGroupMetadata
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -44,24 +43,25 @@ LANE = "transactions"  # a connection of their own, so that they don't wait behi
 # -- requests: to ANY broker, until the manager puts in the coordinator; `about` comes back ----
 
 
-def init(transactional_id: str, timeout: timedelta, producer: ProducerIdAndEpoch) -> Ask:
-    """`producer`: the current id and epoch, if only a new epoch is needed."""
-    request = InitProducerIdRequest(
-        transactional_id=transactional_id,
-        transaction_timeout=timeout,
-        producer_id=producer.id,
-        producer_epoch=producer.epoch,
-    )
+class TransactionalProducer(NamedTuple):
+    """The fields that nearly all of these requests have."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+def init(who: TransactionalProducer, timeout: timedelta) -> Ask:
+    """`who`: with the current id and epoch, if only a new epoch is needed."""
+    request = InitProducerIdRequest(**who._asdict(), transaction_timeout=timeout)
     return Ask(ANY, Api.INIT_PRODUCER_ID, request, lane=LANE)
 
 
-def add_partitions(
-    transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
-) -> Ask:
+def add_partitions(who: TransactionalProducer, partitions: frozenset[TopicPartition]) -> Ask:
     request = partitions_v3.AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=transactional_id,
-        v3_and_below_producer_id=producer.id,
-        v3_and_below_producer_epoch=producer.epoch,
+        v3_and_below_transactional_id=who.transactional_id,
+        v3_and_below_producer_id=who.producer_id,
+        v3_and_below_producer_epoch=who.producer_epoch,
         v3_and_below_topics=tuple(
             partitions_v3.AddPartitionsToTxnTopic(name=topic, partitions=numbers)
             for topic, numbers in by_topic((it, it.partition) for it in sorted(partitions))
@@ -70,27 +70,16 @@ def add_partitions(
     return Ask(ANY, Api.ADD_PARTITIONS_TO_TXN, request, partitions, lane=LANE)
 
 
-def add_group(transactional_id: str, producer: ProducerIdAndEpoch, group: str, about: Any) -> Ask:
-    request = AddOffsetsToTxnRequest(
-        transactional_id=transactional_id,
-        producer_id=producer.id,
-        producer_epoch=producer.epoch,
-        group_id=group,
-    )
+def add_group(who: TransactionalProducer, group: str, about: Any) -> Ask:
+    request = AddOffsetsToTxnRequest(**who._asdict(), group_id=group)
     return Ask(ANY, Api.ADD_OFFSETS_TO_TXN, request, about, lane=LANE)
 
 
 def commit_offsets(
-    transactional_id: str,
-    producer: ProducerIdAndEpoch,
-    group: ConsumerGroupMetadata,
-    offsets: Offsets,
-    about: Any,
+    who: TransactionalProducer, group: ConsumerGroupMetadata, offsets: Offsets, about: Any
 ) -> Ask:
     request = offsets_v3.TxnOffsetCommitRequest(
-        transactional_id=transactional_id,
-        producer_id=producer.id,
-        producer_epoch=producer.epoch,
+        **who._asdict(),
         topics=topic_rows(
             offsets_v3.TxnOffsetCommitRequestTopic,
             offsets_v3.TxnOffsetCommitRequestPartition,
@@ -101,13 +90,8 @@ def commit_offsets(
     return Ask(ANY, Api.TXN_OFFSET_COMMIT, request, about, lane=LANE)
 
 
-def end(transactional_id: str, producer: ProducerIdAndEpoch, committed: bool) -> Ask:
-    request = EndTxnRequest(
-        transactional_id=transactional_id,
-        producer_id=producer.id,
-        producer_epoch=producer.epoch,
-        committed=committed,
-    )
+def end(who: TransactionalProducer, committed: bool) -> Ask:
+    request = EndTxnRequest(**who._asdict(), committed=committed)
     return Ask(ANY, Api.END_TXN, request, lane=LANE)
 
 
