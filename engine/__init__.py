@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from engine.client.consumer import Consumer
     from engine.client.listener.ack_mode import AckMode
     from engine.client.listener.application import application_settings
-    from engine.client.listener.container import ListenerContainer
-    from engine.client.listener.listener_thread import Acknowledgment
+    from engine.client.listener.container import Acknowledgment, ListenerContainer
     from engine.client.listener.start_offset import PartitionOffset
     from engine.client.producer import Producer
     from engine.client.values import KafkaError, KafkaException, TopicPartition
@@ -55,7 +54,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AckMode": "engine.client.listener.ack_mode",
-    "Acknowledgment": "engine.client.listener.listener_thread",
+    "Acknowledgment": "engine.client.listener.container",
     "AdminClient": "engine.client.admin.client",
     "Cluster": "engine.cluster.cluster",
     "Consumer": "engine.client.consumer",

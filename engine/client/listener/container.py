@@ -19,27 +19,225 @@ in their order, and there are no more consumers than partitions.
     kill    ends as a process that dies: nothing is committed, and the group is not told, so it
             waits for session.timeout.ms. A listener that runs just then returns, to no effect.
 
+The thread of a consumer, in a loop:
+
+    acknowledgments of other threads -> commit what is due -> poll -> the listener, for each record
+
 As in Spring, enable.auto.commit is false unless it is set to true; then the consumer commits, and
 the ack mode has no effect. An error that the listener raises stops the container; `stop` raises it.
+
+Invariant: a consumer is used by its own thread alone. acknowledge() of another thread leaves its
+record in a queue; the commit follows before the next poll, which ends early for it.
 """
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from engine.client.consumer import Consumer
-from engine.client.listener.ack_mode import AckMode, PendingAcks
-from engine.client.listener.listener_thread import ListenerThread
-from engine.client.listener.start_offset import PartitionOffset
-from engine.client.values import TopicPartition
+from engine.client.listener.ack_mode import AckMode, PendingAcks, Ready
+from engine.client.listener.start_offset import PartitionOffset, ends_to_commit, start_of
+from engine.client.values import KafkaError as ClientError
+from engine.client.values import KafkaException, Message, TopicPartition
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event
+from engine.model import TopicPartition as Partition
 
 EVENTS = 100_000  # that are kept
+SLICE = 0.05  # seconds of a poll until the thread looks for acknowledgments and for stop()
+
 Bound = PartitionOffset | TopicPartition | tuple[str, int]
+
+
+class Acknowledgment:
+    """The second argument of a listener with a manual ack mode."""
+
+    def __init__(self, thread: "ListenerThread", message: Message) -> None:
+        self._thread = thread
+        self._message = message
+
+    def acknowledge(self) -> None:
+        """This record is done, and so are those before it in its partition."""
+        self._thread.acknowledge(self._message)
+
+    def __repr__(self) -> str:
+        return f"Acknowledgment({place_of(self._message)}@{self._message.offset()})"
+
+
+class ListenerThread:
+    """One consumer of a container, and the thread that it runs in."""
+
+    def __init__(self, container: "ListenerContainer", number: int) -> None:
+        """`number`: from 0 on, as Spring counts them."""
+        settings = container._settings
+        client = f"{settings.client_id or container.group_id or 'listener'}-{number}"
+        self.consumer = Consumer({**container._config, "client.id": client})
+        self.killed = False
+        self._container = container
+        self._note = partial(container._note, consumer=number)
+        self._acks = PendingAcks(container.mode, *container._ack, time.monotonic())
+        self._commits = not settings.enable_auto_commit  # else the consumer itself does
+        self._stopping = threading.Event()
+        self._acknowledged: deque[Message] = deque()  # by other threads
+        self._owned: set[Partition] = set()
+        self._commits_ends = False  # of partitions where the group has committed nothing
+        self._thread = threading.Thread(target=self._run, name=f"listener-{number}", daemon=True)
+
+    def start(self, partitions: Sequence[PartitionOffset]) -> None:
+        """Subscribe to the container's topics, or read these partitions."""
+        topics, reset = self._container.topics, self._container._settings.auto_offset_reset
+        if topics:
+            self._commits_ends = self._commits and reset == "latest"
+            self.consumer.subscribe(
+                topics, self._assigned, on_revoke=self._revoked, on_lost=self._lost
+            )
+        else:
+            starts = [start_of(self.consumer, each, reset) for each in partitions]
+            self.consumer.assign(starts)
+            self._assigned(self.consumer, starts)
+        self._thread.start()
+
+    def ask_to_stop(self) -> None:
+        self._stopping.set()
+
+    def join(self) -> None:
+        """Wait until it has ended; a listener that stops its own container does not."""
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def kill(self) -> None:
+        self.killed = True
+        self._stopping.set()
+        self.consumer.kill()
+
+    def acknowledge(self, message: Message) -> None:
+        """By any thread."""
+        mine = threading.current_thread() is self._thread
+        record = f"{place_of(message)}@{message.offset()}"
+        self._note("listener.acknowledged", record=record, same_thread=mine)
+        if mine:
+            self._take(message)
+        else:
+            self._acknowledged.append(message)
+
+    def _take(self, message: Message) -> None:
+        """Unless its partition was revoked: another consumer may have committed more since."""
+        if (place := place_of(message)) in self._owned:
+            self._commit(self._acks.acknowledged(place, message._offset))
+
+    # -- the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._take_acknowledged()
+                self._commit(self._acks.before_poll(time.monotonic()))
+                self._process(self._poll())
+            self._take_acknowledged()
+            self._commit(self._acks.all())
+        except BaseException as error:
+            if not self.killed:  # else it is the consumer that says that it is closed
+                self._container._failed(error)
+                self._commit(self._acks.all())
+        finally:
+            self.consumer.close()  # nothing more is done if it was killed
+
+    def _poll(self) -> list[Message]:
+        """What is there when the first record is; nothing, after poll_timeout."""
+        most = self._container._settings.max_poll_records
+        deadline = time.monotonic() + self._container._poll_timeout
+        while not (self._stopping.is_set() or self._acknowledged):
+            left = deadline - time.monotonic()
+            first = self.consumer.poll(max(min(left, SLICE), 0))
+            if first is not None:
+                return [first, *self.consumer.consume(most - 1, 0)]
+            if left <= 0:
+                break
+        return []
+
+    def _process(self, messages: Sequence[Message]) -> None:
+        if messages:
+            self._note("listener.polled", records=len(messages))
+        for message in messages:
+            if self.killed:
+                return
+            if (error := message.error()) is not None:
+                self._complain(error)
+                continue
+            if place_of(message) not in self._owned:
+                continue  # it was revoked after the record had come
+            record = f"{place_of(message)}@{message.offset()}"
+            self._note("listener.called", record=record)
+            if self._container.mode.manual:
+                self._container._listener(message, Acknowledgment(self, message))
+            else:
+                self._container._listener(message)
+            if not self.killed:
+                self._commit(self._acks.returned(place_of(message), message._offset))
+
+    def _complain(self, error: ClientError) -> None:
+        if error.code() == ClientError._PARTITION_EOF:
+            return
+        if error.code() != ClientError._MAX_POLL_EXCEEDED and not error.retriable():
+            raise KafkaException(error)
+        self._note("listener.trouble", why=error.str())
+
+    def _take_acknowledged(self) -> None:
+        while self._acknowledged:
+            self._take(self._acknowledged.popleft())
+
+    def _commit(self, ready: Ready) -> None:
+        """A refused commit is noted and not repeated: other consumers have the partitions now."""
+        if not ready or not self._commits or self.killed:
+            return
+        offsets = {str(each): offset for each, offset in sorted(ready.items())}
+        wanted = [TopicPartition(*each, offset) for each, offset in sorted(ready.items())]
+        try:
+            done = self.consumer.commit(offsets=wanted, asynchronous=False) or []
+        except KafkaException as error:
+            self._refused(offsets, error.args[0].str())
+            return
+        refused = {f"{it.topic}-{it.partition}": it.error.str() for it in done if it.error}
+        if refused:
+            self._refused({each: offsets.pop(each) for each in refused}, str(refused))
+        if offsets:
+            self._note("listener.committed", offsets=offsets)
+
+    def _refused(self, offsets: dict[str, int], why: str) -> None:
+        if not self.killed:
+            self._note("listener.refused", offsets=offsets, why=why)
+
+    # -- rebalances ------------------------------------------------------------------------
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._owned |= _keys(partitions)
+        if self._commits_ends:
+            self._commit_ends(partitions)
+        self._note("listener.assigned", partitions=_texts(partitions))
+
+    def _commit_ends(self, partitions: list[TopicPartition]) -> None:
+        """If that fails the consumer begins at the end all the same."""
+        try:
+            self._commit(ends_to_commit(self.consumer, partitions))
+        except KafkaException as error:
+            self._note("listener.trouble", why=error.args[0].str())
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """The last moment to commit: then another consumer begins there."""
+        self._take_acknowledged()
+        self._commit(self._acks.revoked())
+        self._owned -= _keys(partitions)
+        self._note("listener.revoked", partitions=_texts(partitions))
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Too late to commit: another consumer may have begun."""
+        self._acks.revoked()
+        self._owned -= _keys(partitions)
+        self._note("listener.lost", partitions=_texts(partitions))
 
 
 class ListenerContainer:
@@ -73,7 +271,7 @@ class ListenerContainer:
         self._config = {"enable.auto.commit": False, **config}
         if group_id is not None:
             self._config["group.id"] = group_id
-        self._taken, _ = ConsumerConfig.take(self._config)
+        self._settings, _ = ConsumerConfig.take(self._config)
         self.concurrency = self._checked(concurrency)
         self._threads: list[ListenerThread] = []
         self._failure: BaseException | None = None
@@ -85,7 +283,7 @@ class ListenerContainer:
             raise _invalid("a container has topics or partitions, one of both")
         if concurrency < 1 or self._ack[1] < 1:
             raise _invalid("concurrency and ack_count are numbers from 1 on")
-        if self.mode.manual and self._taken.enable_auto_commit:
+        if self.mode.manual and self._settings.enable_auto_commit:
             raise _invalid(
                 f"Consumer cannot be configured for auto commit for ackMode {self.mode.name}"
             )
@@ -93,7 +291,7 @@ class ListenerContainer:
 
     @property
     def group_id(self) -> str | None:
-        return self._taken.group_id
+        return self._settings.group_id
 
     @property
     def running(self) -> bool:
@@ -107,30 +305,14 @@ class ListenerContainer:
             if self._threads:
                 raise _invalid("this container runs already")
             self._failure = None
-            self._threads = [self._thread(number) for number in range(self.concurrency)]
+            self._threads = [ListenerThread(self, number) for number in range(self.concurrency)]
         try:
             for thread, partitions in zip(self._threads, self._shares(), strict=True):
-                thread.start(self.topics, partitions, self._taken.auto_offset_reset)
+                thread.start(partitions)
         except BaseException:
             self.kill()
             raise
         return self
-
-    def _thread(self, number: int) -> ListenerThread:
-        client = f"{self._taken.client_id or self.group_id or 'listener'}-{number}"
-        consumer = Consumer({**self._config, "client.id": client})
-        return ListenerThread(
-            number,
-            consumer,
-            self._listener,
-            PendingAcks(self.mode, *self._ack, time.monotonic()),
-            self.mode,
-            commits=not self._taken.enable_auto_commit,
-            most=self._taken.max_poll_records,
-            poll_timeout=self._poll_timeout,
-            note=self._note,
-            failed=self._failed,
-        )
 
     def _shares(self) -> list[list[PartitionOffset]]:
         """The partitions of each consumer; the last one has what is left over."""
@@ -191,6 +373,18 @@ class ListenerContainer:
 
     def _note(self, kind: str, **facts: Any) -> None:
         self.events.append(Event(kind, round(time.time() * 1000), facts))
+
+
+def place_of(message: Message) -> Partition:
+    return Partition(str(message.topic()), message._partition)
+
+
+def _keys(partitions: Sequence[TopicPartition]) -> set[Partition]:
+    return {Partition(it.topic, it.partition) for it in partitions}
+
+
+def _texts(partitions: Sequence[TopicPartition]) -> list[str]:
+    return sorted(f"{it.topic}-{it.partition}" for it in partitions)
 
 
 def _invalid(words: str) -> KafkaError:
