@@ -133,8 +133,7 @@ class Consumer:
             if self._lock.is_ours and self._group is not None:
                 self._group.close(self)
         finally:
-            self._closed, self._calm_until = True, 0.0
-            self._end()
+            self.kill()
 
     def kill(self) -> None:
         """Close as if the process had died: nothing is committed, and the group is not told."""

@@ -71,10 +71,11 @@ class Destinations:
         if known is None or partition >= known:
             known = self._await_topic(topic, partition)
         partitions = [TopicPartition(topic, number) for number in range(known)]
+        leader = self._view.metadata.leader
         target = self._topics[topic] = _TopicQueues(
             self._view.version,
             [self._accumulator.queue(each) for each in partitions],
-            [each.partition for each in partitions if self._view.leader(each) != NO_BROKER],
+            [each.partition for each in partitions if leader(each) != NO_BROKER],
         )
         return target
 

@@ -124,13 +124,6 @@ class MetadataView:
 
     # -- what is known -------------------------------------------------------------------
 
-    def leader(self, partition: TopicPartition) -> int:
-        """The broker that leads it, or -1."""
-        return self.metadata.leader(partition)
-
-    def partition(self, partition: TopicPartition) -> PartitionSnapshot | None:
-        return self.metadata.partition(partition)
-
     def partitions(self, topic: str) -> int | None:
         """How many there are; None if that is not known, or there is no such topic."""
         found = self.metadata.topics.get(topic)
@@ -158,7 +151,8 @@ class MetadataView:
 
     def add(self, topic: str) -> None:
         """Know this topic, too."""
-        self.want(self._wanted | {topic}, self._all)
+        if not self.wants(topic):
+            self.want(self._wanted | {topic}, self._all)
 
     def stale(self) -> None:
         """An error shows that this is out of date: refresh it soon."""

@@ -17,6 +17,7 @@ Invariant: a bug in a core ends the thread, and the application's next call rais
 the child has the client's memory and none of its threads, so it refuses every call.
 """
 
+import math
 import os
 import selectors
 import socket
@@ -110,12 +111,12 @@ class NetworkClient:
             self._asleep = False
             self._waker.send(b"!")
 
-    def wait(self, holds: Callable[[], Any], timeout: float | None) -> Any:
+    def wait(self, holds: Callable[[], Any], timeout: float) -> Any:
         """Wait until `holds` is true, or the time is over; its result. The lock must be held."""
-        until = None if timeout is None else time.monotonic() + timeout
+        until = time.monotonic() + timeout
         while not (found := holds()):
             self.check()
-            left = IDLE if until is None else until - time.monotonic()
+            left = min(until - time.monotonic(), IDLE)
             if left <= 0 or self._over:
                 break
             if self._thread is None:
@@ -125,7 +126,7 @@ class NetworkClient:
                 self.changed.wait(left)
         return found
 
-    def ask(self, ask: Ask, timeout: float | None = None) -> Any:
+    def ask(self, ask: Ask, timeout: float = math.inf) -> Any:
         """Send a request of the application, and wait for the response, or raise the KafkaError."""
         return self.result(self.submit(ask), timeout)
 
@@ -140,7 +141,7 @@ class NetworkClient:
                 self.wake()
         return submitted
 
-    def result(self, submitted: "Submitted", timeout: float | None = None) -> Any:
+    def result(self, submitted: "Submitted", timeout: float = math.inf) -> Any:
         """The response, or the KafkaError. Without a time-out, the request has its own."""
         with self.lock:
             self.wait(lambda: submitted.done, timeout)
@@ -148,10 +149,8 @@ class NetworkClient:
         if submitted.error is not None:
             raise submitted.error
         if not submitted.done:
-            name = submitted.ask.api.name
-            raise KafkaError(
-                ErrorCode.request_timed_out, f"no answer to {name} within {timeout or 0:g} s"
-            )
+            why = f"no answer to {submitted.ask.api.name} within {timeout:g} s"
+            raise KafkaError(ErrorCode.request_timed_out, why)
         return submitted.response
 
     def metadata(self, topics: Collection[str] | None, timeout: float) -> MetadataSnapshot:
@@ -213,7 +212,7 @@ class NetworkClient:
         """Until a socket is ready, something is due, or `wake` is called; without the lock."""
         dues = [due for core in self._cores if (due := core.due()) is not None]
         dues += [due for link in self._links.values() if (due := link.due()) is not None]
-        until = min(dues, default=float("inf"))
+        until = min(dues, default=math.inf)
         left = min(max(until - time.monotonic(), 0), longest)
         self.changed.notify_all()
         self._asleep = True

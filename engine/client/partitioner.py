@@ -10,7 +10,7 @@ record without a key may go anywhere: Kafka fills a batch for one partition, the
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 Pick = Callable[[int], int]  # a random number below the given one
 
@@ -36,19 +36,19 @@ def murmur2(data: bytes) -> int:
     return mixed ^ mixed >> 15
 
 
-class Partitioner(Protocol):
+class Partitioner:
     def choose(
         self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
     ) -> int:
         """`available`: the partitions that have a leader now."""
-        ...
+        raise NotImplementedError
 
     def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
-        """A record, with a key or without one, needs a new batch in partition `previous`."""
-        ...
+        """A record, with a key or without one, needs a new batch in partition `previous`. This
+        changes nothing, unless the choice depends on batches."""
 
 
-class StickyPartitioner:
+class StickyPartitioner(Partitioner):
     """The same partition until a batch is full, then another one."""
 
     def __init__(self, pick: Pick, uses_keys: bool = True) -> None:
@@ -75,7 +75,7 @@ class StickyPartitioner:
         self._current[topic] = others[self._pick(len(others))]
 
 
-class RoundRobinPartitioner:
+class RoundRobinPartitioner(Partitioner):
     """Each partition that has a leader in turn, whatever the key."""
 
     def __init__(self) -> None:
@@ -89,11 +89,8 @@ class RoundRobinPartitioner:
         self._turns[topic] += 1
         return usable[turn % len(usable)]
 
-    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
-        pass  # the choice does not depend on batches
 
-
-class CustomPartitioner:
+class CustomPartitioner(Partitioner):
     """The application's own function: (key, number of partitions) -> partition."""
 
     def __init__(self, function: Callable[[bytes | None, int], Any]) -> None:
@@ -108,9 +105,6 @@ class CustomPartitioner:
                 f"the partitioner chose {chosen!r} for topic {topic}, not 0 to {partitions - 1}"
             )
         return chosen
-
-    def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
-        pass  # the function does not depend on batches
 
 
 def partitioner(name: str, pick: Pick) -> Partitioner:

@@ -35,6 +35,7 @@ A transaction that is open when its producer is closed is aborted by the coordin
 transaction.timeout.ms or when the next producer with that transactional id starts.
 """
 
+import math
 import random
 import time
 import weakref
@@ -195,8 +196,7 @@ class Producer:
 
     def flush(self, timeout: float | None = -1) -> int:
         """Send all, and wait until it is delivered or given up; returns how many are left."""
-        seconds = as_seconds(timeout)
-        until = None if seconds is None else time.monotonic() + seconds
+        until = time.monotonic() + as_seconds(timeout)
         with self._lock:
             self._check()
             self._accumulator.no_linger += 1
@@ -204,7 +204,7 @@ class Producer:
             while True:
                 self._serve()
                 with self._lock:
-                    left = None if until is None else until - time.monotonic()
+                    left = until - time.monotonic()
                     if not self._network.wait(self._has_reports_or_is_empty, left) or not len(self):
                         return len(self)
         finally:
@@ -238,7 +238,7 @@ class Producer:
         try:
             found = self._network.metadata(
                 None if topic is None else [topic],
-                LIST_TOPICS_TIMEOUT if seconds is None else seconds,
+                LIST_TOPICS_TIMEOUT if seconds == math.inf else seconds,
             )
         except errors.KafkaError as error:
             raise exception_of(error, KafkaError._TRANSPORT) from error
@@ -302,8 +302,7 @@ class Producer:
         """
         check_group_metadata(group_metadata)
         offsets = offsets_of(positions)
-        seconds, limit = as_seconds(timeout), self._settings.transaction_timeout_ms / 1000
-        within = limit if seconds is None else min(seconds, limit)
+        within = min(as_seconds(timeout), self._settings.transaction_timeout_ms / 1000)
         if offsets:
             self._wait_for(lambda it: it.send_offsets(offsets, group_metadata), within)
 
@@ -330,8 +329,7 @@ class Producer:
         flushes: bool = False,
     ) -> None:
         """`flushes`: records are delivered or given up, and reported, before."""
-        seconds = as_seconds(timeout)
-        until = None if seconds is None else time.monotonic() + seconds
+        until = time.monotonic() + as_seconds(timeout)
         with self._lock:
             manager = self._need_transactions()
             call = begin(manager)
@@ -399,8 +397,8 @@ class Producer:
         return None if self._on_error is None or error == self._reported else error
 
 
-def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0)
+def _seconds_until(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0)
 
 
 def _timed_out(undelivered: int, trouble: str) -> KafkaException:

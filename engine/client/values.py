@@ -224,45 +224,30 @@ class ConsumerGroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
-@total_ordering
+def need_text(topic: object) -> None:
+    if not isinstance(topic, str):
+        raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
+
+
+@dataclass(order=True, unsafe_hash=True, slots=True)
 class TopicPartition:
     """A partition, and an offset in it. Two are equal if the partitions are."""
 
-    __slots__ = ("error", "leader_epoch", "metadata", "offset", "partition", "topic")
+    topic: str
+    partition: int = -1
+    offset: int = field(default=OFFSET_INVALID, compare=False)
+    metadata: str | None = field(default=None, compare=False)
+    leader_epoch: int | None = field(default=None, compare=False)
+    error: KafkaError | None = field(default=None, init=False, compare=False)
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int = -1,
-        offset: int = OFFSET_INVALID,
-        metadata: str | None = None,
-        leader_epoch: int | None = None,
-    ) -> None:
-        if not isinstance(topic, str):
-            raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
-        self.topic = topic
-        self.partition = partition
-        self.offset = offset
-        self.metadata = metadata
-        self.leader_epoch = leader_epoch
-        self.error: KafkaError | None = None
+    def __post_init__(self) -> None:
+        need_text(self.topic)
 
     def __repr__(self) -> str:
         return (
             f"TopicPartition{{topic={self.topic},partition={self.partition},offset={self.offset},"
             f"leader_epoch={self.leader_epoch},error={self.error}}}"
         )
-
-    def __hash__(self) -> int:
-        return hash((self.topic, self.partition))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TopicPartition):
-            return NotImplemented
-        return (self.topic, self.partition) == (other.topic, other.partition)
-
-    def __lt__(self, other: "TopicPartition") -> bool:
-        return (self.topic, self.partition) < (other.topic, other.partition)
 
 
 class Message:

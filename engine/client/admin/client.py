@@ -92,7 +92,7 @@ class AdminClient:
             )
 
         patience = config.default_api_timeout_ms / 1000
-        self._executor = AdminExecutor(opened, "AdminClient", patience)
+        self._executor = AdminExecutor(opened, patience)
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from engine.client.cluster import BACKOFF, PASSING, UNREACHABLE, ClusterClient
 from engine.client.values import KafkaError as ClientError
@@ -27,12 +27,13 @@ from engine.errors import KafkaError
 
 K = TypeVar("K")
 V = TypeVar("V")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 Open = Callable[[float], ClusterClient]  # within so many seconds
 
 LAST = 1.0  # seconds that close() leaves to the task in progress
 LONGEST = 3600.0  # seconds that a call may be given
+NAME = "AdminClient"
 UNSET = -1.0  # as a time-out: the configuration's
 
 
@@ -62,24 +63,22 @@ class _Task(NamedTuple, Generic[K, V]):
 
 
 class AdminExecutor:
-    def __init__(self, open: Open, name: str, patience: float) -> None:
-        self._name = name
+    def __init__(self, open: Open, patience: float) -> None:
         self._patience = patience
         self._queue: SimpleQueue[_Task[Any, Any] | None] = SimpleQueue()
         self._process = os.getpid()
         over = Event()
         # The thread holds no reference to this object, so it ends when the application drops it.
-        self._thread = Thread(target=_serve, args=(self._queue, open, over), name=name, daemon=True)
+        self._thread = Thread(target=_serve, args=(self._queue, open, over), name=NAME, daemon=True)
         self._end = weakref.finalize(self, _end, self._queue, over)
         self._thread.start()
 
     def each(
         self,
         keys: Iterable[K],
-        work: Callable[Concatenate[ClusterClient, K, P], V],
+        work: Callable[[ClusterClient, K, *Ts], V],
         timeout: float,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        *args: *Ts,
     ) -> dict[K, "Future[V]"]:
         """A future for each key: the result of `work(cluster, key, *args)`."""
         left = self._patience if timeout == UNSET else seconds(timeout)
@@ -89,27 +88,23 @@ class AdminExecutor:
             future.set_running_or_notify_cancel()  # it can't be cancelled
 
         def task(cluster: ClusterClient, key: K) -> V:
-            return work(cluster, key, *args, **kwargs)
+            return work(cluster, key, *args)
 
         self._queue.put(_Task(futures, task, time.monotonic() + left))
         return futures
 
     def one(
-        self,
-        work: Callable[Concatenate[ClusterClient, P], V],
-        timeout: float,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, work: Callable[[ClusterClient, *Ts], V], timeout: float, *args: *Ts
     ) -> "Future[V]":
         """The future of `work(cluster, *args)`."""
-        return self.each([0], lambda cluster, _: work(cluster, *args, **kwargs), timeout)[0]
+        return self.each([0], lambda cluster, _: work(cluster, *args), timeout)[0]
 
     def _check(self) -> None:
         if not self._end.alive:
-            raise RuntimeError(f"{self._name} closed")
+            raise RuntimeError(f"{NAME} closed")
         if os.getpid() != self._process:
             raise RuntimeError(
-                f"this {self._name} belongs to process {self._process}, from which this one was "
+                f"this {NAME} belongs to process {self._process}, from which this one was "
                 "forked: make a new one here"
             )
 
@@ -118,7 +113,7 @@ class AdminExecutor:
         if self._end.alive and os.getpid() == self._process:
             with suppress(Empty):
                 while task := self._queue.get_nowait():
-                    task.fail(RuntimeError(f"{self._name} closed"))
+                    task.fail(RuntimeError(f"{NAME} closed"))
             self._end()
             self._thread.join(LAST)
 

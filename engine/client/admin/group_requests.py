@@ -105,7 +105,7 @@ def describe(cluster: ClusterClient, group: str) -> DescribedGroup:
     request = DescribeGroupsRequest(groups=(group,), include_authorized_operations=False)
 
     def take(response: Any) -> Any:
-        _check(response.groups[0].error_code)
+        _check(response.groups[0])
         return response.groups[0]
 
     broker, found = _ask_coordinator(cluster, group, Api.DESCRIBE_GROUPS, request, take)
@@ -132,11 +132,7 @@ def _member(member: Any, is_consumer: bool) -> DescribedMember:
 def delete(cluster: ClusterClient, group: str) -> None:
     """With its committed offsets; it must have no members."""
     request = DeleteGroupsRequest(groups_names=(group,))
-
-    def take(response: Any) -> None:
-        _check(response.results[0].error_code)
-
-    _ask_coordinator(cluster, group, Api.DELETE_GROUPS, request, take)
+    _ask_coordinator(cluster, group, Api.DELETE_GROUPS, request, lambda it: _check(it.results[0]))
 
 
 # -- offsets -----------------------------------------------------------------------------------
@@ -155,7 +151,7 @@ def committed(
     request = fetch_request(group, partitions and sorted(partitions), stable)
 
     def take(response: Any) -> FetchedOffsets:
-        _check(response.error_code)
+        _check(response)
         return {
             partition: _committed(row)
             for partition, row in by_partition(response.topics)
@@ -173,7 +169,7 @@ def committed_offsets(cluster: ClusterClient, group: str) -> dict[TopicPartition
 
 def _committed(answer: Any) -> OffsetAndMetadata | KafkaError:
     try:
-        _check(answer.error_code)
+        _check(answer)
     except KafkaError as error:
         if error.code in PASSING:
             raise
@@ -205,7 +201,7 @@ def delete_offsets(
     )
 
     def take(response: Any) -> Outcomes:
-        _check(response.error_code)
+        _check(response)
         return _outcomes(response)
 
     return _ask_coordinator(cluster, group, Api.OFFSET_DELETE, request, take)[1]
@@ -215,7 +211,7 @@ def _outcomes(response: Any) -> Outcomes:
     """Each partition's error. If one may pass, the request is sent again."""
     rows = by_partition(response.topics)
     passing = PASSING - {ErrorCode.unknown_topic_or_partition}
-    return outcomes(rows, lambda row: _check(row.error_code), passing)
+    return outcomes(rows, _check, passing)
 
 
 def _ask_coordinator(
@@ -230,5 +226,5 @@ def _ask_coordinator(
     return cluster.retry(attempt)
 
 
-def _check(code: ErrorCode) -> None:
-    check(code, REASONS.get(code))
+def _check(row: Any) -> None:
+    check(row.error_code, REASONS.get(row.error_code))

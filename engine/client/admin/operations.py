@@ -200,9 +200,7 @@ def elect_leaders(
 
 
 def reassign(
-    cluster: ClusterClient,
-    it: TopicPartition,
-    moves: Mapping[TopicPartition, Sequence[int] | None],
+    cluster: ClusterClient, it: TopicPartition, moves: Mapping[TopicPartition, Sequence[int] | None]
 ) -> None:
     (error,) = requests.alter_reassignments(cluster, {partition_of(it): moves[it]}).values()
     if error:

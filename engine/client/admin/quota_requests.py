@@ -11,10 +11,7 @@ from kio.schema.alter_client_quotas.v1.request import (
     EntryData,
     OpData,
 )
-from kio.schema.describe_client_quotas.v1.request import (
-    ComponentData,
-    DescribeClientQuotasRequest,
-)
+from kio.schema.describe_client_quotas.v1.request import ComponentData, DescribeClientQuotasRequest
 from kio.static.primitive import f64, i8
 
 from engine.client.cluster import ClusterClient, check

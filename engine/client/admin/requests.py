@@ -70,10 +70,7 @@ Outcomes = dict[TopicPartition, KafkaError | None]  # None: done, or begun
 
 
 def create_topic(
-    cluster: ClusterClient,
-    it: NewTopic,
-    validate_only: bool = False,
-    timeout: timedelta = TIMEOUT,
+    cluster: ClusterClient, it: NewTopic, validate_only: bool = False, timeout: timedelta = TIMEOUT
 ) -> None:
     by_hand = it.replica_assignment or ()  # instead of both numbers
     topic = CreatableTopic(
@@ -96,11 +93,8 @@ def create_topic(
 def delete_topic(cluster: ClusterClient, name: str, timeout: timedelta = TIMEOUT) -> None:
     topic = DeleteTopicState(name=name, topic_id=None)
     request = DeleteTopicsRequest(topics=(topic,), timeout=timeout)
-
-    def take(response: Any) -> None:
-        _check(response.responses[0], f"topic {name}")
-
-    from_controller(cluster, Api.DELETE_TOPICS, request, take)
+    what = f"topic {name}"
+    from_controller(cluster, Api.DELETE_TOPICS, request, lambda it: _check(it.responses[0], what))
 
 
 def create_partitions(

@@ -16,7 +16,7 @@ from enum import Enum, IntEnum
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from engine.client.values import KafkaError, TopicPartition
+from engine.client.values import KafkaError, TopicPartition, need_text
 from engine.model import id_text
 
 
@@ -101,7 +101,7 @@ class NewTopic:
     config: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        _named(self.topic)
+        need_text(self.topic)
 
 
 @dataclass(order=True, unsafe_hash=True)
@@ -113,12 +113,7 @@ class NewPartitions:
     replica_assignment: Sequence[Sequence[int]] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        _named(self.topic)
-
-
-def _named(topic: object) -> None:
-    if not isinstance(topic, str):
-        raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
+        need_text(self.topic)
 
 
 @dataclass
@@ -264,8 +259,12 @@ class ConfigEntry:
         return f'{self.name}="{self.value}"'
 
 
+@dataclass(order=True, unsafe_hash=True, init=False)
 class ConfigResource:
     """A topic or broker with a configuration, and changes to it. Resources of a name are equal."""
+
+    restype: ResourceType
+    name: str
 
     Type = ResourceType
 
@@ -306,17 +305,6 @@ class ConfigResource:
 
     def __len__(self) -> int:
         return len(self.set_config_dict)
-
-    def __hash__(self) -> int:
-        return hash((self.restype, self.name))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ConfigResource):
-            return NotImplemented
-        return (self.restype, self.name) == (other.restype, other.name)
-
-    def __lt__(self, other: "ConfigResource") -> bool:
-        return (self.restype, self.name) < (other.restype, other.name)
 
 
 # -- groups ------------------------------------------------------------------------------------

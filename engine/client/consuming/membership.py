@@ -307,10 +307,8 @@ class Membership:
             return
         if code != ErrorCode.rebalance_in_progress:
             self._removed_or_failed(code, now)
-        elif self.state in (
-            MembershipState.ASSIGNING,
-            MembershipState.STABLE,
-        ):  # else it joins anyway
+        elif self.state in (MembershipState.ASSIGNING, MembershipState.STABLE):
+            # In any other state it joins again without this.
             self._rejoin_reason = self._rejoin_reason or "the group has begun a rebalance"
 
     def _begin_rebalance(self, reason: str, now: float, pause: float = 0.0) -> None:

@@ -92,12 +92,11 @@ class OffsetLookups:
         requests: dict[int, list[dict[TopicPartition, OffsetLookup]]] = {}
         for lookup in list(self._open):
             partition = lookup.partition
-            if not view.wants(partition.topic):
-                view.add(partition.topic)
+            view.add(partition.topic)
             if lookup.waiting or lookup.retry_at > now:
                 continue
             lookup.retry_at = 0.0
-            leader = view.leader(partition)
+            leader = view.metadata.leader(partition)
             if leader == NOBODY:
                 if view.error(partition.topic) is not None:  # else no metadata has come yet
                     self._is_missing(lookup, now, view)
@@ -179,7 +178,7 @@ def isolation(config: ConsumerConfig) -> int:
 
 def epoch_of(partition: TopicPartition, view: MetadataView) -> int:
     """The leader epoch for a request: a broker with another one refuses it."""
-    known = view.partition(partition)
+    known = view.metadata.partition(partition)
     return known.epoch if known else NOBODY
 
 

@@ -115,8 +115,7 @@ class Positions:
             view.stale()
             self._stale = False
         for partition in self.places:
-            if not view.wants(partition.topic):
-                view.add(partition.topic)
+            view.add(partition.topic)
         if view.version != self._seen:
             self._seen = view.version
             for place in self.places.values():
@@ -145,7 +144,7 @@ class Positions:
             self._is_missing(place, why, now)
             return
         place.missing_since = None
-        known = view.partition(partition)
+        known = view.metadata.partition(partition)
         if known is None or known.leader == NOBODY:
             return  # in an election
         if (known.leader, known.epoch) == (place.leader, place.leader_epoch):

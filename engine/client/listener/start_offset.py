@@ -19,12 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.client.consumer import Consumer
-from engine.client.values import (
-    OFFSET_INVALID,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
+from engine.client.values import OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
 from engine.model import TopicPartition as Partition
 
 

@@ -3,6 +3,7 @@
 Wrong types are refused before anything is done, with Python's TypeError.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,13 +56,13 @@ def check_group_metadata(given: Any) -> None:
         raise TypeError(f"expected ConsumerGroupMetadata, {type(given).__name__} found")
 
 
-def as_seconds(timeout: float | None) -> float | None:
+def as_seconds(timeout: float | None) -> float:
     """None, or a negative time-out: no limit."""
     if timeout is None:
-        return None
+        return math.inf
     if not isinstance(timeout, int | float):
         raise TypeError(f"a time-out is a number of seconds, not {type(timeout).__name__}")
-    return None if timeout < 0 else float(timeout)
+    return math.inf if timeout < 0 else float(timeout)
 
 
 def message_of(

@@ -71,11 +71,6 @@ class BufferState(NamedTuple):
     batches: tuple[BatchState, ...] = ()  # by number: not done, and the last that are done
 
 
-class Queue(Protocol):
-    @property
-    def batches(self) -> "deque[ProducerBatch]": ...
-
-
 class Buffer(Protocol):
     """What is read of the accumulator."""
 
@@ -85,7 +80,7 @@ class Buffer(Protocol):
     linger: float
     no_linger: int
 
-    def unfinished(self) -> Iterator[tuple[Queue, ProducerBatch]]: ...
+    def unfinished(self) -> Iterator[tuple[object, ProducerBatch]]: ...
 
 
 class BatchLog:
@@ -104,12 +99,11 @@ class BatchLog:
                 self._close(batches[-2], Cause.SIZE, now)
             self._steps(batches[-1])
 
-    def sent(self, buffer: Buffer, queue: Queue, now: float) -> None:
-        """The first batch of a queue is sent."""
+    def sent(self, buffer: Buffer, batches: Sequence[ProducerBatch], now: float) -> None:
+        """The first one of a queue is sent."""
         if self._is_on:
-            batch = queue.batches[0]
-            self._close(batch, self._cause(buffer, queue), now)
-            self._steps(batch).append(BatchStep(now, BatchEvent.SENT))
+            self._close(batches[0], self._cause(buffer, batches), now)
+            self._steps(batches[0]).append(BatchStep(now, BatchEvent.SENT))
 
     def retried(self, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
         if self._is_on:
@@ -139,9 +133,9 @@ class BatchLog:
             now, buffer.used, buffer.memory, buffer.batch_size, linger, closed, batches
         )
 
-    def _cause(self, buffer: Buffer, queue: Queue) -> Cause:
-        """Why the first batch of a queue is sent now."""
-        if len(queue.batches) > 1 or queue.batches[0].size >= buffer.batch_size:
+    def _cause(self, buffer: Buffer, batches: Sequence[ProducerBatch]) -> Cause:
+        """Why the first one of a queue is sent now."""
+        if len(batches) > 1 or batches[0].size >= buffer.batch_size:
             return Cause.SIZE
         if self.waiting:
             return Cause.MEMORY

@@ -165,7 +165,7 @@ class Sender:
         found: dict[int, list[PartitionQueue]] = {}
         for queue in self._accumulator.queues.values():
             if queue.batches and self._is_time(self._accumulator.ready_at(queue), now):
-                leader = view.leader(queue.partition)
+                leader = view.metadata.leader(queue.partition)
                 if leader != NO_BROKER:
                     found.setdefault(leader, []).append(queue)
                 else:
@@ -184,7 +184,7 @@ class Sender:
             if taken and size + batch.size > self._settings.max_request_size:
                 break
             size += batch.size
-            self._accumulator.log.sent(self._accumulator, queue, now)
+            self._accumulator.log.sent(self._accumulator, queue.batches, now)
             queue.in_flight.append(queue.batches.popleft())
             batch.closed = True
             batch.attempts += 1

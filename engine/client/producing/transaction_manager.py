@@ -55,7 +55,7 @@ from engine.client.offset_and_metadata import Offsets
 from engine.client.producing import transaction_requests as requests
 from engine.client.producing.accumulator import RecordAccumulator
 from engine.client.producing.batch import NO_PRODUCER, ProducerIdAndEpoch
-from engine.client.producing.transaction_requests import ErrorAction, TransactionalProducer
+from engine.client.producing.transaction_requests import ErrorAction, TransactionIdentity
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException, error_of
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
@@ -319,7 +319,7 @@ class TransactionManager:
         return ask._replace(to=coordinator)
 
     def _wanted(self) -> Ask | None:
-        who = TransactionalProducer(self._id, *(self.producer or NO_PRODUCER))
+        who = TransactionIdentity(self._id, *(self.producer or NO_PRODUCER))
         if self.state is ProducerState.INITIALIZING:
             return requests.init(who, self._timeout)
         assert self.producer is not None

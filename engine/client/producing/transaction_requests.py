@@ -43,7 +43,7 @@ LANE = "transactions"  # a connection of their own, so that they don't wait behi
 # -- requests: to ANY broker, until the manager puts in the coordinator; `about` comes back ----
 
 
-class TransactionalProducer(NamedTuple):
+class TransactionIdentity(NamedTuple):
     """The fields that nearly all of these requests have."""
 
     transactional_id: str
@@ -51,13 +51,13 @@ class TransactionalProducer(NamedTuple):
     producer_epoch: int
 
 
-def init(who: TransactionalProducer, timeout: timedelta) -> Ask:
+def init(who: TransactionIdentity, timeout: timedelta) -> Ask:
     """`who`: with the current id and epoch, if only a new epoch is needed."""
     request = InitProducerIdRequest(**who._asdict(), transaction_timeout=timeout)
     return Ask(ANY, Api.INIT_PRODUCER_ID, request, lane=LANE)
 
 
-def add_partitions(who: TransactionalProducer, partitions: frozenset[TopicPartition]) -> Ask:
+def add_partitions(who: TransactionIdentity, partitions: frozenset[TopicPartition]) -> Ask:
     request = partitions_v3.AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=who.transactional_id,
         v3_and_below_producer_id=who.producer_id,
@@ -70,13 +70,13 @@ def add_partitions(who: TransactionalProducer, partitions: frozenset[TopicPartit
     return Ask(ANY, Api.ADD_PARTITIONS_TO_TXN, request, partitions, lane=LANE)
 
 
-def add_group(who: TransactionalProducer, group: str, about: Any) -> Ask:
+def add_group(who: TransactionIdentity, group: str, about: Any) -> Ask:
     request = AddOffsetsToTxnRequest(**who._asdict(), group_id=group)
     return Ask(ANY, Api.ADD_OFFSETS_TO_TXN, request, about, lane=LANE)
 
 
 def commit_offsets(
-    who: TransactionalProducer, group: ConsumerGroupMetadata, offsets: Offsets, about: Any
+    who: TransactionIdentity, group: ConsumerGroupMetadata, offsets: Offsets, about: Any
 ) -> Ask:
     request = offsets_v3.TxnOffsetCommitRequest(
         **who._asdict(),
@@ -90,7 +90,7 @@ def commit_offsets(
     return Ask(ANY, Api.TXN_OFFSET_COMMIT, request, about, lane=LANE)
 
 
-def end(who: TransactionalProducer, committed: bool) -> Ask:
+def end(who: TransactionIdentity, committed: bool) -> Ask:
     request = EndTxnRequest(**who._asdict(), committed=committed)
     return Ask(ANY, Api.END_TXN, request, lane=LANE)
 

@@ -74,20 +74,20 @@ def test_it_asks_anybody_at_once_and_not_twice() -> None:
 def test_what_it_was_told_it_knows() -> None:
     view = MetadataView(SETTINGS)
     view.want(["orders"])
-    assert (view.leader(ORDERS), view.partitions("orders"), view.error("orders")) == (
+    assert (view.metadata.leader(ORDERS), view.partitions("orders"), view.error("orders")) == (
         -1,
         None,
         None,
     )
     learn(view, 0, told([2, 1], epoch=7))
-    assert (view.leader(ORDERS), view.partitions("orders")) == (2, 2)
+    assert (view.metadata.leader(ORDERS), view.partitions("orders")) == (2, 2)
     assert view.error("orders") == ErrorCode.none
     assert list(view.topics()) == ["orders"]
     assert view.metadata.racks == {1: "north"}
-    partition = view.partition(ORDERS)
+    partition = view.metadata.partition(ORDERS)
     assert partition is not None and partition.epoch == 7
     assert view.version == 1
-    assert view.leader(TopicPartition("orders", 2)) == -1
+    assert view.metadata.leader(TopicPartition("orders", 2)) == -1
 
 
 def test_it_asks_again_when_it_is_old() -> None:
@@ -167,9 +167,9 @@ def test_a_broker_that_is_behind_is_not_believed() -> None:
     view = MetadataView(SETTINGS)
     learn(view, 0, told([2, 2], epoch=5))
     learn(view, 5, told([1, 1], epoch=4))
-    assert view.leader(ORDERS) == 2
+    assert view.metadata.leader(ORDERS) == 2
     learn(view, 10, told([1, 1], epoch=5))
-    assert view.leader(ORDERS) == 1
+    assert view.metadata.leader(ORDERS) == 1
     assert view.version == 3
 
 
@@ -177,7 +177,7 @@ def test_a_topic_made_anew_begins_with_epoch_0() -> None:
     view = MetadataView(SETTINGS)
     learn(view, 0, told([2], epoch=5))
     learn(view, 5, told([1], epoch=0, topic_id=2))
-    assert view.leader(ORDERS) == 1
+    assert view.metadata.leader(ORDERS) == 1
 
 
 def test_no_answer_is_trouble_once_everybody_was_asked() -> None:

@@ -1,5 +1,6 @@
 """The thread between cores and brokers, on real sockets: what is asked comes back, once."""
 
+import math
 import os
 import socket
 import threading
@@ -360,7 +361,7 @@ def test_close_ends_the_thread_and_every_wait() -> None:
 
         def wait() -> None:
             with it.network.lock:
-                found.append(it.network.wait(lambda: False, None))
+                found.append(it.network.wait(lambda: False, math.inf))
 
         waiter = threading.Thread(target=wait)
         waiter.start()
