@@ -33,9 +33,9 @@ class Table:
         return [row[place] for row in self.rows]
 
     def first(self, name: str, least: Any) -> Any:
-        """What stands first in the row in which a column reaches a value: as a rule, when.
+        """The first cell of the first row in which the column `name` is `least` or more.
 
-        Infinity if it never does, since that is later than every row.
+        Infinity if there is no such row: the first cells usually are times.
         """
         for row, value in zip(self.rows, self.column(name), strict=True):
             if value is not None and value >= least:

@@ -250,12 +250,10 @@ class ClusterClient:
         finally:
             self._until = math.inf
 
-    def retry(self, attempt: Callable[[], T], stale: bool = False) -> T:
-        """Make an attempt, and repeat it while its error is one that may pass.
-
-        `stale`: a request failed before, so the metadata is out of date already.
-        """
+    def retry(self, attempt: Callable[[], T]) -> T:
+        """Make an attempt. Repeat it, with new metadata, while its error is one that may pass."""
         began = time.monotonic()
+        stale = False
         while True:
             try:
                 if stale:

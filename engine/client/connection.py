@@ -5,11 +5,11 @@
       +- doubles         +----------------------------------------------+        same order
                            lost: all requests fail
 
-A client without TLS and SASL goes without their states. A session that ends is renewed before: the
-requests wait for the moment.
+Without TLS and SASL their states are skipped. Before a SASL session ends, the client authenticates
+again; requests wait meanwhile.
 
-Requests wait while there is no connection. Each has a time-out. When it is over for a request that
-was sent, the connection is closed, because the answers to all later requests are behind it.
+Requests wait while there is no connection. Each has a time-out. If it ends for a request that was
+sent, the connection is closed: the answers to all later requests would come after the missing one.
 
 Invariant: a request that fails with UNSENT was not sent; with any other code it may have been
 sent, and the broker may have carried it out.
@@ -105,7 +105,7 @@ class BrokerConnection:
 
     @property
     def load(self) -> int:
-        """How many requests are before a new one."""
+        """The number of requests ahead of a new one."""
         return len(self._waiting) + len(self._on_the_way)
 
     def pause(self, now: float) -> float:
@@ -161,7 +161,7 @@ class BrokerConnection:
     def due(self) -> float | None:
         """The time of the next call that is needed even if nothing arrives."""
         if self._outcomes:
-            return 0.0  # some requests have their result already: the cores are to hear of it now
+            return 0.0  # the cores have to get these results now
         dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
         if self.state in SETTING_UP:
             dues.append(self._setup_until)

@@ -166,8 +166,9 @@ class Consumer:
         return messages[0] if messages else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """`num_messages`, at most max.poll.records; or fewer when the time is over, or before a
-        rebalance: what was read before it must be processed before it, or others read it again."""
+        """Up to `num_messages`, and at most max.poll.records. Fewer when the time is over, or when
+        a rebalance begins: what was read before it must be processed before it, or other members
+        read it again."""
         if not 0 <= num_messages <= MOST:
             raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
         limit = min(num_messages, self._config.max_poll_records)
@@ -194,7 +195,8 @@ class Consumer:
                     self._network.changed.wait(min(left, CALM))
 
     def _serve(self, call_back: bool = True) -> Message | None:
-        """Callbacks and all that is due in the application's thread; a message with an error."""
+        """Call back, and do all else that is due in the application's thread. Returns a message if
+        there is an error to report."""
         with self._lock:
             self._check()
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The application's side of a consumer's group: callbacks, and commits before partitions go.
+"""The application's side of a consumer's group: callbacks, and commits before a revocation.
 
     network's thread    JoinGroup, SyncGroup, Heartbeat          OffsetCommit
                                |                                      |

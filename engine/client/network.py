@@ -134,7 +134,8 @@ class NetworkClient:
         """Send a request whose response is wanted later."""
         self.check()
         with self.lock:
-            submitted = self._requests.add(ask)
+            submitted = Submitted(ask)
+            self._requests.new.append(submitted)
             if self._thread is None:
                 self._round(0)
             else:
@@ -286,8 +287,7 @@ def _security(settings: ClientConfig) -> Any:
     """Loaded only if it is needed: a client without TLS and SASL starts sooner."""
     if settings.security_protocol == "PLAINTEXT":
         return None
-    kind = import_module("engine.client.security").ConnectionSecurity
-    return kind(settings, settings.client_id)
+    return import_module("engine.client.security").ConnectionSecurity(settings)
 
 
 # -- requests of the application itself ------------------------------------------------------
@@ -307,21 +307,16 @@ class ApplicationRequests:
     """The core for `NetworkClient.submit`."""
 
     def __init__(self) -> None:
-        self._new: list[Submitted] = []
-
-    def add(self, ask: Ask) -> Submitted:
-        submitted = Submitted(ask)
-        self._new.append(submitted)
-        return submitted
+        self.new: list[Submitted] = []
 
     def forget(self, submitted: Submitted) -> None:
         """Do not send it, if it was not sent yet."""
-        if submitted in self._new:
-            self._new.remove(submitted)
+        if submitted in self.new:
+            self.new.remove(submitted)
 
     def step(self, now: float, view: MetadataView) -> list[Ask]:
-        asks = [each.ask._replace(about=each) for each in self._new]
-        self._new.clear()
+        asks = [each.ask._replace(about=each) for each in self.new]
+        self.new.clear()
         return asks
 
     def answered(self, ask: Ask, response: Any, now: float) -> None:

@@ -28,8 +28,8 @@ With a transactional.id, all that is sent is committed together, or nothing of i
 The KafkaError that is raised says what to do:
 
     txn_requires_abort()    abort_transaction(), then start the transaction again
-    retriable()             the same call again continues what this one began; _TIMED_OUT
-    fatal()                 nothing; perhaps a newer producer has the transactional id: _FENCED
+    retriable()             call the same method again, for example after _TIMED_OUT: it continues
+    fatal()                 nothing can be done; _FENCED: a newer producer has the transactional id
 
 A transaction that is open when its producer is closed is aborted by the coordinator, after
 transaction.timeout.ms or when the next producer with that transactional id starts.

@@ -11,7 +11,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from engine.config.client_security import ClientSecurityConfig
+from engine.config.client import ClientConfig
 from engine.config.key import Password
 from engine.errors import ErrorCode, KafkaError
 from engine.security.sasl_client import Authentication, Login, authentication
@@ -19,8 +19,7 @@ from engine.security.tls import client_context
 
 
 class ConnectionSecurity:
-    def __init__(self, settings: ClientSecurityConfig, client_id: str) -> None:
-        self._client_id = client_id
+    def __init__(self, settings: ClientConfig) -> None:
         self._settings = settings
         protocol = settings.security_protocol
         self._context = client_context(self._get) if protocol.endswith("SSL") else None
@@ -36,7 +35,7 @@ class ConnectionSecurity:
 
     def exchange(self) -> Authentication | None:
         """What logs in on a new connection; None without SASL."""
-        return authentication(self._login, self._client_id) if self._login else None
+        return authentication(self._login, self._settings.client_id) if self._login else None
 
     def _named(self) -> Login:
         it = self._settings

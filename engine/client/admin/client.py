@@ -114,12 +114,9 @@ class AdminClient:
         request_timeout: float = UNSET,
     ) -> Futures[str]:
         """`operation_timeout`: how long the controller waits for leaders of the new partitions."""
+        wanted, timeout = some(new_topics, NewTopic), operation(operation_timeout)
         futures = self._executor.each(
-            some(new_topics, NewTopic),
-            requests.create_topic,
-            request_timeout,
-            validate_only,
-            operation(operation_timeout),
+            wanted, requests.create_topic, request_timeout, validate_only, timeout
         )
         return {each.topic: future for each, future in futures.items()}
 
@@ -139,12 +136,9 @@ class AdminClient:
         operation_timeout: float = UNSET,
         request_timeout: float = UNSET,
     ) -> Futures[str]:
+        wanted, timeout = some(new_partitions, NewPartitions), operation(operation_timeout)
         futures = self._executor.each(
-            some(new_partitions, NewPartitions),
-            requests.create_partitions,
-            request_timeout,
-            validate_only,
-            operation(operation_timeout),
+            wanted, requests.create_partitions, request_timeout, validate_only, timeout
         )
         return {each.topic: future for each, future in futures.items()}
 

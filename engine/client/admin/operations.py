@@ -7,7 +7,7 @@ Each function blocks, and returns the result of its future. It raises the engine
 response has an error for each partition, each is returned with its partition.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -82,29 +82,27 @@ def create_everywhere(cluster: ClusterClient, topic: NewTopic) -> None:
 
 def delete_everywhere(cluster: ClusterClient, name: str) -> None:
     """Delete a topic, and wait until no live broker knows it."""
+
+    def is_gone(topic: TopicSnapshot) -> bool:
+        return topic.error == ErrorCode.unknown_topic_or_partition
+
     requests.delete_topic(cluster, name)
-    _everywhere(
-        cluster,
-        name,
-        lambda topic: topic.error == ErrorCode.unknown_topic_or_partition,
-        "still knows it",
-    )
+    _everywhere(cluster, name, is_gone, "still knows it")
 
 
 def await_topic(cluster: ClusterClient, name: str) -> None:
     """Wait until every live broker knows the topic and the leaders of its partitions."""
-    _everywhere(
-        cluster,
-        name,
-        lambda topic: (
-            topic.error == ErrorCode.none
-            and all(each.leader in cluster.metadata.brokers for each in topic.partitions.values())
-        ),
-        "does not know all of it yet",
-    )
+
+    def is_known(topic: TopicSnapshot) -> bool:
+        leaders = {each.leader for each in topic.partitions.values()}
+        return topic.error == ErrorCode.none and leaders <= cluster.metadata.brokers.keys()
+
+    _everywhere(cluster, name, is_known, "does not know all of it yet")
 
 
-def _everywhere(cluster: ClusterClient, name: str, is_so: Any, otherwise: str) -> None:
+def _everywhere(
+    cluster: ClusterClient, name: str, is_so: Callable[[TopicSnapshot], bool], otherwise: str
+) -> None:
     def attempt() -> None:
         cluster.refresh()
         for broker in cluster.metadata.brokers:
@@ -122,7 +120,7 @@ def list_topics(cluster: ClusterClient, name: str | None) -> ClusterMetadata:
 
 def describe_topic(cluster: ClusterClient, name: str) -> TopicDescription:
     metadata = cluster.retry(lambda: cluster.describe([name]))
-    topic: TopicSnapshot = metadata.topics[name]
+    topic = metadata.topics[name]
     check(topic.error, what=f"topic {name}")
     return TopicDescription(
         name,

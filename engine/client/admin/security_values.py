@@ -2,7 +2,7 @@
 
 AclBinding              one entry: who may, or may not, do what on which resource
 AclBindingFilter        which entries to describe or delete; None and ANY match every value
-UserScramCredentialUpsertion, UserScramCredentialDeletion     what becomes of a credential
+UserScramCredentialUpsertion, UserScramCredentialDeletion     changes of a credential
 UserScramCredentialsDescription     a user's mechanisms and iterations; no key is ever sent
 """
 

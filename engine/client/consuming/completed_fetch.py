@@ -153,21 +153,10 @@ class CompletedFetch:
         epoch = header.leader_epoch if header.leader_epoch >= 0 else None
         start, append = self.next.offset, messages.append
         for offset, timestamp, key, value, headers in records.decode(batch):
-            if offset >= start:
-                append(
-                    Message(
-                        topic,
-                        number,
-                        offset,
-                        key,
-                        value,
-                        headers,
-                        None,
-                        (kind, timestamp),
-                        None,
-                        epoch,
-                    )
-                )
+            if offset < start:
+                continue
+            stamp = kind, timestamp
+            append(Message(topic, number, offset, key, value, headers, None, stamp, None, epoch))
 
     def end(self) -> Message:
         """The end of the partition is reached: enable.partition.eof."""

@@ -44,18 +44,16 @@ _LENGTH = Struct(">i")
 _LENGTH_AT = 8
 
 # Errors of outdated metadata, or of a broker that has outdated metadata. All others are reported.
-PASSING = frozenset(
-    {
-        ErrorCode.not_leader_or_follower,
-        ErrorCode.replica_not_available,
-        ErrorCode.kafka_storage_error,
-        ErrorCode.fenced_leader_epoch,
-        ErrorCode.unknown_leader_epoch,
-        ErrorCode.offset_not_available,
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.leader_not_available,
-        ErrorCode.unknown_server_error,
-    }
+PASSING = (
+    ErrorCode.not_leader_or_follower,
+    ErrorCode.replica_not_available,
+    ErrorCode.kafka_storage_error,
+    ErrorCode.fenced_leader_epoch,
+    ErrorCode.unknown_leader_epoch,
+    ErrorCode.offset_not_available,
+    ErrorCode.unknown_topic_or_partition,
+    ErrorCode.leader_not_available,
+    ErrorCode.unknown_server_error,
 )
 
 
@@ -170,8 +168,7 @@ class ConsumerFetcher:
             aborted = [
                 (each.first_offset, each.producer_id) for each in answer.aborted_transactions or ()
             ]
-            fetched = CompletedFetch(place, offset, data, aborted)
-            self._ready(fetched)
+            self._ready(CompletedFetch(place, offset, data, aborted))
             self._positions.served(place)
         self._report_end(place)
 

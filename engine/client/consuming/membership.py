@@ -120,7 +120,7 @@ class Membership:
         self,
         config: ConsumerConfig,
         coordinator: CoordinatorLookup,
-        emit: Callable[[Event], None] = lambda event: None,
+        emit: Callable[[Event], None],
     ) -> None:
         self.state = MembershipState.UNJOINED
         self.callbacks = CallbackQueue()  # take, call back, then `done`
@@ -191,8 +191,8 @@ class Membership:
         return error
 
     def commit_identity(self) -> ConsumerGroupMetadata | None:
-        """The member that a commit comes from; None: not known now, but soon. Raises a KafkaError
-        outside the group."""
+        """The identity for a commit; None while the member waits for its assignment. Raises a
+        KafkaError if it is outside the group."""
         if self._is_member:
             return None if self.state is MembershipState.SYNCING else self.identity
         if self._subscribed is None and self.state is MembershipState.UNJOINED:

@@ -5,7 +5,7 @@
 
     commit()                 now                            }  OffsetManager ── one request
     enable.auto.commit       every auto.commit.interval.ms  }  at a time ──> the coordinator
-    before a partition goes  if auto commit is on
+    before a revocation      if auto commit is on
 
 `CommitPolicy` is the application's side. A record counts as consumed when it was delivered. Auto
 commit runs within `poll`, after the application has processed the records of earlier polls. So

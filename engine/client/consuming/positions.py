@@ -67,10 +67,11 @@ class Positions:
         self,
         config: ConsumerConfig,
         offsets: OffsetLookups,
-        committed: FetchCommitted | None = None,
-        emit: Callable[[Event], None] = lambda event: None,
+        committed: FetchCommitted | None,
+        emit: Callable[[Event], None],
     ) -> None:
-        self.places: dict[TopicPartition, AssignedPartition] = {}  # the last one served is last
+        # In the order of their last fetch.
+        self.places: dict[TopicPartition, AssignedPartition] = {}
         self.troubles: deque[PartitionError] = deque()
         self._policy = _POLICIES.get(config.auto_offset_reset)
         self._backoff = config.retry_backoff_ms / 1000

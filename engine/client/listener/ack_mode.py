@@ -114,7 +114,7 @@ class PendingAcks:
         return {} if rule.by_count or rule.by_time else self.all()
 
     def all(self) -> Ready:
-        """The container stops."""
+        """All that is ready, also if the mode would wait: the container stops."""
         ready, self._ready, self._count = self._ready, {}, 0
         return ready
 

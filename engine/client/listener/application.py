@@ -16,8 +16,8 @@
 
 Spring Boot takes a key as batch-size, batchSize and batch_size, a size as 16384 or 16KB, a time as
 500 (milliseconds) or 2s. Keys that it has no name for stand under `properties`, under the clients'
-own names. A key under spring.kafka that is not known is refused, with the nearest known one; all
-other keys of the file are somebody else's.
+own names. An unknown key under spring.kafka is refused, with the nearest known one; all other keys
+of the file concern other parts of the application, and are not read.
 
 Serializers name Java classes that make bytes. Those for text and for bytes are taken and have no
 effect here: our clients take str and bytes, and return bytes. Left out: admin, streams, ssl, jaas,
@@ -95,10 +95,7 @@ class Name(NamedTuple):
     convert: Callable[[Any], Any] = _text
 
 
-COMMON = {
-    "bootstrap-servers": Name("bootstrap.servers"),
-    "client-id": Name("client.id"),
-}
+COMMON = {"bootstrap-servers": Name("bootstrap.servers"), "client-id": Name("client.id")}
 PRODUCER = COMMON | {
     "acks": Name("acks"),
     "batch-size": Name("batch.size", _size),

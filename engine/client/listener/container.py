@@ -17,7 +17,8 @@ in their order, and there are no more consumers than partitions.
 
     stop    ends after the records of the last poll, commits what is ready, leaves the group
     kill    ends as a process that dies: nothing is committed, and the group is not told, so it
-            waits for session.timeout.ms. A listener that runs just then returns, to no effect.
+            waits for session.timeout.ms. If the listener runs at that moment, it runs to its end,
+            and its record is not committed.
 
 The thread of a consumer, in a loop:
 

@@ -24,7 +24,7 @@ With a transactional.id the producer id comes from the coordinator: transaction_
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -114,10 +114,9 @@ class SequenceNumbers:
             self.unsure = False
             self.gap |= (self._stored + 1) & MAX_SEQUENCE != self._next
 
-    def split(self, batch: ProducerBatch, pieces: Iterable[ProducerBatch]) -> None:
+    def split(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
         """The pieces take the numbers of the whole batch."""
         sequence, place = batch.sequence, self.unresolved.index(batch)
-        pieces = list(pieces)
         for piece in pieces:
             piece.producer, piece.sequence = batch.producer, sequence
             sequence = (sequence + piece.count) & MAX_SEQUENCE

@@ -41,24 +41,20 @@ from engine.wire.by_topic import by_topic
 ACKS = {"all": -1, "0": 0, "1": 1}
 
 # After these the metadata may be out of date.
-STALE_METADATA = frozenset(
-    {
-        UNSENT,
-        ErrorCode.network_exception,
-        ErrorCode.request_timed_out,
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.leader_not_available,
-        ErrorCode.not_leader_or_follower,
-        ErrorCode.kafka_storage_error,
-    }
+STALE_METADATA = (
+    UNSENT,
+    ErrorCode.network_exception,
+    ErrorCode.request_timed_out,
+    ErrorCode.unknown_topic_or_partition,
+    ErrorCode.leader_not_available,
+    ErrorCode.not_leader_or_follower,
+    ErrorCode.kafka_storage_error,
 )
-FATAL = frozenset(  # for an idempotent producer
-    {
-        ErrorCode.cluster_authorization_failed,
-        ErrorCode.unsupported_version,
-        ErrorCode.producer_fenced,
-        ErrorCode.transactional_id_authorization_failed,
-    }
+FATAL = (  # for an idempotent producer
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.unsupported_version,
+    ErrorCode.producer_fenced,
+    ErrorCode.transactional_id_authorization_failed,
 )
 # Only brokers before Kafka 1.1 report a duplicate: newer ones acknowledge it again.
 STORED = frozenset({ErrorCode.none, ErrorCode.duplicate_sequence_number})
@@ -83,8 +79,8 @@ class Sender:
         self,
         settings: ProducerConfig,
         accumulator: RecordAccumulator,
-        producer_id: ProducerId | None = None,  # of an idempotent producer
-        transactions: TransactionManager | None = None,
+        producer_id: ProducerId | None,  # of an idempotent producer
+        transactions: TransactionManager | None,
     ) -> None:
         self.fatal: KafkaError | None = None  # why nothing can be sent any more
         self.reports: deque[DeliveryReport] = deque()

@@ -103,15 +103,15 @@ ENDING = frozenset({ProducerState.COMMITTING, ProducerState.ABORTING})
 HAS_REQUESTS = ENDING | {ProducerState.INITIALIZING, ProducerState.IN_TRANSACTION}
 
 
+@dataclass(eq=False)
 class TransactionCall:
     """A call of the application that waits for the coordinator. If its time is over, the same call
     again continues it."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.done = False
-        self.error: KafkaError | None = None
-        self.awaited = False  # a thread waits for it now
+    name: str
+    done: bool = False
+    error: KafkaError | None = None
+    awaited: bool = False  # a thread waits for it now
 
     def finish(self, error: KafkaError | None = None) -> None:
         if not self.done:

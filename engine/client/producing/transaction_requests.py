@@ -111,14 +111,12 @@ class ErrorAction(IntEnum):
 
 FENCED = frozenset({ErrorCode.producer_fenced, ErrorCode.invalid_producer_epoch})
 UNKNOWN_ID = frozenset({ErrorCode.unknown_producer_id, ErrorCode.invalid_producer_id_mapping})
-OF_THE_GROUP = frozenset(
-    {
-        ErrorCode.group_authorization_failed,
-        ErrorCode.unknown_member_id,
-        ErrorCode.illegal_generation,
-        ErrorCode.fenced_instance_id,
-        ErrorCode.rebalance_in_progress,
-    }
+OF_THE_GROUP = (
+    ErrorCode.group_authorization_failed,
+    ErrorCode.unknown_member_id,
+    ErrorCode.illegal_generation,
+    ErrorCode.fenced_instance_id,
+    ErrorCode.rebalance_in_progress,
 )
 ALWAYS_FATAL = FENCED | {
     ErrorCode.transactional_id_authorization_failed,
