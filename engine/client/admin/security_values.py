@@ -95,15 +95,8 @@ class AclBinding:
     @classmethod
     def of(cls, binding: acls.AclBinding) -> "AclBinding":
         resource, entry = binding
-        return cls(
-            UNNAMED.get(resource.type) or ResourceType(resource.type.value),
-            resource.name,
-            resource.pattern,
-            entry.principal,
-            entry.host,
-            entry.operation,
-            entry.permission,
-        )
+        kind = UNNAMED.get(resource.type) or ResourceType(resource.type.value)
+        return cls(kind, resource.name, resource.pattern, *entry)
 
 
 class AclBindingFilter(AclBinding):
