@@ -9,7 +9,7 @@ and none is consumed meanwhile. A cooperative member keeps its partitions and se
 it gets the list of those to keep, gives up the rest, and only then another member may get them.
 
 Invariant: no partition is given to a member while another one owns it.
-Invariant: sticky moves nothing that need not move, so the second round ends it.
+Invariant: sticky moves nothing that need not move, so the second round is the last.
 """
 
 from collections.abc import Sequence

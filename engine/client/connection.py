@@ -359,7 +359,7 @@ class BrokerConnection:
             for frame in self._reader.feed(chunk):
                 self._take(frame, now)
         except Malformed as error:
-            why = f"what {self._address} answers is not Kafka's protocol: {error}"
+            why = f"the answer of {self._address} is not Kafka's protocol: {error}"
             self._lost(now, why, ErrorCode.unknown_server_error)
 
     def _take(self, frame: bytes | bytearray, now: float) -> None:
@@ -369,7 +369,7 @@ class BrokerConnection:
         elif self.state is ConnectionState.AUTHENTICATING:
             self._authenticated(frame, now)
         elif not self._on_the_way:
-            raise Malformed("an answer to nothing")
+            raise Malformed("an answer without a request")
         else:
             asked = self._on_the_way[0]
             assert asked.header is not None

@@ -103,7 +103,9 @@ class NetworkClient:
         """Raises if the client can't be used. Every call of the application begins with this."""
         self.lock.check()
         if self._crash is not None:
-            raise RuntimeError(f"the client met a bug of its own: {self._crash!r}") from self._crash
+            raise RuntimeError(
+                f"the client stopped at a bug of its own: {self._crash!r}"
+            ) from self._crash
 
     def wake(self) -> None:
         """A core has something new to act on."""

@@ -24,8 +24,7 @@ class Ordered(Enum):
     """An enum that differs from its numbers, and has their order."""
 
     def __lt__(self, other: Self) -> bool:
-        less: bool = self.value < other.value
-        return less
+        return bool(self.value < other.value)
 
 
 class ResourceType(Ordered):

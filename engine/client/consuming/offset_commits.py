@@ -96,7 +96,7 @@ class OffsetManager:
         self._membership = membership
         self._timeout = config.default_api_timeout_ms / 1000
         self._waiting: deque[OffsetCommit | OffsetFetch] = deque()
-        self._in_flight = 0  # how many of the first ones
+        self._in_flight = 0  # how many jobs, from the first one on
         self._not_before = 0.0
 
     def commit(

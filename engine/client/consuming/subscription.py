@@ -15,8 +15,8 @@ members know. A member is cooperative only if all its strategies are, since the 
 any of them.
 
 The coordinator makes one member the leader, and never reads a subscription or an assignment. So a
-new strategy needs no new broker. Each member rejoins when it wants other topics; that a topic has
-more partitions is noticed only by the leader.
+new strategy needs no new broker. Each member joins again when it wants other topics. Only the
+leader notices that a topic has more partitions.
 
 Invariant: a member whose subscription can't be read gets no partitions; the others get all.
 """
@@ -108,8 +108,8 @@ class LeaderAssignment:
         self._since: int | None = None  # the version of the metadata at the first look
 
     def is_ready(self, view: MetadataView, all: bool) -> bool:
-        """Whether the metadata says of each topic if it exists. Metadata of `all` topics leave out
-        those that do not, so then the next answer is enough."""
+        """Whether the metadata says for each topic whether it exists. An answer about `all` topics
+        leaves out those that do not exist, so the next such answer is enough."""
         unknown = [topic for topic in self.topics if view.error(topic) is None]
         if self._since is None:
             self._since = view.version

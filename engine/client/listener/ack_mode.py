@@ -15,7 +15,7 @@ is committed, in any mode. What was processed and not committed comes again afte
 
 Invariant: one commit covers the highest offset that is ready of each partition; records below it
 that were not acknowledged are passed over with it. MANUAL_IMMEDIATE commits just the offset of its
-record, and may so go back.
+record, so the group's offset may go back.
 Invariant: nothing of a revoked partition that another consumer may have by now is committed later.
 """
 

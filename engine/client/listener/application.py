@@ -19,8 +19,8 @@ Spring Boot takes a key as batch-size, batchSize and batch_size, a size as 16384
 own names. An unknown key under spring.kafka is refused, with the nearest known one; all other keys
 of the file concern other parts of the application, and are not read.
 
-Serializers name Java classes that make bytes. Those for text and for bytes are taken and have no
-effect here: our clients take str and bytes, and return bytes. Left out: admin, streams, ssl, jaas,
+Serializers name Java classes that make bytes. Those for text and for bytes are accepted, without
+effect: our clients take str and bytes, and return bytes. Left out: admin, streams, ssl, jaas,
 security and template, transaction-id-prefix, and most keys of listener.
 
 `parse_yaml` reads mappings of plain values: what application.yml needs, and not all of YAML.

@@ -5,8 +5,8 @@
                           v  |
                          retried                  the error, then sent once more
 
-Pictures are drawn from it; nothing here is read by the code that sends. Nothing is noted before
-somebody has looked for the first time. Times are those of time.monotonic(), in seconds.
+Pictures are drawn from it; the code that sends does not read it. It records nothing until `state`
+is called for the first time. Times are those of time.monotonic(), in seconds.
 
 Invariant: the first event of a batch is `created`, and after `acknowledged`, `given up` or `split`
 there is none.

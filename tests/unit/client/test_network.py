@@ -302,7 +302,7 @@ def test_a_bug_in_a_core_is_told_to_the_next_caller() -> None:
 
         it.probe.answered = broken  # type: ignore[method-assign]
         it.ask(1)
-        with pytest.raises(RuntimeError, match="the client met a bug of its own") as caught:
+        with pytest.raises(RuntimeError, match="the client stopped at a bug of its own") as caught:
             it.back(1)
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
         with pytest.raises(RuntimeError, match="oh"):
