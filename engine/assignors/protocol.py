@@ -52,11 +52,10 @@ class MemberData(NamedTuple):
     generation: int = NO_GENERATION
 
 
-def encode_subscription(it: Subscription, version: int = VERSION) -> bytes:
-    assert 0 <= version <= VERSION
+def encode_subscription(it: Subscription) -> bytes:
     topics = b"".join(map(_text, sorted(it.topics)))
-    encoded = _SHORT.pack(version) + _INT.pack(len(it.topics)) + topics + _bytes(it.user_data)
-    return encoded + _partitions(sorted(it.owned)) if version else encoded
+    encoded = _SHORT.pack(VERSION) + _INT.pack(len(it.topics)) + topics + _bytes(it.user_data)
+    return encoded + _partitions(sorted(it.owned))
 
 
 def decode_subscription(data: bytes) -> Subscription:
@@ -69,8 +68,8 @@ def decode_subscription(data: bytes) -> Subscription:
         return Subscription(topics, owned, user_data, generation)
 
 
-def encode_assignment(it: Assignment, version: int = VERSION) -> bytes:
-    return _SHORT.pack(version) + _partitions(it.partitions) + _bytes(it.user_data)
+def encode_assignment(it: Assignment) -> bytes:
+    return _SHORT.pack(VERSION) + _partitions(it.partitions) + _bytes(it.user_data)
 
 
 def decode_assignment(data: bytes) -> Assignment:

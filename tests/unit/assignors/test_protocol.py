@@ -67,7 +67,8 @@ def test_subscription_is_kafka_pythons(version: int, user_data: bytes | None) ->
         owned_partitions=owned if version else [],
     ).encode()
     ours = SUBSCRIPTION._replace(user_data=user_data)
-    assert encode_subscription(ours, version) == bytes(theirs)
+    if version == 1:  # the one that we write
+        assert encode_subscription(ours) == bytes(theirs)
     assert decode_subscription(theirs) == (ours if version else ours._replace(owned=()))
 
 
@@ -76,7 +77,8 @@ def test_subscription_is_kafka_pythons(version: int, user_data: bytes | None) ->
 def test_assignment_is_kafka_pythons(version: int, user_data: bytes | None) -> None:
     theirs = ConsumerProtocolAssignment(version, TOPICS, user_data).encode()
     ours = Assignment(OWNED, user_data)
-    assert encode_assignment(ours, version) == bytes(theirs)
+    if version == 1:
+        assert encode_assignment(ours) == bytes(theirs)
     assert decode_assignment(theirs) == ours
 
 
