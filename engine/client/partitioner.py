@@ -10,7 +10,7 @@ record without a key may go anywhere: Kafka fills a batch for one partition, the
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 Pick = Callable[[int], int]  # a random number below the given one
 
@@ -36,16 +36,16 @@ def murmur2(data: bytes) -> int:
     return mixed ^ mixed >> 15
 
 
-class Partitioner:
+class Partitioner(Protocol):
     def choose(
         self, topic: str, key: bytes | None, partitions: int, available: Sequence[int]
     ) -> int:
         """`available`: the partitions that have a leader now."""
-        raise NotImplementedError
+        ...
 
     def filled(self, topic: str, previous: int, partitions: int, available: Sequence[int]) -> None:
-        """A record, with a key or without one, needs a new batch in partition `previous`. This
-        changes nothing, unless the choice depends on batches."""
+        """A record, with a key or without one, needs a new batch in partition `previous`."""
+        return  # by default, the choice does not depend on batches
 
 
 class StickyPartitioner(Partitioner):
