@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_flags, security
+from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, security
 from engine.client.admin.acl_requests import create_acls, delete_acls, describe_acls
 from engine.client.cluster import ClusterClient
 from engine.security.acls import (
@@ -38,8 +38,23 @@ from engine.zookeeper.acl_znodes import check_principal
 NAMES = {  # the options that name resources
     "topic": AclResourceType.TOPIC,
     "group": AclResourceType.GROUP,
-    "transactional_id": AclResourceType.TRANSACTIONAL_ID,
-    "delegation_token": AclResourceType.DELEGATION_TOKEN,
+    "transactional-id": AclResourceType.TRANSACTIONAL_ID,
+    "delegation-token": AclResourceType.DELEGATION_TOKEN,
+}
+FLAGS = {
+    "cluster": "the resource: the cluster itself",
+    "producer": "what a producer needs, on --topic and --transactional-id",
+    "consumer": "what a consumer needs, on --topic and --group",
+    "idempotent": "with --producer: IdempotentWrite on the cluster, too",
+    "force": "--remove: do not ask",
+}
+ENTRIES = {
+    "operation OPERATION": "Read, Write, Describe ... (default: All)",
+    "allow-principal User:NAME": "whom to allow it",
+    "allow-host HOST": "from where (default: *)",
+    "deny-principal User:NAME": "whom to deny it",
+    "deny-host HOST": "from where (default: *)",
+    "principal User:NAME": "--list: entries about them only",
 }
 PRODUCER = AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE
 CONSUMER = AclOperation.READ, AclOperation.DESCRIBE
@@ -51,18 +66,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     actions = {"list": "print the lists", "add": "add entries", "remove": "remove entries"}
     add_choice(parser, "action", actions, required=True)
-    for name in NAMES:
-        _several(parser, name, "NAME", "the resource; * for all of this type")
-    add_flags(
-        parser,
-        {
-            "cluster": "the resource: the cluster itself",
-            "producer": "what a producer needs, on --topic and --transactional-id",
-            "consumer": "what a consumer needs, on --topic and --group",
-            "idempotent": "with --producer: IdempotentWrite on the cluster, too",
-            "force": "--remove: do not ask",
-        },
-    )
+    add_lists(parser, {f"{name} NAME": "the resource; * for all of this type" for name in NAMES})
+    add_flags(parser, FLAGS)
     parser.add_argument(
         "--resource-pattern-type",
         type=PatternType.named,
@@ -71,16 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="TYPE",
         help="literal, prefixed; to list and remove also any, match (default: literal)",
     )
-    _several(parser, "operation", "OPERATION", "Read, Write, Describe ... (default: All)")
-    for permission in ("allow", "deny"):
-        _several(parser, f"{permission}_principal", "User:NAME", f"whom to {permission} it")
-        _several(parser, f"{permission}_host", "HOST", "from where (default: *)")
-    _several(parser, "principal", "User:NAME", "--list: entries about them only")
-
-
-def _several(parser: ArgumentParser, name: str, metavar: str, help: str) -> None:
-    option = f"--{name.replace('_', '-')}"
-    parser.add_argument(option, action="append", default=[], metavar=metavar, help=help)
+    add_lists(parser, ENTRIES)
 
 
 def run(options: Namespace) -> int:
@@ -125,7 +121,11 @@ def _check(options: Namespace) -> None:
 
 
 def _resources(options: Namespace) -> Resources:
-    found = [(kind, name) for option, kind in NAMES.items() for name in getattr(options, option)]
+    found = [
+        (kind, name)
+        for option, kind in NAMES.items()
+        for name in getattr(options, option.replace("-", "_"))
+    ]
     if options.cluster or options.idempotent:
         found.append((AclResourceType.CLUSTER, CLUSTER_NAME))
     return found
@@ -144,7 +144,6 @@ def _operations(options: Namespace) -> dict[AclResourceType, tuple[AclOperation,
                         f"ResourceType {kind.name} only supports operations {known}, All"
                     )
         return dict.fromkeys(kinds, operations)
-    found = dict.fromkeys(kinds, ())
     topics = (PRODUCER if options.producer else ()) + (CONSUMER if options.consumer else ())
     wanted = {
         AclResourceType.TOPIC: tuple(dict.fromkeys(topics)),
@@ -152,7 +151,7 @@ def _operations(options: Namespace) -> dict[AclResourceType, tuple[AclOperation,
         AclResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE),
         AclResourceType.CLUSTER: (AclOperation.IDEMPOTENT_WRITE,) if options.idempotent else (),
     }
-    return {kind: wanted.get(kind, ()) for kind in found}
+    return {kind: wanted.get(kind, ()) for kind in kinds}
 
 
 def _operation(text: str) -> AclOperation:
@@ -200,27 +199,15 @@ def _remove(cluster: ClusterClient, options: Namespace) -> None:
     operations = _operations(options)
     for wanted in _filters(options):
         entries = _entries(options, operations[wanted.type])
-        what = f"resource filter `{wanted.type.name} {wanted.name}`"
-        question = (
-            f"Are you sure you want to remove {len(entries)} ACLs from {what}? (y/n)"
-            if entries
-            else f"Are you sure you want to delete all ACLs for {what}? (y/n)"
-        )
-        if options.force or _confirms(question):
-            narrow = [
-                wanted._replace(
-                    principal=it.principal,
-                    host=it.host,
-                    operation=it.operation,
-                    permission=it.permission,
-                )
-                for it in entries
-            ]
+        if options.force or _confirms(wanted, len(entries)):
+            narrow = [wanted._replace(**entry._asdict()) for entry in entries]
             delete_acls(cluster, narrow or [wanted])
 
 
-def _confirms(question: str) -> bool:
-    print(question)
+def _confirms(wanted: AclBindingFilter, count: int) -> bool:
+    what = f"remove {count} ACLs from" if count else "delete all ACLs for"
+    resources = f"resource filter `{wanted.type.name} {wanted.name}`"
+    print(f"Are you sure you want to {what} {resources}? (y/n)")
     return sys.stdin.readline().strip().lower() == "y"
 
 

@@ -10,32 +10,29 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
-from engine.cli.options import add_config
+from engine.cli.options import Values, add_config, add_values
 from engine.config import BrokerConfig
 from engine.config.properties import parse_properties
 
+REQUIRED: Values = {
+    "id N": (int, None, "the broker's number"),
+    "zookeeper HOST:PORT,...": (str, None, "the cluster's ZooKeeper"),
+    "data DIR": (Path, None, "where its logs are kept"),
+}
+OPTIONAL: Values = {
+    "port P": (int, 9092, "where to listen; 0 takes a free port"),
+    "properties FILE": (Path, None, "a file of settings: server.properties"),
+}
 LONGEST = 2000  # characters of a log line
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--id", type=int, required=True, metavar="N", help="the broker's number")
-    parser.add_argument(
-        "--port", type=int, default=9092, metavar="P", help="where to listen; 0 takes a free port"
-    )
-    parser.add_argument(
-        "--zookeeper", required=True, metavar="HOST:PORT,...", help="the cluster's ZooKeeper"
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="where its logs are kept"
-    )
-    parser.add_argument(
-        "--properties", type=Path, metavar="FILE", help="a file of settings: server.properties"
-    )
+    add_values(parser, REQUIRED, required=True)
+    add_values(parser, OPTIONAL)
     add_config(parser, "a key of Kafka's server.properties")
 
 
 def run(options: Namespace) -> int:
-
     settings = {
         "broker.id": str(options.id),
         "listeners": f"PLAINTEXT://127.0.0.1:{options.port}",

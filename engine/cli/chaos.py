@@ -17,46 +17,32 @@ clients with it. The run takes until that is done, if N seconds are not enough.
 Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from engine.cli.main import UsageError, to_stderr
+from engine.cli.options import Values, add_flags, add_values
+
+VALUES: Values = {
+    "seconds N": (float, 60.0, "default: %(default)g"),
+    "seed S": (int, 0, "of the faults (default: %(default)s)"),
+    "brokers N": (int, 3, "how many (default: %(default)s)"),
+    "zookeepers N": (int, 1, "servers of ZooKeeper; several have faults, too (default: 1)"),
+    "data DIR": (Path, None, "keep the cluster's files here; an empty directory"),
+}
+FLAGS = {
+    "transactions": "a chain of clients that read and write in transactions",
+    "switch": "from PLAINTEXT to SASL_SSL by rolling restarts, with clients that write and read",
+}
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, metavar="N", help="default: %(default)g"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="of the faults (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--brokers", type=int, default=3, metavar="N", help="how many (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--zookeepers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="servers of ZooKeeper; several have faults, too (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--transactions",
-        action="store_true",
-        help="a chain of clients that read and write in transactions",
-    )
-    parser.add_argument(
-        "--switch",
-        action="store_true",
-        help="from PLAINTEXT to SASL_SSL by rolling restarts, with clients that write and read",
-    )
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="keep the cluster's files here; an empty directory"
-    )
+    add_values(parser, VALUES)
+    add_flags(parser, FLAGS)
 
 
 def run(options: Namespace) -> int:
     from engine.chaos.wait import Late
-    from engine.cli.main import UsageError
 
     if options.brokers < 1 or options.seconds <= 0:
         raise UsageError("chaos needs a broker or more, and some seconds")
@@ -74,7 +60,7 @@ def run(options: Namespace) -> int:
         ) from None
     try:
         verdict = chaos.run(
-            *(options.seconds, options.seed, options.brokers, options.data, _say),
+            *(options.seconds, options.seed, options.brokers, options.data, to_stderr),
             zookeepers=options.zookeepers,
             transactions=options.transactions,
             switch=options.switch,
@@ -84,7 +70,3 @@ def run(options: Namespace) -> int:
         return 1
     print(verdict)
     return int(not verdict.good)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -11,56 +11,36 @@ that dies by itself is reported, and the others continue.
 """
 
 import signal
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.options import add_config, setting
+from engine.cli.main import to_stderr
+from engine.cli.options import Values, add_config, add_lists, add_values, setting
 from engine.cluster.cluster import Cluster
 from engine.config.listeners import PROTOCOLS
 
 CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
+VALUES: Values = {
+    "brokers N": (int, 1, "how many"),
+    "port P": (int, 9092, "broker 1's, the next ones follow; 0 takes free ports"),
+    "zookeepers N": (int, 1, "how many ZooKeeper servers; of 3, one may die"),
+    "zookeeper HOST:PORT,...": (str, None, "use this ZooKeeper instead of an embedded one"),
+}
+DATA: Values = {"data DIR": (Path, None, "where everything is kept")}
+USERS = {"user NAME=PASSWORD": "a user, with a file for its clients: DIR/clients/NAME.properties"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--brokers", type=int, default=1, metavar="N", help="how many")
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=9092,
-        metavar="P",
-        help="broker 1's, the next ones follow; 0 takes free ports",
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="where everything is kept"
-    )
-    parser.add_argument(
-        "--zookeepers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="how many ZooKeeper servers; of 3, one may die",
-    )
-    parser.add_argument(
-        "--zookeeper",
-        metavar="HOST:PORT,...",
-        help="use this ZooKeeper instead of an embedded one",
-    )
+    add_values(parser, VALUES)
+    add_values(parser, DATA, required=True)
     parser.add_argument(
         "--security",
         default="PLAINTEXT",
         choices=PROTOCOLS,
         help="how the brokers' listener is secured (default: %(default)s)",
     )
-    parser.add_argument(
-        "--user",
-        action="append",
-        type=setting,
-        default=[],
-        metavar="NAME=PASSWORD",
-        help="a user, with a file for its clients: DIR/clients/NAME.properties",
-    )
+    add_lists(parser, USERS, setting)
     add_config(parser, "a key of Kafka's server.properties, for every broker")
 
 
@@ -74,10 +54,10 @@ def run(options: Namespace) -> int:
         config=dict(options.config),
         security=options.security,
         users=dict(options.user),
-        report=lambda line: _say(f"{line} ..."),
+        report=lambda line: to_stderr(f"{line} ..."),
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, signal.default_int_handler)
     try:
         with cluster:
             print(
@@ -89,15 +69,7 @@ def run(options: Namespace) -> int:
                 time.sleep(CHECK_INTERVAL)
                 for broker, reason in cluster.deaths():
                     name = f"broker {broker}" if isinstance(broker, int) else broker
-                    _say(f"{name} has ended: {reason}; start it again by:")
-                    _say(f"  {cluster.command(broker)}")
+                    to_stderr(f"{name} has ended: {reason}; start it again by:")
+                    to_stderr(f"  {cluster.command(broker)}")
     except KeyboardInterrupt:
         return 0
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _stop(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

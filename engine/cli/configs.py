@@ -20,7 +20,7 @@ from typing import Any
 from engine.cli import quota_configs, scram_configs
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, security
+from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, add_values, security
 from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
@@ -31,6 +31,10 @@ KINDS = {
     "topics": ResourceType.TOPIC,
     "brokers": ResourceType.BROKER,
     "broker-loggers": ResourceType.BROKER_LOGGER,
+}
+NAMES = {
+    "entity-name NAME": "a topic, a broker's number, a user, a client id, an address; one for each "
+    "type"
 }
 DEFAULT = ""  # the name of the entity that stands for all brokers
 
@@ -48,13 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=[*KINDS, *quota_configs.KINDS],
         help="the kind of entity that is configured; users and clients may be given together",
     )
-    parser.add_argument(
-        "--entity-name",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a topic, a broker's number, a user, a client id, an address; one for each type",
-    )
+    add_lists(parser, NAMES)
     parser.add_argument(
         "--entity-default",
         dest="entity_name",
@@ -62,22 +60,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         const=DEFAULT,
         help="instead of a name: the default for all without a setting of their own",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="--describe: also print keys that have their default"
-    )
-    parser.add_argument(
-        "--add-config",
-        type=_settings,
-        default={},
-        metavar="KEY=VALUE,...",
-        help="--alter: set these keys",
-    )
-    parser.add_argument(
-        "--delete-config",
-        type=_keys,
-        default={},
-        metavar="KEY,...",
-        help="--alter: set these keys back to their defaults",
+    add_flags(parser, {"all": "--describe: also print keys that have their default"})
+    add_values(
+        parser,
+        {
+            "add-config KEY=VALUE,...": (_settings, {}, "--alter: set these keys"),
+            "delete-config KEY,...": (_keys, {}, "--alter: set these keys back to their defaults"),
+        },
     )
 
 

@@ -1,8 +1,8 @@
 """The connection of a command to the cluster behind --bootstrap-server."""
 
-import sys
 from collections.abc import Mapping
 
+from engine.cli.main import to_stderr
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.client.values import KafkaError as ClientError
@@ -51,4 +51,4 @@ class _Waiting:
             self._reported = QUIET - 1
         if seconds >= self._reported + 1:
             self._reported = seconds
-            print(f"waiting for {seconds:.0f} s: {error.message}", file=sys.stderr, flush=True)
+            to_stderr(f"waiting for {seconds:.0f} s: {error.message}")

@@ -17,12 +17,22 @@ on stderr.
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from contextlib import closing
 from typing import Any
 
 from engine.cli.connection import connect, failure
-from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_property, is_true, known, security, setting
+from engine.cli.main import UsageError, to_stderr
+from engine.cli.options import (
+    Values,
+    add_bootstrap,
+    add_flags,
+    add_lists,
+    add_property,
+    add_values,
+    is_true,
+    known,
+    security,
+    setting,
+)
 from engine.client.consumer import Consumer
 from engine.client.values import (
     OFFSET_BEGINNING,
@@ -46,48 +56,37 @@ PROPERTIES = {  # in the order in which they are printed
     "headers.separator": ",",
     "null.literal": "null",  # printed for a null key or value
 }
-COMMITTED = "read_committed"
 FOREVER = 10**9
-EARLIEST, LATEST = -2, -1  # as in the protocol
 POLL = 0.5  # seconds between two checks whether to stop
 AT_ONCE = 1000  # records that are printed together
 KINDS = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 
+VALUES: Values = {
+    "partition N": (int, None, "read this one only"),
+    "max-messages N": (int, None, "stop after this many records"),
+    "timeout-ms MS": (int, None, "stop if no record arrives for this time"),
+    "group G": (str, None, "read as a member of this group"),
+}
+KEYS = {
+    "consumer-property KEY=VALUE": "with --group: a key of the consumer's configuration; may be "
+    "given several times"
+}
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
-    parser.add_argument("--topic", required=True, metavar="T", help="what to read")
-    parser.add_argument(
-        "--from-beginning", action="store_true", help="start with the oldest record that is there"
-    )
-    parser.add_argument("--partition", type=int, metavar="N", help="read this one only")
-    parser.add_argument(
-        "--offset",
-        type=_offset,
-        metavar="O",
-        help="with --partition: where to start, a number, earliest or latest",
-    )
-    parser.add_argument(
-        "--max-messages", type=int, metavar="N", help="stop after this many records"
-    )
-    parser.add_argument(
-        "--timeout-ms", type=int, metavar="MS", help="stop if no record arrives for this time"
-    )
+    add_values(parser, {"topic T": (str, None, "what to read")}, required=True)
+    add_flags(parser, {"from-beginning": "start with the oldest record that is there"})
+    offset = "with --partition: where to start, a number, earliest or latest"
+    add_values(parser, {**VALUES, "offset O": (_offset, None, offset)})
     parser.add_argument(
         "--isolation-level",
-        choices=("read_uncommitted", COMMITTED),
+        choices=("read_uncommitted", "read_committed"),
         help="read_committed: skip aborted transactions, and wait for open ones",
     )
     add_property(parser, PROPERTIES)
-    parser.add_argument("--group", metavar="G", help="read as a member of this group")
-    parser.add_argument(
-        "--consumer-property",
-        action="append",
-        type=setting,
-        default=[],
-        metavar="KEY=VALUE",
-        help="with --group: a key of the consumer's configuration; may be given several times",
-    )
+    add_lists(parser, KEYS, setting)
 
 
 def run(options: Namespace) -> int:
@@ -101,7 +100,7 @@ def run(options: Namespace) -> int:
         raise UsageError("--from-beginning and --offset say the same: give one of them")
     printer = _Printer(PROPERTIES | known(options.property, PROPERTIES, "property"))
     partitions = _partitions(options)  # a topic that is not there is an error at once
-    with closing(_made(_config(options))) as consumer:
+    with _made(_config(options)) as consumer:
         if options.group is None:
             consumer.assign(partitions)
         else:
@@ -109,7 +108,7 @@ def run(options: Namespace) -> int:
         try:
             _consume(consumer, printer, options)
         finally:
-            print(f"Processed a total of {printer.count} messages", file=sys.stderr)
+            to_stderr(f"Processed a total of {printer.count} messages")
     return 0
 
 
@@ -127,7 +126,7 @@ def _partitions(options: Namespace) -> list[TopicPartition]:
         numbers = [options.partition]
     start = OFFSET_BEGINNING if options.from_beginning else OFFSET_END
     if options.offset is not None:
-        start = {EARLIEST: OFFSET_BEGINNING, LATEST: OFFSET_END}.get(options.offset, options.offset)
+        start = options.offset
     return [TopicPartition(options.topic, number, start) for number in numbers]
 
 
@@ -176,7 +175,7 @@ def _complain(error: ConsumerError) -> None:
 
 
 def _print_wait(error: ConsumerError) -> None:
-    print(f"waiting: {error.str()}", file=sys.stderr, flush=True)
+    to_stderr(f"waiting: {error.str()}")
 
 
 class _Printer:
@@ -225,7 +224,7 @@ class _Printer:
 
 
 def _offset(text: str) -> int:
-    words = {"earliest": EARLIEST, "latest": LATEST}
+    words = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
     if text.lower() in words:
         return words[text.lower()]
     if not text.isdecimal():

@@ -18,11 +18,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from engine.cli.connection import PATIENCE, connect
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
     add_bootstrap,
     add_property,
+    add_values,
     is_true,
     known,
     security,
@@ -41,6 +42,7 @@ PROPERTIES = {
 }
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 ACKS = ["0", "1", "-1", "all"]
+LINGER = "how long a line may wait for more lines to go with it (default: %(default)s)"
 
 BATCH_BYTES = 16 * 1024  # of a full batch: batch.size
 READ_BYTES = 64 * 1024
@@ -48,7 +50,7 @@ READ_BYTES = 64 * 1024
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser, BROKER_LIST)
-    parser.add_argument("--topic", required=True, metavar="T", help="where to send them")
+    add_values(parser, {"topic T": (str, None, "where to send them")}, required=True)
     add_property(parser, PROPERTIES)
     parser.add_argument(
         "--compression-codec",
@@ -65,13 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="which replicas must have a record before it counts as sent: none, the leader, or "
         "all in sync (default: %(default)s)",
     )
-    parser.add_argument(
-        "--timeout",
-        type=int,
-        default=0,
-        metavar="MS",
-        help="how long a line may wait for more lines to go with it (default: %(default)s)",
-    )
+    add_values(parser, {"timeout MS": (int, 0, LINGER)})
 
 
 def run(options: Namespace) -> int:
@@ -88,7 +84,7 @@ def run(options: Namespace) -> int:
         "batch.size": BATCH_BYTES,
         "delivery.timeout.ms": round(PATIENCE * 1000),
         "on_delivery": failures.add,
-        "error_cb": lambda error: _print("waiting: " + error.str()),
+        "error_cb": lambda error: to_stderr("waiting: " + error.str()),
     }
     with Producer(config) as producer:
         sender = _Sender(producer, failures, options.topic, partitions)
@@ -114,12 +110,8 @@ class _Failures:
 
     def print(self) -> None:
         for text, count in self._counts.items():
-            _print(f"not sent, {count} records: {text}")
+            to_stderr(f"not sent, {count} records: {text}")
         self._counts.clear()
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 class _Sender:

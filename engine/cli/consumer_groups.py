@@ -13,13 +13,12 @@ prints the new offsets; only with --execute it commits them. With --export it pr
 which --from-file reads.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.cli.connection import PATIENCE, connect
-from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, security
+from engine.cli.main import UsageError, to_stderr
+from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, add_values, security
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
@@ -51,10 +50,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     add_choice(parser, "action", ACTIONS, required=True)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--group", action="append", default=[], metavar="G", help="which; may be given repeatedly"
-    )
-    which.add_argument("--all-groups", action="store_true", help="all of them")
+    add_lists(which, {"group G": "which; may be given repeatedly"})
+    add_flags(which, {"all-groups": "all of them"})
     add_choice(parser, "subject", SUBJECTS).add_argument(
         "--state",
         nargs="?",
@@ -62,14 +59,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="S,...",
         help="--describe: coordinator, state and strategy; --list: states too, or only these",
     )
-    parser.add_argument("--verbose", action="store_true", help="--members: which partitions, too")
-    parser.add_argument(
-        "--timeout",
-        type=int,
-        default=int(PATIENCE * 1000),
-        metavar="MS",
-        help="how long to wait for a coordinator (default: %(default)s)",
-    )
+    add_flags(parser, {"verbose": "--members: which partitions, too"})
+    timeout = "how long to wait for a coordinator (default: %(default)s)"
+    add_values(parser, {"timeout MS": (int, int(PATIENCE * 1000), timeout)})
     add_scenarios(parser)
 
 
@@ -145,9 +137,9 @@ def _describe(cluster: ClusterClient, names: Sequence[str], options: Namespace) 
             unknown.append(f"Consumer group '{name}' does not exist.")
             continue
         if found.state == group_requests.EMPTY:
-            print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
+            to_stderr(f"\nConsumer group '{name}' has no active members.")
         elif found.state != group_requests.STABLE:
-            print(f"\nWarning: Consumer group '{name}' is rebalancing.", file=sys.stderr)
+            to_stderr(f"\nWarning: Consumer group '{name}' is rebalancing.")
         if options.state is not None:
             _print_state(cluster, name, found)
         elif options.subject == "members":

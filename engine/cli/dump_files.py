@@ -10,13 +10,7 @@ from struct import Struct
 from engine.cli import dump_offsets, dump_transactions
 from engine.errors import KafkaError
 from engine.storage import aborted, producers, records
-from engine.storage.batch import (
-    HEADER_SIZE,
-    MAGIC,
-    NO_SEQUENCE,
-    Header,
-    crc_ok,
-)
+from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
 from engine.storage.control import ControlType
 from engine.storage.control import decode as decode_marker
 from engine.storage.records import Record

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from engine.cli import dump_files, dump_indexes
 from engine.cli.dump_files import DumpReport
-from engine.cli.options import add_flags
+from engine.cli.main import to_stderr
+from engine.cli.options import add_flags, add_values
 from engine.errors import KafkaError
 
 _NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
@@ -37,21 +38,11 @@ FLAGS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--files",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="the files to print, with commas or blanks between them",
-    )
+    files = "the files to print, with commas or blanks between them"
+    add_values(parser, {"files FILE": (str, None, files)}, required=True, nargs="+")
     add_flags(parser, FLAGS)
-    parser.add_argument(
-        "--max-message-size",
-        type=int,
-        default=5 * 1024 * 1024,
-        metavar="BYTES",
-        help="a larger batch is reported as damaged (default: %(default)s)",
-    )
+    size = "a larger batch is reported as damaged (default: %(default)s)"
+    add_values(parser, {"max-message-size BYTES": (int, 5 * 1024 * 1024, size)})
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         _dump(path, options, report)
     sys.stdout.flush()
     for line in report.lines:
-        print(line, file=sys.stderr)
+        to_stderr(line)
     return int(report.failed)
 
 

@@ -17,11 +17,16 @@ from collections.abc import Iterable
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, security
+from engine.cli.options import Values, add_bootstrap, add_flags, add_values, security
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+
+SUBJECTS: Values = {
+    "topic T": (str, None, "one partition: of this topic"),
+    "path-to-json-file F": (str, None, "the partitions of this file"),
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,12 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="which kind",
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--topic", metavar="T", help="one partition: of this topic")
-    which.add_argument("--path-to-json-file", metavar="F", help="the partitions of this file")
-    which.add_argument(
-        "--all-topic-partitions", action="store_true", help="all that need such an election"
-    )
-    parser.add_argument("--partition", type=int, metavar="N", help="with --topic: its number")
+    add_values(which, SUBJECTS)
+    add_flags(which, {"all-topic-partitions": "all that need such an election"})
+    add_values(parser, {"partition N": (int, None, "with --topic: its number")})
 
 
 def run(options: Namespace) -> int:

@@ -44,148 +44,108 @@ SCRIPTS = (
     "What scripts with Kafka's names call, in a cluster's directory: DIR/bin/kafka-topics.sh ..."
 )
 
+TABLE = {  # by group: the modules of its commands, the help and the options of an example of each
+    "Run a cluster": {
+        "engine.cli.cluster": (
+            "ZooKeeper and brokers 1, 2, 3 ... on one machine, until it is interrupted",
+            "--brokers 1 --port 9092 --data lab-data",
+        ),
+        "engine.cli.broker": (
+            "one broker; also restarts a broker that was killed",
+            "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
+        ),
+        "engine.cli.zookeeper": (
+            "one ZooKeeper server, until it is interrupted",
+            "--port 2181 --data zookeeper-data",
+        ),
+    },
+    "Use it": {
+        "engine.cli.topics": (
+            "create, list, describe, alter and delete topics",
+            "--create --topic orders --partitions 3",
+        ),
+        "engine.cli.configs": (
+            "show the configuration of topics and brokers, and change it",
+            "--describe --entity-type topics --entity-name orders --all",
+        ),
+        "engine.cli.consumer_groups": (
+            "show groups of consumers, reset their offsets, delete them",
+            "--describe --group billing",
+        ),
+        "engine.cli.reassign_partitions": (
+            "move partitions to other brokers",
+            "--execute --reassignment-json-file moves.json",
+        ),
+        "engine.cli.leader_election": (
+            "elect the leaders of partitions again",
+            "--election-type preferred --all-topic-partitions",
+        ),
+        "engine.cli.acls": (
+            "show and change who may do what",
+            "--add --allow-principal User:alice --topic orders",
+        ),
+        "engine.cli.console_producer": (
+            "send lines as records",
+            "--topic orders --property parse.key=true",
+        ),
+        "engine.cli.console_consumer": (
+            "print records as they arrive",
+            "--topic orders --from-beginning --max-messages 10",
+        ),
+        "engine.cli.perf": (
+            "measure how fast records can be sent and read",
+            "producer --topic orders --num-records 100000 --record-size 200",
+        ),
+    },
+    "Look into a log": {
+        "engine.cli.dump_log": (
+            "print .log, .index, .timeindex, .txnindex and .snapshot files",
+            "--files orders-0/00000000000000000000.log --print-data-log",
+        ),
+    },
+    SCRIPTS: {
+        "engine.cli.server_start": (
+            "one broker, from a file",
+            "config/server.properties --override log.dirs=logs",
+        ),
+        "engine.cli.server_stop": (
+            "end the brokers that were started so from the same directory",
+            "--home lab-data",
+        ),
+        "engine.cli.zookeeper_server_start": (
+            "one ZooKeeper server, from a file",
+            "-daemon config/zookeeper.properties",
+        ),
+        "engine.cli.zookeeper_server_stop": (
+            "end the ZooKeeper that was started so from the same directory",
+            "--home lab-data",
+        ),
+        "engine.cli.run_class": (
+            "a tool by the name of its Java class",
+            "kafka.tools.DumpLogSegments --files orders-0/0.index",
+        ),
+    },
+    "Try to break it": {
+        "engine.cli.simulate": (
+            "a simulated cluster in a storm of faults, from a seed",
+            "--seed 7 --rows 100",
+        ),
+        "engine.cli.chaos": (
+            "a real cluster, killed, paused and cut under stock clients, and a verdict",
+            "--seconds 60 --seed 7",
+        ),
+    },
+}
 COMMANDS = [
-    Command(
-        "cluster",
-        "engine.cli.cluster",
-        "Run a cluster",
-        "ZooKeeper and brokers 1, 2, 3 ... on one machine, until it is interrupted",
-        "--brokers 1 --port 9092 --data lab-data",
-    ),
-    Command(
-        "broker",
-        "engine.cli.broker",
-        "Run a cluster",
-        "one broker; also restarts a broker that was killed",
-        "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
-    ),
-    Command(
-        "zookeeper",
-        "engine.cli.zookeeper",
-        "Run a cluster",
-        "one ZooKeeper server, until it is interrupted",
-        "--port 2181 --data zookeeper-data",
-    ),
-    Command(
-        "topics",
-        "engine.cli.topics",
-        "Use it",
-        "create, list, describe, alter and delete topics",
-        "--create --topic orders --partitions 3",
-    ),
-    Command(
-        "configs",
-        "engine.cli.configs",
-        "Use it",
-        "show the configuration of topics and brokers, and change it",
-        "--describe --entity-type topics --entity-name orders --all",
-    ),
-    Command(
-        "consumer-groups",
-        "engine.cli.consumer_groups",
-        "Use it",
-        "show groups of consumers, reset their offsets, delete them",
-        "--describe --group billing",
-    ),
-    Command(
-        "reassign-partitions",
-        "engine.cli.reassign_partitions",
-        "Use it",
-        "move partitions to other brokers",
-        "--execute --reassignment-json-file moves.json",
-    ),
-    Command(
-        "leader-election",
-        "engine.cli.leader_election",
-        "Use it",
-        "elect the leaders of partitions again",
-        "--election-type preferred --all-topic-partitions",
-    ),
-    Command(
-        "acls",
-        "engine.cli.acls",
-        "Use it",
-        "show and change who may do what",
-        "--add --allow-principal User:alice --topic orders",
-    ),
-    Command(
-        "console-producer",
-        "engine.cli.console_producer",
-        "Use it",
-        "send lines as records",
-        "--topic orders --property parse.key=true",
-    ),
-    Command(
-        "console-consumer",
-        "engine.cli.console_consumer",
-        "Use it",
-        "print records as they arrive",
-        "--topic orders --from-beginning --max-messages 10",
-    ),
-    Command(
-        "perf",
-        "engine.cli.perf",
-        "Use it",
-        "measure how fast records can be sent and read",
-        "producer --topic orders --num-records 100000 --record-size 200",
-    ),
-    Command(
-        "dump-log",
-        "engine.cli.dump_log",
-        "Look into a log",
-        "print .log, .index, .timeindex, .txnindex and .snapshot files",
-        "--files orders-0/00000000000000000000.log --print-data-log",
-    ),
-    Command(
-        "server-start",
-        "engine.cli.server_start",
-        SCRIPTS,
-        "one broker, from a file",
-        "config/server.properties --override log.dirs=logs",
-    ),
-    Command(
-        "server-stop",
-        "engine.cli.server_stop",
-        SCRIPTS,
-        "end the brokers that were started so from the same directory",
-        "--home lab-data",
-    ),
-    Command(
-        "zookeeper-server-start",
-        "engine.cli.zookeeper_server_start",
-        SCRIPTS,
-        "one ZooKeeper server, from a file",
-        "-daemon config/zookeeper.properties",
-    ),
-    Command(
-        "zookeeper-server-stop",
-        "engine.cli.zookeeper_server_stop",
-        SCRIPTS,
-        "end the ZooKeeper that was started so from the same directory",
-        "--home lab-data",
-    ),
-    Command(
-        "run-class",
-        "engine.cli.run_class",
-        SCRIPTS,
-        "a tool by the name of its Java class",
-        "kafka.tools.DumpLogSegments --files orders-0/0.index",
-    ),
-    Command(
-        "simulate",
-        "engine.cli.simulate",
-        "Try to break it",
-        "a simulated cluster in a storm of faults, from a seed",
-        "--seed 7 --rows 100",
-    ),
-    Command(
-        "chaos",
-        "engine.cli.chaos",
-        "Try to break it",
-        "a real cluster, killed, paused and cut under stock clients, and a verdict",
-        "--seconds 60 --seed 7",
-    ),
+    Command(module.rpartition(".")[2].replace("_", "-"), module, group, help, example)
+    for group, commands in TABLE.items()
+    for module, (help, example) in commands.items()
 ]
+
+
+def to_stderr(text: str) -> None:
+    """Print a line that is no part of the result, at once."""
+    print(text, file=sys.stderr, flush=True)
 
 
 class Module(Protocol):
@@ -205,7 +165,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         stray = re.match(r"unrecognized arguments: (--[\w-]+)", message)
-        hint = _nearest(stray[1], re.findall(r"--[\w-]+", self.format_help())) if stray else ""
+        hint = nearest(stray[1], re.findall(r"--[\w-]+", self.format_help())) if stray else ""
         raise UsageError(f"{message}{hint} ({self.prog} --help)")
 
 
@@ -269,11 +229,12 @@ def _find(name: str) -> Command:
         if command.name == name:
             return command
     what = "option" if name.startswith("-") else "command"
-    hint = _nearest(name, ["--help", "--version", *(command.name for command in COMMANDS)])
+    hint = nearest(name, ["--help", "--version", *(command.name for command in COMMANDS)])
     raise UsageError(f"there is no {what} {name}{hint} ({PROGRAM} --help)")
 
 
-def _nearest(word: str, words: Sequence[str]) -> str:
+def nearest(word: str, words: Sequence[str]) -> str:
+    """The end of an error's text: the most similar word that is known, if there is one."""
     near = get_close_matches(word, words, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -300,7 +261,7 @@ def overview() -> str:
 
 
 def _report(what: object, status: int) -> int:
-    print(f"{PROGRAM}: {' '.join(str(what).split())}", file=sys.stderr)
+    to_stderr(f"{PROGRAM}: {' '.join(str(what).split())}")
     return status
 
 

@@ -1,14 +1,12 @@
 """Options that several commands share, and the functions that evaluate them."""
 
 import re
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, nearest, to_stderr
 from engine.config.client import ALIASES, ClientConfig
 from engine.config.client_security import ClientSecurityConfig
 from engine.config.properties import parse_properties
@@ -16,6 +14,23 @@ from engine.config.properties import parse_properties
 BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
 BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
+
+# By "name METAVAR", as the help has them: type, default and help.
+Values = Mapping[str, tuple[Callable[[str], object], object, str]]
+
+
+def add_values(parser: Any, values: Values, **how: Any) -> None:
+    """Options with a value. `parser` may be a group of argparse; `how`: for all of them."""
+    for usage, (convert, default, help) in values.items():
+        name, metavar = usage.split()
+        parser.add_argument(
+            f"--{name}", metavar=metavar, type=convert, default=default, help=help, **how
+        )
+
+
+def add_lists(parser: Any, lists: Mapping[str, str], type: Callable[[str], object] = str) -> None:
+    """Options that may be given several times: lists, which are empty without them."""
+    add_values(parser, {usage: (type, [], help) for usage, help in lists.items()}, action="append")
 
 
 def add_choice(
@@ -31,33 +46,20 @@ def add_choice(
     return group
 
 
-def add_flags(parser: ArgumentParser, flags: Mapping[str, str]) -> None:
-    """Options without a value: false unless given."""
+def add_flags(parser: Any, flags: Mapping[str, str]) -> None:
+    """Options without a value: false unless given. `parser` may be a group of argparse."""
     for name, help in flags.items():
         parser.add_argument(f"--{name}", action="store_true", help=help)
 
 
 def add_config(parser: ArgumentParser, help: str) -> None:
-    parser.add_argument(
-        "--config",
-        action="append",
-        type=setting,
-        default=[],
-        metavar="KEY=VALUE",
-        help=f"{help}; may be given several times",
-    )
+    add_lists(parser, {"config KEY=VALUE": f"{help}; may be given several times"}, setting)
 
 
 def add_property(parser: ArgumentParser, known: Iterable[str]) -> None:
     """`--property`: how records are read from lines, or printed."""
-    parser.add_argument(
-        "--property",
-        action="append",
-        type=_exact_setting,
-        default=[],
-        metavar="KEY=VALUE",
-        help=f"may be given several times: {', '.join(known)}",
-    )
+    help = f"may be given several times: {', '.join(known)}"
+    add_lists(parser, {"property KEY=VALUE": help}, _exact_setting)
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -76,29 +78,18 @@ def _exact_setting(text: str) -> tuple[str, str]:
 def add_bootstrap(parser: ArgumentParser, old: Mapping[str, str] = NO_OPTIONS) -> None:
     """`old`: options that Kafka 2.8 still takes instead of --bootstrap-server, and their help."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--bootstrap-server",
-        default=BOOTSTRAP,
-        metavar="HOST:PORT",
-        help="a broker to start from, or several with commas between them (default: %(default)s)",
-    )
+    help = "a broker to start from, or several with commas between them (default: %(default)s)"
+    add_values(group, {"bootstrap-server HOST:PORT": (str, BOOTSTRAP, help)})
     for name, help in old.items():
-        group.add_argument(f"--{name}", metavar="HOST:PORT", help=f"deprecated: {help}")
-    parser.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="a file with the keys of TLS and SASL for this command: key=value",
-    )
+        add_values(group, {f"{name} HOST:PORT": (str, None, f"deprecated: {help}")})
+    keys = "a file with the keys of TLS and SASL for this command: key=value"
+    add_values(parser, {"command-config FILE": (Path, None, keys)})
 
 
 def take_broker_list(options: Namespace) -> None:
     """--broker-list says what --bootstrap-server says; a warning names the newer option."""
     if options.broker_list is not None:
-        print(
-            "Warning: --broker-list is deprecated; use --bootstrap-server instead.",
-            file=sys.stderr,
-        )
+        to_stderr("Warning: --broker-list is deprecated; use --bootstrap-server instead.")
         options.bootstrap_server = options.broker_list
 
 
@@ -131,10 +122,15 @@ def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) 
     names = list(names)
     for key, _ in settings:
         if key not in names:
-            near = get_close_matches(key, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            raise UsageError(f"there is no {what} {key}; {hint}")
+            hint = nearest(key, names) or f"; there are {', '.join(names)}"
+            raise UsageError(f"there is no {what} {key}{hint}")
     return dict(settings)
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
 
 
 def is_true(text: str) -> bool:

@@ -10,16 +10,18 @@ messages. MB are 1024 * 1024 bytes of keys and values. Both ends are Python, who
 the limit: compare only figures of one machine and one run.
 """
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.cli.connection import connect, failure
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
+    Values,
     add_bootstrap,
+    add_flags,
+    add_values,
     known,
     security,
     setting,
@@ -38,52 +40,30 @@ REPORT = 2.0  # seconds between two lines of progress
 TURN = 500  # records that are sent, or returned, at once
 
 
+PRODUCER: Values = {
+    "record-size BYTES": (int, 200, "default: %(default)s"),
+    "throughput RECORDS": (float, -1, "the most records per second; -1, the default: no limit"),
+}
+CONSUMER: Values = {
+    "fetch-size BYTES": (int, MB, "of one partition in one fetch (default: %(default)s)"),
+    "timeout MS": (int, 10_000, "stop if no record arrives for this time (default: %(default)s)"),
+}
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     roles = parser.add_subparsers(dest="role", required=True, metavar="producer|consumer")
     producer = roles.add_parser("producer", help="send records", allow_abbrev=False)
     consumer = roles.add_parser("consumer", help="read records", allow_abbrev=False)
     for each in (producer, consumer):
         add_bootstrap(each, BROKER_LIST if each is consumer else {})
-        each.add_argument("--topic", required=True, metavar="T", help="the topic")
-    producer.add_argument(
-        "--num-records", type=int, required=True, metavar="N", help="how many to send"
-    )
-    producer.add_argument(
-        "--record-size", type=int, default=200, metavar="BYTES", help="default: %(default)s"
-    )
-    producer.add_argument(
-        "--throughput",
-        type=float,
-        default=-1,
-        metavar="RECORDS",
-        help="the most records per second; -1, the default: no limit",
-    )
-    producer.add_argument(
-        "--producer-props",
-        type=setting,
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help=f"by default: {' '.join(f'{key}={value}' for key, value in PROPS.items())}",
-    )
-    consumer.add_argument(
-        "--messages", type=int, required=True, metavar="N", help="how many to read"
-    )
-    consumer.add_argument(
-        "--fetch-size",
-        type=int,
-        default=MB,
-        metavar="BYTES",
-        help="of one partition in one fetch (default: %(default)s)",
-    )
-    consumer.add_argument("--from-latest", action="store_true", help="read only new records")
-    consumer.add_argument(
-        "--timeout",
-        type=int,
-        default=10_000,
-        metavar="MS",
-        help="stop if no record arrives for this time (default: %(default)s)",
-    )
+        add_values(each, {"topic T": (str, None, "the topic")}, required=True)
+    add_values(producer, {"num-records N": (int, None, "how many to send")}, required=True)
+    add_values(producer, PRODUCER)
+    defaults = f"by default: {' '.join(f'{key}={value}' for key, value in PROPS.items())}"
+    add_values(producer, {"producer-props KEY=VALUE": (setting, [], defaults)}, nargs="+")
+    add_values(consumer, {"messages N": (int, None, "how many to read")}, required=True)
+    add_values(consumer, CONSUMER)
+    add_flags(consumer, {"from-latest": "read only new records"})
 
 
 def run(options: Namespace) -> int:
@@ -111,7 +91,7 @@ class Stats:
             self._window_began = now
             self._window = (self.count, self.size, len(self._latencies))
             line = self._line(self.count - count, self.size - size, spent, self._latencies[seen:])
-            print(line + ".", file=sys.stderr, flush=True)
+            to_stderr(line + ".")
 
     def total(self) -> str:
         spent = time.perf_counter() - self._began
@@ -215,10 +195,9 @@ def _consume(options: Namespace) -> int:
             began = time.perf_counter()
             first = consumer.poll(options.timeout / 1000)
             if first is None:
-                print(
+                to_stderr(
                     f"nothing came for {options.timeout} ms, {stats.count} of {options.messages} "
-                    "records were read",
-                    file=sys.stderr,
+                    "records were read"
                 )
                 break
             messages = [first, *consumer.consume(TURN, 0)]

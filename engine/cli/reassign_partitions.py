@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, security
+from engine.cli.options import add_bootstrap, add_choice, add_values, security
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
@@ -61,15 +61,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     actions = {name: action.help for name, action in ACTIONS.items()}
     add_choice(parser, "action", actions, required=True)
-    parser.add_argument("--topics-to-move-json-file", metavar="F", help="--generate: which topics")
-    parser.add_argument(
-        "--broker-list", type=_brokers, metavar="1,2,3", help="--generate: where they may be"
-    )
-    parser.add_argument(
-        "--reassignment-json-file", metavar="F", help="which partitions, and where they go"
-    )
-    parser.add_argument(
-        "--throttle", type=int, metavar="N", help="--execute: bytes per second, 1000 or more"
+    add_values(
+        parser,
+        {
+            "topics-to-move-json-file F": (str, None, "--generate: which topics"),
+            "broker-list 1,2,3": (_brokers, None, "--generate: where they may be"),
+            "reassignment-json-file F": (str, None, "which partitions, and where they go"),
+            "throttle N": (int, None, "--execute: bytes per second, 1000 or more"),
+        },
     )
     for name, help in (
         ("additional", "--execute: while other moves are in progress, or to change their throttle"),
@@ -214,9 +213,7 @@ class Copies(NamedTuple):
 
 
 def _copies(
-    under_way: Mapping[TopicPartition, PartitionReassignment],
-    target: Placement,
-    current: Placement,
+    under_way: Mapping[TopicPartition, PartitionReassignment], target: Placement, current: Placement
 ) -> dict[TopicPartition, Copies]:
     """Also of moves in progress: a topic has one throttle for all of its partitions."""
     copies = {

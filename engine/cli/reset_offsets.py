@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.cli.connection import refusal
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, to_stderr
+from engine.cli.options import add_flags, add_lists, add_values
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
 from engine.client.admin.requests import find_offset
@@ -34,48 +35,38 @@ SCENARIOS = (
     *("to_earliest", "to_latest", "to_current", "to_offset"),
     *("shift_by", "to_datetime", "by_duration", "from_file"),
 )
-FLAG = "store_true"
+TO_PLACES = {
+    "to-earliest": "to the oldest record that is there",
+    "to-latest": "to the end, after the newest record",
+    "to-current": "to the committed offset, or to the end if there is none",
+}
+DATETIME = "to the first record from this time on, 2021-04-19T08:00:00.000; UTC, or with a zone"
+DURATION = "to the first record that is not older than this: PnDTnHnMnS, such as PT1H30M"
+OUTCOMES = {
+    "dry-run": "print the new offsets, and commit nothing",
+    "execute": "commit the new offsets",
+}
 WIDTHS = [30, 30, 10]
 
 
 def add_scenarios(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--topic",
-        action="append",
-        default=[],
-        metavar="T[:0,1]",
-        help="of which topic, or which of its partitions; may be given repeatedly",
-    )
-    parser.add_argument(
-        "--all-topics", action=FLAG, help="--reset-offsets: all for which there are offsets"
-    )
+    topics = "of which topic, or which of its partitions; may be given repeatedly"
+    add_lists(parser, {"topic T[:0,1]": topics})
+    add_flags(parser, {"all-topics": "--reset-offsets: all for which there are offsets"})
     to = parser.add_mutually_exclusive_group()
-    to.add_argument("--to-earliest", action=FLAG, help="to the oldest record that is there")
-    to.add_argument("--to-latest", action=FLAG, help="to the end, after the newest record")
-    to.add_argument(
-        "--to-current", action=FLAG, help="to the committed offset, or to the end if there is none"
+    add_flags(to, TO_PLACES)
+    add_values(
+        to,
+        {
+            "to-offset N": (int, None, "to this offset"),
+            "shift-by N": (int, None, "forward by this many records; -10: back by ten"),
+            "to-datetime D": (instant, None, DATETIME),
+            "by-duration D": (duration, None, DURATION),
+            "from-file F": (Path, None, "to the offsets of this CSV file"),
+        },
     )
-    to.add_argument("--to-offset", type=int, metavar="N", help="to this offset")
-    to.add_argument(
-        "--shift-by", type=int, metavar="N", help="forward by this many records; -10: back by ten"
-    )
-    to.add_argument(
-        "--to-datetime",
-        type=instant,
-        metavar="D",
-        help="to the first record from this time on, 2021-04-19T08:00:00.000; UTC, or with a zone",
-    )
-    to.add_argument(
-        "--by-duration",
-        type=duration,
-        metavar="D",
-        help="to the first record that is not older than this: PnDTnHnMnS, such as PT1H30M",
-    )
-    to.add_argument("--from-file", type=Path, metavar="F", help="to the offsets of this CSV file")
-    outcome = parser.add_mutually_exclusive_group()
-    outcome.add_argument("--dry-run", action=FLAG, help="print the new offsets, and commit nothing")
-    outcome.add_argument("--execute", action=FLAG, help="commit the new offsets")
-    parser.add_argument("--export", action=FLAG, help="print the new offsets as CSV")
+    add_flags(parser.add_mutually_exclusive_group(), OUTCOMES)
+    add_flags(parser, {"export": "print the new offsets as CSV"})
 
 
 def check(options: Namespace) -> None:
@@ -89,7 +80,7 @@ def check(options: Namespace) -> None:
         raise UsageError("--reset-offsets needs --topic or --all-topics")
     if not (options.dry_run or options.execute or options.export):
         text = "WARN: without --execute nothing is committed; --dry-run turns this warning off"
-        print(text, file=sys.stderr)
+        to_stderr(text)
 
 
 def reset(cluster: ClusterClient, names: Sequence[str], options: Namespace) -> int:
@@ -191,10 +182,9 @@ def _within(cluster: ClusterClient, offsets: Offsets) -> Offsets:
         kept[partition] = min(max(offset, first), last)
         if kept[partition] != offset:
             which = "higher than latest" if offset > last else "lower than earliest"
-            print(
+            to_stderr(
                 f"WARN: New offset ({offset}) is {which} offset for topic partition {partition}. "
-                f"Value will be set to {kept[partition]}",
-                file=sys.stderr,
+                f"Value will be set to {kept[partition]}"
             )
     return kept
 

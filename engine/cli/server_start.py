@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.cli.main import UsageError
-from engine.cli.options import setting
+from engine.cli.main import UsageError, to_stderr
+from engine.cli.options import add_lists, add_values, setting
 from engine.cluster.child import Child
 from engine.cluster.scripts.kafka_home import SERVER, is_owned
 from engine.cluster.scripts.script_server import run_server, start_daemon
@@ -33,14 +33,8 @@ OUTPUT = "kafkaServer.out"
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_start(parser, "server.properties")
-    parser.add_argument(
-        "--override",
-        action="append",
-        type=setting,
-        default=[],
-        metavar="KEY=VALUE",
-        help="instead of what the file says; may be given several times",
-    )
+    help = "instead of what the file says; may be given several times"
+    add_lists(parser, {"override KEY=VALUE": help}, setting)
 
 
 def add_start(parser: ArgumentParser, file: str) -> None:
@@ -54,13 +48,8 @@ def add_start(parser: ArgumentParser, file: str) -> None:
 
 
 def add_home(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--home",
-        type=Path,
-        default=Path.cwd(),
-        metavar="DIR",
-        help="the directory of the script, which gives it (default: the current one)",
-    )
+    help = "the directory of the script, which gives it (default: the current one)"
+    add_values(parser, {"home DIR": (Path, Path.cwd(), help)})
 
 
 def run(options: Namespace) -> int:
@@ -110,7 +99,7 @@ def _effective(values: Mapping[str, str]) -> dict[str, str]:
     """Without the keys of Kafka that have no effect here, which are printed."""
     without = [key for key in values if key in inert.table()]
     if without:
-        print(f"ignored, as they have no effect here: {', '.join(without)}", file=sys.stderr)
+        to_stderr(f"ignored, as they have no effect here: {', '.join(without)}")
     return {key: value for key, value in values.items() if key not in without}
 
 

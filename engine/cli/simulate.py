@@ -20,6 +20,7 @@ from multiprocessing import Pool
 from typing import NamedTuple
 
 from engine.cli.main import UsageError
+from engine.cli.options import add_flags, add_lists, add_values, positive
 from engine.sim.defects import DEFECTS
 from engine.sim.invariants import Violation
 from engine.sim.run import Fork
@@ -37,41 +38,24 @@ class RunOutcome(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, metavar="N", help="one run, in detail")
-    parser.add_argument("--seeds", type=int, metavar="N", help="this many runs, with a summary")
-    parser.add_argument(
-        "--minutes", type=float, metavar="M", help="start runs for this many minutes"
+    add_values(
+        parser,
+        {
+            "seed N": (int, None, "one run, in detail"),
+            "seeds N": (int, None, "this many runs, with a summary"),
+            "minutes M": (float, None, "start runs for this many minutes"),
+            "first N": (int, 0, "the first seed of many (default: 0)"),
+            "step N": (positive, 1, "from one seed of many to the next (default: 1)"),
+            "seconds S": (float, 25.0, "how long each storm is, in simulated time (default: 25)"),
+            "defect NAME": (str, "", "give the brokers a defect"),
+            "rows N": (int, None, "lines of the diagram to print"),
+            "save FILE": (str, None, "record the run: FILE.jsonl or .jsonl.gz"),
+            "jobs N": (int, 1, "processes (default: 1)"),
+        },
     )
-    parser.add_argument(
-        "--first", type=int, default=0, metavar="N", help="the first seed of many (default: 0)"
-    )
-    parser.add_argument(
-        "--step",
-        type=_positive,
-        default=1,
-        metavar="N",
-        help="from one seed of many to the next (default: 1)",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=25.0,
-        metavar="S",
-        help="how long each storm is, in simulated time (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--fork",
-        type=_fork,
-        action="append",
-        default=[],
-        metavar="AT:SEED",
-        help="from AT seconds on, another seed decides; may be given several times",
-    )
-    parser.add_argument("--defect", default="", metavar="NAME", help="give the brokers a defect")
-    parser.add_argument("--rows", type=int, metavar="N", help="lines of the diagram to print")
-    parser.add_argument("--routine", action="store_true", help="also lines of periodic messages")
-    parser.add_argument("--save", metavar="FILE", help="record the run: FILE.jsonl or .jsonl.gz")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    forks = "from AT seconds on, another seed decides; may be given several times"
+    add_lists(parser, {"fork AT:SEED": forks}, _fork)
+    add_flags(parser, {"routine": "also lines of periodic messages"})
 
 
 def run(options: Namespace) -> int:
@@ -95,12 +79,6 @@ def _fork(text: str) -> tuple[int, int]:
         return round(float(at) * 1000), int(seed)
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not SECONDS:SEED") from None
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)
 
 
 # -- one run ---------------------------------------------------------------------------------

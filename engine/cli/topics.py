@@ -25,6 +25,9 @@ from engine.cli.options import (
     add_choice,
     add_config,
     add_flags,
+    add_lists,
+    add_values,
+    positive,
     security,
     topic_matcher,
 )
@@ -55,25 +58,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser, {"zookeeper": "work on the znodes in this ZooKeeper, and ask no broker"})
     actions = {name: help for name, (_, help) in ACTIONS.items()}
     add_choice(parser, "action", actions, required=True)
-    parser.add_argument("--topic", metavar="T", help="which one")
-    parser.add_argument("--partitions", type=_count, metavar="N", help="how many")
-    parser.add_argument(
-        "--replication-factor", type=_count, metavar="R", help="brokers that keep each partition"
-    )
-    parser.add_argument(
-        "--replica-assignment",
-        type=_assignment,
-        metavar="1:2,2:3",
-        help="instead of both numbers: the brokers of partition 0, of partition 1 ...",
+    by_hand = "instead of both numbers: the brokers of partition 0, of partition 1 ..."
+    add_values(
+        parser,
+        {
+            "topic T": (str, None, "which one"),
+            "partitions N": (positive, None, "how many"),
+            "replication-factor R": (positive, None, "brokers that keep each partition"),
+            "replica-assignment 1:2,2:3": (_assignment, None, by_hand),
+        },
     )
     add_config(parser, "for --create: a key of the topic's configuration")
-    parser.add_argument(
-        "--delete-config",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="with --zookeeper, for --alter: set this key back to its default",
-    )
+    key = "with --zookeeper, for --alter: set this key back to its default"
+    add_lists(parser, {"delete-config KEY": key})
     add_flags(parser, FLAGS)
     only = {name: f"--describe: {help}" for name, (_, help) in ONLY.items()}
     add_choice(parser, "only", only)
@@ -253,15 +250,6 @@ ACTIONS = {
     "alter": (_alter, "give a topic more partitions (its configuration: see `configs`)"),
     "delete": (_delete, "delete a topic and its records"),
 }
-
-
-# -- kinds of values -------------------------------------------------------------------------
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)
 
 
 def _assignment(text: str) -> Assignment:

@@ -7,23 +7,19 @@ ready zookeeper=127.0.0.1:2181 data=DIR
 import signal
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from types import FrameType
 
+from engine.cli.options import add_values
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--port", type=int, default=2181, help="the port to listen on; 0 takes a free one"
-    )
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="where its znodes are kept"
-    )
+    add_values(parser, {"port PORT": (int, 2181, "the port to listen on; 0 takes a free one")})
+    add_values(parser, {"data DIR": (Path, None, "where its znodes are kept")}, required=True)
 
 
 def run(options: Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         with ZookeeperServer(options.data, options.port) as server:
             print(f"ready zookeeper={server.address} data={server.data_dir}", flush=True)
@@ -31,7 +27,3 @@ def run(options: Namespace) -> int:
             raise StartError(f"ZooKeeper ended with exit code {code}: see {server.child.log}")
     except KeyboardInterrupt:
         return 0
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -15,12 +15,11 @@ deprecated, and 3.0 has removed it.
 What is printed is what Kafka 2.8's ConfigCommand prints; its warning goes to stderr.
 """
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
 from engine.cli import quota_configs, scram_configs
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, to_stderr
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
 from engine.errors import ErrorCode, KafkaError
@@ -43,7 +42,7 @@ Changes = Mapping[str, str | None]  # None: back to the default
 def run(options: Namespace) -> int:
     changes = options.add_config | options.delete_config
     _check(options, changes)
-    print(DEPRECATED, file=sys.stderr)
+    to_stderr(DEPRECATED)
     with open_session(options.zookeeper) as session:
         if options.action == "alter":
             _alter(session, options, changes)

@@ -12,10 +12,9 @@ ends with it, also if that is killed. Otherwise it runs until it is stopped.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, nearest
 from engine.cli.server_start import add_start, read_properties, report_daemon
 from engine.cluster.child import Child
 from engine.cluster.scripts.kafka_home import ZOOKEEPER, is_owned
@@ -62,8 +61,7 @@ def _settings(values: Mapping[str, str]) -> tuple[Path, int, int]:
     known = ["dataDir", "clientPort", "tickTime", *FIXED]
     for key, value in values.items():
         if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+            hint = nearest(key, known) or f"; there are {', '.join(known)}"
             raise UsageError(f"Unknown ZooKeeper config name: {key}{hint}")
         if key in FIXED and value != FIXED[key]:
             raise UsageError(f"{key}={value}: it is always {FIXED[key]} here")

@@ -16,12 +16,11 @@ What is printed is what Kafka 2.8's TopicCommand prints. Its only warning is in 
 on stderr.
 """
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from random import randrange
 
-from engine.cli.main import UsageError
+from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import topic_matcher
 from engine.cli.table import comma
 from engine.cli.zookeeper_session import ZnodeClient, open_session
@@ -60,7 +59,7 @@ ONLY: dict[str, Callable[[znodes.LeaderAndIsr | None, tuple[int, ...], list[int]
 
 def run(options: Namespace) -> int:
     _check(options)
-    print(DEPRECATED, file=sys.stderr)
+    to_stderr(DEPRECATED)
     with open_session(options.zookeeper) as session:
         ACTIONS[options.action](session, options)
     return 0

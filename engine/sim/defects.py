@@ -248,8 +248,7 @@ DEFECTS: Mapping[str, Defect] = {
         config={"inter.broker.protocol.version": "0.10.2"},
     ),
     "elect-anybody": Defect(
-        "a replica that was not in sync may lead",
-        config={"unclean.leader.election.enable": "true"},
+        "a replica that was not in sync may lead", config={"unclean.leader.election.enable": "true"}
     ),
     "generation-unchecked": Defect(
         "a group takes commits of former generations", coordinator=GenerationUnchecked

@@ -14,11 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
-from kio.schema.produce.v9.request import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kio.schema.produce.v9.response import ProduceResponse
 
 from engine.broker.broker import Broker, Call

@@ -188,12 +188,7 @@ class Storm:
         world, partition = self._world, others.choice(self._partitions)
         config = znodes.config_path("topics", partition.topic)
         path = others.choice(
-            (
-                znodes.state_path(partition),
-                znodes.topic_path(partition.topic),
-                config,
-                *NODES,
-            )
+            (znodes.state_path(partition), znodes.topic_path(partition.topic), config, *NODES)
         )
         if path not in self._written:
             before, data = world.get(path), others.choice(NONSENSE)

@@ -119,12 +119,7 @@ class World:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **{name.replace("_", "."): it for name, it in settings.items()}}
         self.nodes[broker] = nodes.SimulatedBroker(
-            broker,
-            self.clock,
-            self.network,
-            self._note,
-            self._defect,
-            **given,
+            broker, self.clock, self.network, self._note, self._defect, **given
         )
         self.start(broker)
 
@@ -277,9 +272,7 @@ class World:
         self._tell_controller(ElectLeaders(frozenset({partition}), unclean), done)
 
     def reassign(
-        self,
-        moves: Mapping[TopicPartition, tuple[int, ...] | None],
-        done: Callable[[Any], object],
+        self, moves: Mapping[TopicPartition, tuple[int, ...] | None], done: Callable[[Any], object]
     ) -> None:
         self._tell_controller(AlterReassignments(moves), done)
 
