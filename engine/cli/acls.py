@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, security
+from engine.cli.options import Options, add_bootstrap, add_choice, add_options, security
 from engine.client.admin.acl_requests import create_acls, delete_acls, describe_acls
 from engine.client.cluster import ClusterClient
 from engine.security.acls import (
@@ -41,20 +41,19 @@ NAMES = {  # the options that name resources
     "transactional-id": AclResourceType.TRANSACTIONAL_ID,
     "delegation-token": AclResourceType.DELEGATION_TOKEN,
 }
-FLAGS = {
+OPTIONS: Options = {
+    **{f"{name} NAME": (str, [], "the resource; * for all of this type") for name in NAMES},
     "cluster": "the resource: the cluster itself",
     "producer": "what a producer needs, on --topic and --transactional-id",
     "consumer": "what a consumer needs, on --topic and --group",
     "idempotent": "with --producer: IdempotentWrite on the cluster, too",
     "force": "--remove: do not ask",
-}
-ENTRIES = {
-    "operation OPERATION": "Read, Write, Describe ... (default: All)",
-    "allow-principal User:NAME": "whom to allow it",
-    "allow-host HOST": "from where (default: *)",
-    "deny-principal User:NAME": "whom to deny it",
-    "deny-host HOST": "from where (default: *)",
-    "principal User:NAME": "--list: entries about them only",
+    "operation OPERATION": (str, [], "Read, Write, Describe ... (default: All)"),
+    "allow-principal User:NAME": (str, [], "whom to allow it"),
+    "allow-host HOST": (str, [], "from where (default: *)"),
+    "deny-principal User:NAME": (str, [], "whom to deny it"),
+    "deny-host HOST": (str, [], "from where (default: *)"),
+    "principal User:NAME": (str, [], "--list: entries about them only"),
 }
 PRODUCER = AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE
 CONSUMER = AclOperation.READ, AclOperation.DESCRIBE
@@ -66,8 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     actions = {"list": "print the lists", "add": "add entries", "remove": "remove entries"}
     add_choice(parser, "action", actions, required=True)
-    add_lists(parser, {f"{name} NAME": "the resource; * for all of this type" for name in NAMES})
-    add_flags(parser, FLAGS)
+    add_options(parser, OPTIONS)
     parser.add_argument(
         "--resource-pattern-type",
         type=PatternType.named,
@@ -76,7 +74,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="TYPE",
         help="literal, prefixed; to list and remove also any, match (default: literal)",
     )
-    add_lists(parser, ENTRIES)
 
 
 def run(options: Namespace) -> int:

@@ -10,16 +10,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
-from engine.cli.options import Values, add_config, add_values
+from engine.cli.options import Options, add_config, add_options
 from engine.config import BrokerConfig
 from engine.config.properties import parse_properties
 
-REQUIRED: Values = {
+REQUIRED: Options = {
     "id N": (int, None, "the broker's number"),
-    "zookeeper HOST:PORT,...": (str, None, "the cluster's ZooKeeper"),
+    "zookeeper HOST:PORT,...": "the cluster's ZooKeeper",
     "data DIR": (Path, None, "where its logs are kept"),
 }
-OPTIONAL: Values = {
+OPTIONAL: Options = {
     "port P": (int, 9092, "where to listen; 0 takes a free port"),
     "properties FILE": (Path, None, "a file of settings: server.properties"),
 }
@@ -27,8 +27,8 @@ LONGEST = 2000  # characters of a log line
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_values(parser, REQUIRED, required=True)
-    add_values(parser, OPTIONAL)
+    add_options(parser, REQUIRED, required=True)
+    add_options(parser, OPTIONAL)
     add_config(parser, "a key of Kafka's server.properties")
 
 

@@ -21,24 +21,21 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import Values, add_flags, add_values
+from engine.cli.options import Options, add_options
 
-VALUES: Values = {
+OPTIONS: Options = {
     "seconds N": (float, 60.0, "default: %(default)g"),
     "seed S": (int, 0, "of the faults (default: %(default)s)"),
     "brokers N": (int, 3, "how many (default: %(default)s)"),
     "zookeepers N": (int, 1, "servers of ZooKeeper; several have faults, too (default: 1)"),
     "data DIR": (Path, None, "keep the cluster's files here; an empty directory"),
-}
-FLAGS = {
     "transactions": "a chain of clients that read and write in transactions",
     "switch": "from PLAINTEXT to SASL_SSL by rolling restarts, with clients that write and read",
 }
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_values(parser, VALUES)
-    add_flags(parser, FLAGS)
+    add_options(parser, OPTIONS)
 
 
 def run(options: Namespace) -> int:

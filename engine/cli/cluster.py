@@ -16,31 +16,30 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.main import to_stderr
-from engine.cli.options import Values, add_config, add_lists, add_values, setting
+from engine.cli.options import Options, add_config, add_options, setting
 from engine.cluster.cluster import Cluster
 from engine.config.listeners import PROTOCOLS
 
 CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
-VALUES: Values = {
+USERS = "a user, with a file for its clients: DIR/clients/NAME.properties"
+OPTIONS: Options = {
     "brokers N": (int, 1, "how many"),
     "port P": (int, 9092, "broker 1's, the next ones follow; 0 takes free ports"),
     "zookeepers N": (int, 1, "how many ZooKeeper servers; of 3, one may die"),
-    "zookeeper HOST:PORT,...": (str, None, "use this ZooKeeper instead of an embedded one"),
+    "zookeeper HOST:PORT,...": "use this ZooKeeper instead of an embedded one",
+    "user NAME=PASSWORD": (setting, [], USERS),
 }
-DATA: Values = {"data DIR": (Path, None, "where everything is kept")}
-USERS = {"user NAME=PASSWORD": "a user, with a file for its clients: DIR/clients/NAME.properties"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_values(parser, VALUES)
-    add_values(parser, DATA, required=True)
+    add_options(parser, OPTIONS)
+    add_options(parser, {"data DIR": (Path, None, "where everything is kept")}, required=True)
     parser.add_argument(
         "--security",
         default="PLAINTEXT",
         choices=PROTOCOLS,
         help="how the brokers' listener is secured (default: %(default)s)",
     )
-    add_lists(parser, USERS, setting)
     add_config(parser, "a key of Kafka's server.properties, for every broker")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from engine.cli import quota_configs, scram_configs
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, add_values, security
+from engine.cli.options import add_bootstrap, add_choice, add_options, security
 from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
@@ -32,10 +32,7 @@ KINDS = {
     "brokers": ResourceType.BROKER,
     "broker-loggers": ResourceType.BROKER_LOGGER,
 }
-NAMES = {
-    "entity-name NAME": "a topic, a broker's number, a user, a client id, an address; one for each "
-    "type"
-}
+NAMES = "a topic, a broker's number, a user, a client id, an address; one for each type"
 DEFAULT = ""  # the name of the entity that stands for all brokers
 
 _COMMA = re.compile(r",(?=[^\]]*(?:\[|$))")  # one that is not in brackets
@@ -52,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=[*KINDS, *quota_configs.KINDS],
         help="the kind of entity that is configured; users and clients may be given together",
     )
-    add_lists(parser, NAMES)
+    add_options(parser, {"entity-name NAME": (str, [], NAMES)})
     parser.add_argument(
         "--entity-default",
         dest="entity_name",
@@ -60,10 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         const=DEFAULT,
         help="instead of a name: the default for all without a setting of their own",
     )
-    add_flags(parser, {"all": "--describe: also print keys that have their default"})
-    add_values(
+    add_options(
         parser,
         {
+            "all": "--describe: also print keys that have their default",
             "add-config KEY=VALUE,...": (_settings, {}, "--alter: set these keys"),
             "delete-config KEY,...": (_keys, {}, "--alter: set these keys back to their defaults"),
         },

@@ -22,12 +22,9 @@ from typing import Any
 from engine.cli.connection import connect, failure
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
-    Values,
     add_bootstrap,
-    add_flags,
-    add_lists,
+    add_options,
     add_property,
-    add_values,
     is_true,
     known,
     security,
@@ -62,31 +59,31 @@ AT_ONCE = 1000  # records that are printed together
 KINDS = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 
-VALUES: Values = {
-    "partition N": (int, None, "read this one only"),
-    "max-messages N": (int, None, "stop after this many records"),
-    "timeout-ms MS": (int, None, "stop if no record arrives for this time"),
-    "group G": (str, None, "read as a member of this group"),
-}
-KEYS = {
-    "consumer-property KEY=VALUE": "with --group: a key of the consumer's configuration; may be "
-    "given several times"
-}
+KEYS = "with --group: a key of the consumer's configuration; may be given several times"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
-    add_values(parser, {"topic T": (str, None, "what to read")}, required=True)
-    add_flags(parser, {"from-beginning": "start with the oldest record that is there"})
+    add_options(parser, {"topic T": "what to read"}, required=True)
     offset = "with --partition: where to start, a number, earliest or latest"
-    add_values(parser, {**VALUES, "offset O": (_offset, None, offset)})
+    add_options(
+        parser,
+        {
+            "from-beginning": "start with the oldest record that is there",
+            "partition N": (int, None, "read this one only"),
+            "offset O": (_offset, None, offset),
+            "max-messages N": (int, None, "stop after this many records"),
+            "timeout-ms MS": (int, None, "stop if no record arrives for this time"),
+            "group G": "read as a member of this group",
+            "consumer-property KEY=VALUE": (setting, [], KEYS),
+        },
+    )
     parser.add_argument(
         "--isolation-level",
         choices=("read_uncommitted", "read_committed"),
         help="read_committed: skip aborted transactions, and wait for open ones",
     )
     add_property(parser, PROPERTIES)
-    add_lists(parser, KEYS, setting)
 
 
 def run(options: Namespace) -> int:

@@ -22,8 +22,8 @@ from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
     add_bootstrap,
+    add_options,
     add_property,
-    add_values,
     is_true,
     known,
     security,
@@ -50,7 +50,7 @@ READ_BYTES = 64 * 1024
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser, BROKER_LIST)
-    add_values(parser, {"topic T": (str, None, "where to send them")}, required=True)
+    add_options(parser, {"topic T": "where to send them"}, required=True)
     add_property(parser, PROPERTIES)
     parser.add_argument(
         "--compression-codec",
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="which replicas must have a record before it counts as sent: none, the leader, or "
         "all in sync (default: %(default)s)",
     )
-    add_values(parser, {"timeout MS": (int, 0, LINGER)})
+    add_options(parser, {"timeout MS": (int, 0, LINGER)})
 
 
 def run(options: Namespace) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engine.cli.connection import PATIENCE, connect
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import add_bootstrap, add_choice, add_flags, add_lists, add_values, security
+from engine.cli.options import Options, add_bootstrap, add_choice, add_options, security
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
@@ -41,6 +41,11 @@ SUBJECTS = {
     "offsets": "--describe: partitions, with the group's offset and lag (the default)",
     "members": "--describe: members, and how many partitions they have",
 }
+TIMEOUT = "how long to wait for a coordinator (default: %(default)s)"
+OPTIONS: Options = {
+    "verbose": "--members: which partitions, too",
+    "timeout MS": (int, int(PATIENCE * 1000), TIMEOUT),
+}
 NOTHING = "-"  # in a column that has no value
 ANY_STATE = ""  # --state, without a value
 STATES = ["PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"]
@@ -50,8 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     add_choice(parser, "action", ACTIONS, required=True)
     which = parser.add_mutually_exclusive_group()
-    add_lists(which, {"group G": "which; may be given repeatedly"})
-    add_flags(which, {"all-groups": "all of them"})
+    group = "which; may be given repeatedly"
+    add_options(which, {"group G": (str, [], group), "all-groups": "all of them"})
     add_choice(parser, "subject", SUBJECTS).add_argument(
         "--state",
         nargs="?",
@@ -59,9 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="S,...",
         help="--describe: coordinator, state and strategy; --list: states too, or only these",
     )
-    add_flags(parser, {"verbose": "--members: which partitions, too"})
-    timeout = "how long to wait for a coordinator (default: %(default)s)"
-    add_values(parser, {"timeout MS": (int, int(PATIENCE * 1000), timeout)})
+    add_options(parser, OPTIONS)
     add_scenarios(parser)
 
 

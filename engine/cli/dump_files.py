@@ -41,9 +41,7 @@ def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[
         if len(start := os.pread(fd, HEADER_SIZE, position)) < HEADER_SIZE:
             return  # cut off since it was measured
         header = Header.parse(start)
-        if header.magic != MAGIC or header.size < HEADER_SIZE:
-            return
-        if header.size > min(end - position, largest):
+        if header.magic != MAGIC or not HEADER_SIZE <= header.size <= min(end - position, largest):
             return
         yield position, header
         position += header.size

@@ -21,12 +21,13 @@ from pathlib import Path
 from engine.cli import dump_files, dump_indexes
 from engine.cli.dump_files import DumpReport
 from engine.cli.main import to_stderr
-from engine.cli.options import add_flags, add_values
+from engine.cli.options import Options, add_options
 from engine.errors import KafkaError
 
 _NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 
-FLAGS = {
+SIZE = "a larger batch is reported as damaged (default: %(default)s)"
+OPTIONS: Options = {
     "print-data-log": "print keys and values too; implies --deep-iteration",
     "offsets-decoder": "decode keys and values as records of __consumer_offsets",
     "transaction-log-decoder": "decode keys and values as records of __transaction_state",
@@ -34,15 +35,14 @@ FLAGS = {
     "skip-record-metadata": "of each record, print only key and value",
     "index-sanity-check": "of an index, check only what decides whether it is rebuilt at start",
     "verify-index-only": "compare an index with its log, without printing it",
+    "max-message-size BYTES": (int, 5 * 1024 * 1024, SIZE),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     files = "the files to print, with commas or blanks between them"
-    add_values(parser, {"files FILE": (str, None, files)}, required=True, nargs="+")
-    add_flags(parser, FLAGS)
-    size = "a larger batch is reported as damaged (default: %(default)s)"
-    add_values(parser, {"max-message-size BYTES": (int, 5 * 1024 * 1024, size)})
+    add_options(parser, {"files FILE": files}, required=True, nargs="+")
+    add_options(parser, OPTIONS)
 
 
 def run(options: argparse.Namespace) -> int:

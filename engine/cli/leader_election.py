@@ -13,19 +13,19 @@ unclean     a partition without a leader may get one that is not in sync: record
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import Values, add_bootstrap, add_flags, add_values, security
+from engine.cli.options import add_bootstrap, add_options, security
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 
-SUBJECTS: Values = {
-    "topic T": (str, None, "one partition: of this topic"),
-    "path-to-json-file F": (str, None, "the partitions of this file"),
+SUBJECTS = {
+    "topic T": "one partition: of this topic",
+    "path-to-json-file F": "the partitions of this file",
+    "all-topic-partitions": "all that need such an election",
 }
 
 
@@ -39,9 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="which kind",
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    add_values(which, SUBJECTS)
-    add_flags(which, {"all-topic-partitions": "all that need such an election"})
-    add_values(parser, {"partition N": (int, None, "with --topic: its number")})
+    add_options(which, SUBJECTS)
+    add_options(parser, {"partition N": (int, None, "with --topic: its number")})
 
 
 def run(options: Namespace) -> int:
@@ -51,20 +50,19 @@ def run(options: Namespace) -> int:
     partitions = _partitions(options)
     with connect(options.bootstrap_server, security(options)) as cluster:
         outcomes = requests.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
-    needless = {
-        partition
-        for partition, error in outcomes.items()
-        if error and error.code == ErrorCode.election_not_needed
-    }
-    failed = {
-        partition: error
-        for partition, error in sorted(outcomes.items())
-        if error and partition not in needless
-    }
-    if done := outcomes.keys() - needless - failed.keys():
-        print(f"Successfully completed leader election ({kind}) for partitions {_comma(done)}")
+    done, needless = list[str](), list[str]()
+    failed: dict[TopicPartition, KafkaError] = {}
+    for partition, error in sorted(outcomes.items()):
+        if not error:
+            done.append(str(partition))
+        elif error.code == ErrorCode.election_not_needed:
+            needless.append(str(partition))
+        else:
+            failed[partition] = error
+    if done:
+        print(f"Successfully completed leader election ({kind}) for partitions {', '.join(done)}")
     if needless:
-        print(f"Valid replica already elected for partitions {_comma(needless)}")
+        print(f"Valid replica already elected for partitions {', '.join(needless)}")
     for partition, error in failed.items():
         print(
             f"Error completing leader election ({kind}) for partition: {partition}: {error.message}"
@@ -86,7 +84,3 @@ def _partitions(options: Namespace) -> list[TopicPartition] | None:
     if again := twice(partitions):
         raise refusal(f"Replica election data contains duplicate partitions: {again}")
     return partitions
-
-
-def _comma(partitions: Iterable[TopicPartition]) -> str:
-    return ", ".join(map(str, sorted(partitions)))

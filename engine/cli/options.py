@@ -15,22 +15,24 @@ BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
 BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
 
-# By "name METAVAR", as the help has them: type, default and help.
-Values = Mapping[str, tuple[Callable[[str], object], object, str]]
+# By "name METAVAR", as the help has them: type, default and help, or the help of a text without a
+# default. One whose default is a list may be given several times; one without METAVAR has no value,
+# and is false unless given.
+Options = Mapping[str, str | tuple[Callable[[str], object], object, str]]
 
 
-def add_values(parser: Any, values: Values, **how: Any) -> None:
-    """Options with a value. `parser` may be a group of argparse; `how`: for all of them."""
-    for usage, (convert, default, help) in values.items():
-        name, metavar = usage.split()
-        parser.add_argument(
-            f"--{name}", metavar=metavar, type=convert, default=default, help=help, **how
-        )
-
-
-def add_lists(parser: Any, lists: Mapping[str, str], type: Callable[[str], object] = str) -> None:
-    """Options that may be given several times: lists, which are empty without them."""
-    add_values(parser, {usage: (type, [], help) for usage, help in lists.items()}, action="append")
+def add_options(parser: Any, options: Options, **how: Any) -> None:
+    """`parser` may be a group of argparse; `how`: for all of these that have a value."""
+    for usage, row in options.items():
+        name, _, metavar = usage.partition(" ")
+        convert, default, help = (str, None, row) if isinstance(row, str) else row
+        if metavar:
+            value = {"metavar": metavar, "type": convert, "default": default, **how}
+            if isinstance(default, list):
+                value["action"] = "append"
+            parser.add_argument(f"--{name}", help=help, **value)
+        else:
+            parser.add_argument(f"--{name}", action="store_true", help=help)
 
 
 def add_choice(
@@ -46,20 +48,15 @@ def add_choice(
     return group
 
 
-def add_flags(parser: Any, flags: Mapping[str, str]) -> None:
-    """Options without a value: false unless given. `parser` may be a group of argparse."""
-    for name, help in flags.items():
-        parser.add_argument(f"--{name}", action="store_true", help=help)
-
-
 def add_config(parser: ArgumentParser, help: str) -> None:
-    add_lists(parser, {"config KEY=VALUE": f"{help}; may be given several times"}, setting)
+    help += "; may be given several times"
+    add_options(parser, {"config KEY=VALUE": (setting, [], help)})
 
 
 def add_property(parser: ArgumentParser, known: Iterable[str]) -> None:
     """`--property`: how records are read from lines, or printed."""
     help = f"may be given several times: {', '.join(known)}"
-    add_lists(parser, {"property KEY=VALUE": help}, _exact_setting)
+    add_options(parser, {"property KEY=VALUE": (_exact_setting, [], help)})
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -79,11 +76,11 @@ def add_bootstrap(parser: ArgumentParser, old: Mapping[str, str] = NO_OPTIONS) -
     """`old`: options that Kafka 2.8 still takes instead of --bootstrap-server, and their help."""
     group = parser.add_mutually_exclusive_group()
     help = "a broker to start from, or several with commas between them (default: %(default)s)"
-    add_values(group, {"bootstrap-server HOST:PORT": (str, BOOTSTRAP, help)})
+    add_options(group, {"bootstrap-server HOST:PORT": (str, BOOTSTRAP, help)})
     for name, help in old.items():
-        add_values(group, {f"{name} HOST:PORT": (str, None, f"deprecated: {help}")})
+        add_options(group, {f"{name} HOST:PORT": f"deprecated: {help}"})
     keys = "a file with the keys of TLS and SASL for this command: key=value"
-    add_values(parser, {"command-config FILE": (Path, None, keys)})
+    add_options(parser, {"command-config FILE": (Path, None, keys)})
 
 
 def take_broker_list(options: Namespace) -> None:

@@ -18,10 +18,9 @@ from engine.cli.connection import connect, failure
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
-    Values,
+    Options,
     add_bootstrap,
-    add_flags,
-    add_values,
+    add_options,
     known,
     security,
     setting,
@@ -40,11 +39,12 @@ REPORT = 2.0  # seconds between two lines of progress
 TURN = 500  # records that are sent, or returned, at once
 
 
-PRODUCER: Values = {
+PRODUCER: Options = {
     "record-size BYTES": (int, 200, "default: %(default)s"),
     "throughput RECORDS": (float, -1, "the most records per second; -1, the default: no limit"),
 }
-CONSUMER: Values = {
+CONSUMER: Options = {
+    "from-latest": "read only new records",
     "fetch-size BYTES": (int, MB, "of one partition in one fetch (default: %(default)s)"),
     "timeout MS": (int, 10_000, "stop if no record arrives for this time (default: %(default)s)"),
 }
@@ -56,14 +56,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     consumer = roles.add_parser("consumer", help="read records", allow_abbrev=False)
     for each in (producer, consumer):
         add_bootstrap(each, BROKER_LIST if each is consumer else {})
-        add_values(each, {"topic T": (str, None, "the topic")}, required=True)
-    add_values(producer, {"num-records N": (int, None, "how many to send")}, required=True)
-    add_values(producer, PRODUCER)
+        add_options(each, {"topic T": "the topic"}, required=True)
+    add_options(producer, {"num-records N": (int, None, "how many to send")}, required=True)
+    add_options(producer, PRODUCER)
     defaults = f"by default: {' '.join(f'{key}={value}' for key, value in PROPS.items())}"
-    add_values(producer, {"producer-props KEY=VALUE": (setting, [], defaults)}, nargs="+")
-    add_values(consumer, {"messages N": (int, None, "how many to read")}, required=True)
-    add_values(consumer, CONSUMER)
-    add_flags(consumer, {"from-latest": "read only new records"})
+    add_options(producer, {"producer-props KEY=VALUE": (setting, (), defaults)}, nargs="+")
+    add_options(consumer, {"messages N": (int, None, "how many to read")}, required=True)
+    add_options(consumer, CONSUMER)
 
 
 def run(options: Namespace) -> int:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_values, security
+from engine.cli.options import add_bootstrap, add_choice, add_options, security
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
@@ -61,12 +61,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     actions = {name: action.help for name, action in ACTIONS.items()}
     add_choice(parser, "action", actions, required=True)
-    add_values(
+    add_options(
         parser,
         {
-            "topics-to-move-json-file F": (str, None, "--generate: which topics"),
+            "topics-to-move-json-file F": "--generate: which topics",
             "broker-list 1,2,3": (_brokers, None, "--generate: where they may be"),
-            "reassignment-json-file F": (str, None, "which partitions, and where they go"),
+            "reassignment-json-file F": "which partitions, and where they go",
             "throttle N": (int, None, "--execute: bytes per second, 1000 or more"),
         },
     )

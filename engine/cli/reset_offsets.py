@@ -19,7 +19,7 @@ from pathlib import Path
 
 from engine.cli.connection import refusal
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import add_flags, add_lists, add_values
+from engine.cli.options import add_options
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
 from engine.client.admin.requests import find_offset
@@ -35,11 +35,7 @@ SCENARIOS = (
     *("to_earliest", "to_latest", "to_current", "to_offset"),
     *("shift_by", "to_datetime", "by_duration", "from_file"),
 )
-TO_PLACES = {
-    "to-earliest": "to the oldest record that is there",
-    "to-latest": "to the end, after the newest record",
-    "to-current": "to the committed offset, or to the end if there is none",
-}
+TOPIC = "of which topic, or which of its partitions; may be given repeatedly"
 DATETIME = "to the first record from this time on, 2021-04-19T08:00:00.000; UTC, or with a zone"
 DURATION = "to the first record that is not older than this: PnDTnHnMnS, such as PT1H30M"
 OUTCOMES = {
@@ -50,14 +46,14 @@ WIDTHS = [30, 30, 10]
 
 
 def add_scenarios(parser: ArgumentParser) -> None:
-    topics = "of which topic, or which of its partitions; may be given repeatedly"
-    add_lists(parser, {"topic T[:0,1]": topics})
-    add_flags(parser, {"all-topics": "--reset-offsets: all for which there are offsets"})
-    to = parser.add_mutually_exclusive_group()
-    add_flags(to, TO_PLACES)
-    add_values(
-        to,
+    all_topics = "--reset-offsets: all for which there are offsets"
+    add_options(parser, {"topic T[:0,1]": (str, [], TOPIC), "all-topics": all_topics})
+    add_options(
+        parser.add_mutually_exclusive_group(),
         {
+            "to-earliest": "to the oldest record that is there",
+            "to-latest": "to the end, after the newest record",
+            "to-current": "to the committed offset, or to the end if there is none",
             "to-offset N": (int, None, "to this offset"),
             "shift-by N": (int, None, "forward by this many records; -10: back by ten"),
             "to-datetime D": (instant, None, DATETIME),
@@ -65,8 +61,8 @@ def add_scenarios(parser: ArgumentParser) -> None:
             "from-file F": (Path, None, "to the offsets of this CSV file"),
         },
     )
-    add_flags(parser.add_mutually_exclusive_group(), OUTCOMES)
-    add_flags(parser, {"export": "print the new offsets as CSV"})
+    add_options(parser.add_mutually_exclusive_group(), OUTCOMES)
+    add_options(parser, {"export": "print the new offsets as CSV"})
 
 
 def check(options: Namespace) -> None:
@@ -144,20 +140,15 @@ def _plan(cluster: ClusterClient, name: str, is_single: bool, options: Namespace
         return _within(cluster, _shifted(committed, scope, options.shift_by))
     if options.to_earliest:
         return {it: find_offset(cluster, it, EARLIEST).offset for it in scope}
-    if options.to_current:
-        return {
-            it: committed[it] if it in committed else find_offset(cluster, it, LATEST).offset
-            for it in scope
-        }
-    found = dict.fromkeys(scope, -1)
-    if options.to_datetime is not None or options.by_duration is not None:
-        since = options.to_datetime
-        if since is None:
-            since = int((time.time() - options.by_duration.total_seconds()) * 1000)
-        found = {it: find_offset(cluster, it, since).offset for it in scope}
+    since = options.to_datetime
+    if options.by_duration is not None:
+        since = int((time.time() - options.by_duration.total_seconds()) * 1000)
+    known = committed if options.to_current else {}
+    if since is not None:
+        known = {it: find_offset(cluster, it, since).offset for it in scope}
     return {
-        it: find_offset(cluster, it, LATEST).offset if offset < 0 else offset
-        for it, offset in found.items()
+        it: known[it] if known.get(it, -1) >= 0 else find_offset(cluster, it, LATEST).offset
+        for it in scope
     }
 
 

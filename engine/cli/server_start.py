@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import add_lists, add_values, setting
+from engine.cli.options import add_options, setting
 from engine.cluster.child import Child
 from engine.cluster.scripts.kafka_home import SERVER, is_owned
 from engine.cluster.scripts.script_server import run_server, start_daemon
@@ -34,7 +34,7 @@ OUTPUT = "kafkaServer.out"
 def add_arguments(parser: ArgumentParser) -> None:
     add_start(parser, "server.properties")
     help = "instead of what the file says; may be given several times"
-    add_lists(parser, {"override KEY=VALUE": help}, setting)
+    add_options(parser, {"override KEY=VALUE": (setting, [], help)})
 
 
 def add_start(parser: ArgumentParser, file: str) -> None:
@@ -49,7 +49,7 @@ def add_start(parser: ArgumentParser, file: str) -> None:
 
 def add_home(parser: ArgumentParser) -> None:
     help = "the directory of the script, which gives it (default: the current one)"
-    add_values(parser, {"home DIR": (Path, Path.cwd(), help)})
+    add_options(parser, {"home DIR": (Path, Path.cwd(), help)})
 
 
 def run(options: Namespace) -> int:

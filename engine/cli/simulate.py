@@ -20,12 +20,13 @@ from multiprocessing import Pool
 from typing import NamedTuple
 
 from engine.cli.main import UsageError
-from engine.cli.options import add_flags, add_lists, add_values, positive
+from engine.cli.options import add_options, positive
 from engine.sim.defects import DEFECTS
 from engine.sim.invariants import Violation
 from engine.sim.run import Fork
 from engine.sim.trace import Recipe, Trace
 
+FORKS = "from AT seconds on, another seed decides; may be given several times"
 ROWS = 60  # of a run that failed
 BATCH = 8  # runs of each process between two checks of the time
 
@@ -38,7 +39,7 @@ class RunOutcome(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_values(
+    add_options(
         parser,
         {
             "seed N": (int, None, "one run, in detail"),
@@ -47,15 +48,14 @@ def add_arguments(parser: ArgumentParser) -> None:
             "first N": (int, 0, "the first seed of many (default: 0)"),
             "step N": (positive, 1, "from one seed of many to the next (default: 1)"),
             "seconds S": (float, 25.0, "how long each storm is, in simulated time (default: 25)"),
+            "fork AT:SEED": (_fork, [], FORKS),
             "defect NAME": (str, "", "give the brokers a defect"),
             "rows N": (int, None, "lines of the diagram to print"),
-            "save FILE": (str, None, "record the run: FILE.jsonl or .jsonl.gz"),
+            "routine": "also lines of periodic messages",
+            "save FILE": "record the run: FILE.jsonl or .jsonl.gz",
             "jobs N": (int, 1, "processes (default: 1)"),
         },
     )
-    forks = "from AT seconds on, another seed decides; may be given several times"
-    add_lists(parser, {"fork AT:SEED": forks}, _fork)
-    add_flags(parser, {"routine": "also lines of periodic messages"})
 
 
 def run(options: Namespace) -> int:

@@ -21,12 +21,11 @@ from typing import NamedTuple
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import (
+    Options,
     add_bootstrap,
     add_choice,
     add_config,
-    add_flags,
-    add_lists,
-    add_values,
+    add_options,
     positive,
     security,
     topic_matcher,
@@ -47,7 +46,9 @@ from engine.model import TopicPartition, id_text
 
 Assignment = list[list[int]]  # for each partition its replicas, the preferred leader first
 
-FLAGS = {
+KEYS = "with --zookeeper, for --alter: set this key back to its default"
+OPTIONS: Options = {
+    "delete-config KEY": (str, [], KEYS),
     "if-not-exists": "--create: do nothing if the topic exists",
     "if-exists": "do nothing if there is no such topic",
     "exclude-internal": "leave out __consumer_offsets and the like",
@@ -59,19 +60,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     actions = {name: help for name, (_, help) in ACTIONS.items()}
     add_choice(parser, "action", actions, required=True)
     by_hand = "instead of both numbers: the brokers of partition 0, of partition 1 ..."
-    add_values(
+    add_options(
         parser,
         {
-            "topic T": (str, None, "which one"),
+            "topic T": "which one",
             "partitions N": (positive, None, "how many"),
             "replication-factor R": (positive, None, "brokers that keep each partition"),
             "replica-assignment 1:2,2:3": (_assignment, None, by_hand),
         },
     )
     add_config(parser, "for --create: a key of the topic's configuration")
-    key = "with --zookeeper, for --alter: set this key back to its default"
-    add_lists(parser, {"delete-config KEY": key})
-    add_flags(parser, FLAGS)
+    add_options(parser, OPTIONS)
     only = {name: f"--describe: {help}" for name, (_, help) in ONLY.items()}
     add_choice(parser, "only", only)
 

@@ -8,13 +8,13 @@ import signal
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.options import add_values
+from engine.cli.options import add_options
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_values(parser, {"port PORT": (int, 2181, "the port to listen on; 0 takes a free one")})
-    add_values(parser, {"data DIR": (Path, None, "where its znodes are kept")}, required=True)
+    add_options(parser, {"port PORT": (int, 2181, "the port to listen on; 0 takes a free one")})
+    add_options(parser, {"data DIR": (Path, None, "where its znodes are kept")}, required=True)
 
 
 def run(options: Namespace) -> int:
