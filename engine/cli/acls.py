@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import Options, add_bootstrap, add_choice, add_options, security
+from engine.cli.options import Options, add_bootstrap, add_choice, add_options
 from engine.client.admin.acl_requests import create_acls, delete_acls, describe_acls
 from engine.client.cluster import ClusterClient
 from engine.security.acls import (
@@ -78,7 +78,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     _check(options)
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         if options.action == "add":
             for resource, entries in _bindings(options).items():
                 print(f"Adding ACLs for resource `{_resource(resource)}`:")

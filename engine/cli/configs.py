@@ -20,7 +20,7 @@ from typing import Any
 from engine.cli import quota_configs, scram_configs
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_options, security
+from engine.cli.options import add_bootstrap, add_choice, add_options
 from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
@@ -89,7 +89,7 @@ def run(options: Namespace) -> int:
         raise UsageError(
             "--alter needs --entity-name or --entity-default, and --add-config or --delete-config"
         )
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         if kind is not ResourceType.TOPIC and name and int(name) not in cluster.metadata.brokers:
             alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
             raise KafkaError(
@@ -116,7 +116,7 @@ def _quotas(options: Namespace) -> int:
         credentials = scram_configs.alterations(names, changes)
     else:
         quota_configs.check(*entity, changes if altered else {})
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         if credentials:
             scram_configs.alter(cluster, credentials)
         elif altered:

@@ -1,25 +1,27 @@
 """The connection of a command to the cluster behind --bootstrap-server."""
 
-from collections.abc import Mapping
+from argparse import Namespace
+from typing import Any
 
-from engine.cli.main import to_stderr
+from engine.cli.main import UsageError, to_stderr
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.client.values import KafkaError as ClientError
+from engine.config.client import ALIASES, ClientConfig
+from engine.config.client_security import ClientSecurityConfig
+from engine.config.properties import parse_properties
 from engine.errors import ErrorCode, KafkaError
 
 PATIENCE = 30.0  # seconds of retries after an error that may pass: an election, a restart
 QUIET = 2.0  # seconds to wait without a message
 
 
-def connect(
-    bootstrap: str, security: Mapping[str, str], patience: float = PATIENCE
-) -> ClusterClient:
+def connect(options: Namespace, patience: float = PATIENCE) -> ClusterClient:
     """The cluster behind --bootstrap-server, or an error that says how to get one."""
-    addresses = [Address.parse(text) for text in bootstrap.split(",")]
+    keys = _security(options)
+    addresses = [Address.parse(text) for text in options.bootstrap_server.split(",")]
     try:
-        waiting = _Waiting()
-        return ClusterClient(addresses, patience=patience, waiting=waiting, security=security)
+        return ClusterClient(addresses, patience=patience, waiting=_Waiting(), security=keys)
     except KafkaError as error:
         if error.code != ErrorCode.broker_not_available:
             raise
@@ -28,6 +30,27 @@ def connect(
             f"{error.message}; start a cluster (see `cluster --help`), or say where one is "
             "with --bootstrap-server HOST:PORT",
         ) from error
+
+
+def client_config(options: Namespace) -> dict[str, Any]:
+    """How a producer or consumer gets to the same cluster."""
+    return {**_security(options), "bootstrap.servers": options.bootstrap_server}
+
+
+def _security(options: Namespace) -> dict[str, str]:
+    """The keys of TLS and SASL in the file of --command-config."""
+    if options.command_config is None:
+        return {}
+    try:
+        text = options.command_config.read_text()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{options.command_config} cannot be read: {error}") from error
+    values = parse_properties(text, escapes=False)
+    named = {ALIASES.get(name, name): value for name, value in values.items()}
+    ours = ClientSecurityConfig.keys()
+    for name in named:
+        ClientConfig.find(name)  # refuses what it does not know
+    return {name: value for name, value in named.items() if name in ours}
 
 
 def failure(error: ClientError) -> KafkaError:

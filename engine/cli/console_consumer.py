@@ -19,17 +19,9 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
-from engine.cli.connection import connect, failure
+from engine.cli.connection import client_config, connect, failure
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import (
-    add_bootstrap,
-    add_options,
-    add_property,
-    is_true,
-    known,
-    security,
-    setting,
-)
+from engine.cli.options import add_bootstrap, add_options, add_property, is_true, known, setting
 from engine.client.consumer import Consumer
 from engine.client.values import (
     OFFSET_BEGINNING,
@@ -111,7 +103,7 @@ def run(options: Namespace) -> int:
 
 def _partitions(options: Namespace) -> list[TopicPartition]:
     """The partitions to read, each with the offset to start from."""
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         numbers = list(cluster.topic(options.topic).partitions)
     if options.partition is not None:
         if options.partition not in numbers:
@@ -128,16 +120,17 @@ def _partitions(options: Namespace) -> list[TopicPartition]:
 
 
 def _config(options: Namespace) -> dict[str, Any]:
-    config: dict[str, Any] = dict(options.consumer_property)
-    config |= security(options)
-    config |= {"bootstrap.servers": options.bootstrap_server, "error_cb": _print_wait}
-    if options.group is not None:
-        config["group.id"] = options.group
-    if options.isolation_level is not None:
-        config["isolation.level"] = options.isolation_level
-    if options.from_beginning:
-        config["auto.offset.reset"] = "earliest"
-    return config
+    own = {
+        "group.id": options.group,
+        "isolation.level": options.isolation_level,
+        "auto.offset.reset": "earliest" if options.from_beginning else None,
+    }
+    return {
+        **dict(options.consumer_property),
+        **client_config(options),
+        "error_cb": _print_wait,
+        **{key: value for key, value in own.items() if value is not None},
+    }
 
 
 def _made(config: dict[str, Any]) -> Consumer:

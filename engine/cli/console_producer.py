@@ -17,7 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.cli.connection import PATIENCE, connect
+from engine.cli.connection import PATIENCE, client_config, connect
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
@@ -26,7 +26,6 @@ from engine.cli.options import (
     add_property,
     is_true,
     known,
-    security,
     take_broker_list,
 )
 from engine.client.producer import Producer
@@ -73,12 +72,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     take_broker_list(options)
     parse = _Parser(PROPERTIES | known(options.property, PROPERTIES, "property"))
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         partitions = len(cluster.topic(options.topic, create=True).partitions)
     failures = _Failures()
     config = {
-        **security(options),
-        "bootstrap.servers": options.bootstrap_server,
+        **client_config(options),
         "acks": options.request_required_acks,
         "compression.type": options.compression_codec,
         "batch.size": BATCH_BYTES,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engine.cli.connection import PATIENCE, connect
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import Options, add_bootstrap, add_choice, add_options, security
+from engine.cli.options import Options, add_bootstrap, add_choice, add_options
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
@@ -83,9 +83,7 @@ def run(options: Namespace) -> int:
     if action == "reset-offsets":
         check(options)
     states = _states(options.state or "")
-    with connect(
-        options.bootstrap_server, security(options), patience=options.timeout / 1000
-    ) as cluster:
+    with connect(options, patience=options.timeout / 1000) as cluster:
         if action == "list":
             _list(cluster, states, show=options.state is not None)
             return 0

@@ -16,7 +16,7 @@ from argparse import ArgumentParser, Namespace
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_options, security
+from engine.cli.options import add_bootstrap, add_options
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
 from engine.errors import ErrorCode, KafkaError
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
         raise UsageError("--topic and --partition go together")
     kind = options.election_type.upper()
     partitions = _partitions(options)
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         outcomes = requests.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
     done, needless = list[str](), list[str]()
     failed: dict[TopicPartition, KafkaError] = {}

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.main import UsageError, nearest, to_stderr
-from engine.config.client import ALIASES, ClientConfig
-from engine.config.client_security import ClientSecurityConfig
-from engine.config.properties import parse_properties
 
 BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
@@ -96,22 +93,6 @@ def topic_matcher(text: str | None) -> Callable[[str], object]:
         return re.compile(text or ".*").fullmatch
     except re.error as error:
         raise UsageError(f"--topic {text}: not a regular expression: {error}") from error
-
-
-def security(options: Namespace) -> dict[str, str]:
-    """The keys of TLS and SASL in the file of --command-config."""
-    if options.command_config is None:
-        return {}
-    try:
-        text = options.command_config.read_text()
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"{options.command_config} cannot be read: {error}") from error
-    values = parse_properties(text, escapes=False)
-    named = {ALIASES.get(name, name): value for name, value in values.items()}
-    ours = ClientSecurityConfig.keys()
-    for name in named:
-        ClientConfig.find(name)  # refuses what it does not know
-    return {name: value for name, value in named.items() if name in ours}
 
 
 def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from engine.cli.connection import connect, failure
+from engine.cli.connection import client_config, connect, failure
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
@@ -22,7 +22,6 @@ from engine.cli.options import (
     add_bootstrap,
     add_options,
     known,
-    security,
     setting,
     take_broker_list,
 )
@@ -127,7 +126,7 @@ def percentile(values: list[tuple[float, int]], share: float) -> float:
 def _produce(options: Namespace) -> int:
     props = _props(options)
     value = bytes(65 + number * 7919 % 26 for number in range(options.record_size))
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         cluster.topic(options.topic, create=True)
     stats = Stats("sent")
 
@@ -136,8 +135,7 @@ def _produce(options: Namespace) -> int:
             raise failure(error)
         stats.add(1, len(value), message.latency() or 0.0)
 
-    props |= security(options)
-    props |= {"bootstrap.servers": options.bootstrap_server, "on_delivery": delivered}
+    props |= {**client_config(options), "on_delivery": delivered}
     began, sent = time.perf_counter(), 0
     with Producer(props) as producer:
         while sent < options.num_records:
@@ -179,11 +177,10 @@ def _props(options: Namespace) -> dict[str, Any]:
 def _consume(options: Namespace) -> int:
     take_broker_list(options)
     start = OFFSET_END if options.from_latest else OFFSET_BEGINNING
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         numbers = list(cluster.topic(options.topic).partitions)
     config = {
-        **security(options),
-        "bootstrap.servers": options.bootstrap_server,
+        **client_config(options),
         "max.partition.fetch.bytes": options.fetch_size,
         "auto.offset.reset": "latest" if options.from_latest else "earliest",
     }

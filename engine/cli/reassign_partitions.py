@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_options, security
+from engine.cli.options import add_bootstrap, add_choice, add_options
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
@@ -86,7 +86,7 @@ def run(options: Namespace) -> int:
             raise UsageError(f"--{options.action} needs --{name}")
     for name in sorted(given.difference(action.needs, action.takes)):
         raise UsageError(f"--{name} can't be used with --{options.action}")
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         action.run(cluster, options)
     return 0
 
@@ -255,9 +255,8 @@ def _clear_throttles(cluster: ClusterClient, target: Placement) -> None:
     brokers = sorted(cluster.metadata.brokers)
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {comma(brokers)}")
     for broker in brokers:
-        alter_config(
-            cluster, ConfigResource("broker", str(broker)), dict.fromkeys(BROKER_THROTTLES)
-        )
+        unlimited = dict.fromkeys(BROKER_THROTTLES)
+        alter_config(cluster, ConfigResource("broker", str(broker)), unlimited)
     topics = sorted({partition.topic for partition in target})
     print(f"Clearing topic-level throttles on topic{_s(topics)} {comma(topics)}")
     for topic in topics:

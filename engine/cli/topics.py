@@ -27,7 +27,6 @@ from engine.cli.options import (
     add_config,
     add_options,
     positive,
-    security,
     topic_matcher,
 )
 from engine.cli.table import comma
@@ -92,7 +91,7 @@ def run(options: Namespace) -> int:
         # It loads kazoo, which no other command needs.
         status: int = import_module("engine.cli.zookeeper_topics").run(options)
         return status
-    with connect(options.bootstrap_server, security(options)) as cluster:
+    with connect(options) as cluster:
         run_action, _ = ACTIONS[options.action]
         run_action(cluster, options)
     return 0
