@@ -170,18 +170,13 @@ def _entries(options: Namespace, operations: Iterable[AclOperation]) -> list[Acc
 
 
 def _bindings(options: Namespace) -> dict[ResourcePattern, list[AccessControlEntry]]:
-    operations = _operations(options)
-    return {
-        ResourcePattern(kind, name, _pattern(options, kind)): entries
-        for kind, name in _resources(options)
-        if (entries := _entries(options, operations[kind]))
-    }
-
-
-def _pattern(options: Namespace, kind: AclResourceType) -> PatternType:
-    """The cluster has one name only, which is literal."""
-    literal = kind is AclResourceType.CLUSTER
-    return PatternType.LITERAL if literal else options.resource_pattern_type
+    operations, found = _operations(options), {}
+    for kind, name in _resources(options):
+        is_literal = kind is AclResourceType.CLUSTER  # it has one name only
+        pattern = PatternType.LITERAL if is_literal else options.resource_pattern_type
+        if entries := _entries(options, operations[kind]):
+            found[ResourcePattern(kind, name, pattern)] = entries
+    return found
 
 
 def _filters(options: Namespace) -> list[AclBindingFilter]:

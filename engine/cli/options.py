@@ -105,6 +105,12 @@ def known(settings: Iterable[tuple[str, str]], names: Iterable[str], what: str) 
     return dict(settings)
 
 
+def is_given(options: Namespace, name: str) -> bool:
+    """Whether an option is on the command line: a flag, or one with a value, which may be 0."""
+    value = getattr(options, name.replace("-", "_"))
+    return value is not None and value is not False
+
+
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a number from 1 on")

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.cli.connection import connect, refusal
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_choice, add_options
+from engine.cli.options import add_bootstrap, add_choice, add_options, is_given
 from engine.cli.table import comma
 from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
@@ -68,19 +68,17 @@ def add_arguments(parser: ArgumentParser) -> None:
             "broker-list 1,2,3": (_brokers, None, "--generate: where they may be"),
             "reassignment-json-file F": "which partitions, and where they go",
             "throttle N": (int, None, "--execute: bytes per second, 1000 or more"),
+            "additional": "--execute: while other moves are in progress, or to change their "
+            "throttle",
+            "preserve-throttles": "--verify, --cancel: leave all throttles as they are",
         },
     )
-    for name, help in (
-        ("additional", "--execute: while other moves are in progress, or to change their throttle"),
-        ("preserve-throttles", "--verify, --cancel: leave all throttles as they are"),
-    ):
-        parser.add_argument(f"--{name}", action="store_const", const=True, help=help)
 
 
 def run(options: Namespace) -> int:
     action = ACTIONS[options.action]
     every = {name for each in ACTIONS.values() for name in (*each.needs, *each.takes)}
-    given = {name for name in every if getattr(options, name.replace("-", "_")) is not None}
+    given = {name for name in every if is_given(options, name)}
     for name in action.needs:
         if name not in given:
             raise UsageError(f"--{options.action} needs --{name}")

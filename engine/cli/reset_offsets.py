@@ -19,7 +19,7 @@ from pathlib import Path
 
 from engine.cli.connection import refusal
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import add_options
+from engine.cli.options import add_options, is_given
 from engine.cli.table import Row, table
 from engine.client.admin import group_requests
 from engine.client.admin.requests import find_offset
@@ -32,8 +32,8 @@ from engine.model import TopicPartition
 Offsets = dict[TopicPartition, int]
 
 SCENARIOS = (
-    *("to_earliest", "to_latest", "to_current", "to_offset"),
-    *("shift_by", "to_datetime", "by_duration", "from_file"),
+    *("to-earliest", "to-latest", "to-current", "to-offset"),
+    *("shift-by", "to-datetime", "by-duration", "from-file"),
 )
 TOPIC = "of which topic, or which of its partitions; may be given repeatedly"
 DATETIME = "to the first record from this time on, 2021-04-19T08:00:00.000; UTC, or with a zone"
@@ -67,8 +67,8 @@ def add_scenarios(parser: ArgumentParser) -> None:
 
 def check(options: Namespace) -> None:
     """Refuse options that do not say which partitions to reset, and to which offset."""
-    if not any(getattr(options, name) not in (None, False) for name in SCENARIOS):
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in SCENARIOS)
+    if not any(is_given(options, name) for name in SCENARIOS):
+        names = ", ".join(f"--{name}" for name in SCENARIOS)
         raise UsageError(f"--reset-offsets needs one of {names}")
     if options.topic and options.all_topics:
         raise UsageError("--topic and --all-topics: give one of them")

@@ -51,7 +51,9 @@ def test_every_way_to_reset(
         "--to-earliest": 0,
         "--to-latest": 10,
         "--to-current": 4,
+        "--to-offset 0": 0,
         "--to-offset 7": 7,
+        "--shift-by 0": 4,
         "--shift-by 2": 6,
         "--shift-by -3": 1,
         "--to-datetime 2023-11-14T23:13:20.000": 1,  # one hour after the first record

@@ -1,5 +1,6 @@
 """`consumer-groups`: options, the values they take, and files; a real group is in tests/interop."""
 
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.cli.main import main
-from engine.cli.reset_offsets import duration, instant
+from engine.cli.reset_offsets import add_scenarios, check, duration, instant
 from engine.cli.table import table
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
@@ -199,6 +200,13 @@ def test_options_that_make_no_sense(
 ) -> None:
     assert cluster.run(options) == 2
     assert told in complaint(capsys)
+
+
+@pytest.mark.parametrize("scenario", ["--to-offset", "--shift-by"])
+def test_zero_is_a_value_like_others(scenario: str) -> None:
+    parser = ArgumentParser()
+    add_scenarios(parser)
+    check(parser.parse_args(["--topic", "orders", scenario, "0", "--dry-run"]))
 
 
 @pytest.mark.parametrize(
