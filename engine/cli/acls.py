@@ -129,7 +129,7 @@ def _resources(options: Namespace) -> Resources:
 
 
 def _operations(options: Namespace) -> dict[AclResourceType, tuple[AclOperation, ...]]:
-    """What is about to be allowed or denied on each type of resource."""
+    """The operations to allow or deny on each type of resource."""
     kinds = {kind for kind, _ in _resources(options)}
     if not options.producer and not options.consumer:
         operations = tuple(map(_operation, options.operation)) or (AclOperation.ALL,)

@@ -1,4 +1,4 @@
-"""Kill, pause and cut a real cluster under stock clients, and check what happened to their records.
+"""Kill, pause and cut off brokers of a real cluster, and check what happens to clients' records.
 
     chaos --seconds 60 --seed 7
 

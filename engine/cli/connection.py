@@ -60,7 +60,7 @@ def failure(error: ClientError) -> KafkaError:
 
 
 def refusal(message: str) -> KafkaError:
-    """The error of a request that is not even sent."""
+    """The error for what a command itself refuses, without sending a request."""
     return KafkaError(ErrorCode.invalid_request, message)
 
 

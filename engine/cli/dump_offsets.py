@@ -29,7 +29,7 @@ TOMBSTONE = "<DELETE>"
 
 
 def texts(key: bytes | None, value: bytes | None) -> tuple[str, str]:
-    """Key and value of a record. One that is none of this topic's is a KafkaError."""
+    """Key and value of a record. One that is not of this topic is a KafkaError."""
     if key is None:
         raise KafkaError(
             ErrorCode.invalid_record, "a record without a key belongs in no __consumer_offsets"

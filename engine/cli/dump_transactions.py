@@ -14,7 +14,7 @@ from engine.errors import ErrorCode, KafkaError
 
 
 def texts(key: bytes | None, value: bytes | None) -> tuple[str, str]:
-    """Key and value of a record. One that is none of this topic's is a KafkaError."""
+    """Key and value of a record. One that is not of this topic is a KafkaError."""
     if key is None:
         raise KafkaError(ErrorCode.invalid_record, f"a record without a key belongs in no {TOPIC}")
     name = f"transaction_metadata::transactionalId={decode_key(key)}"

@@ -3,8 +3,8 @@
     console-consumer --zookeeper localhost:2181 --topic orders
     python -m engine: there is no --zookeeper since Kafka 2.0: ...
 
-Books and articles outlive releases. A command that has lost an option says in one sentence what
-replaced it, instead of that the option is unknown.
+Books and articles name options of old releases. A command that has lost an option says in one
+sentence what replaced it; it does not only say that the option is unknown.
 """
 
 from collections.abc import Iterable

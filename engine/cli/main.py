@@ -131,7 +131,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "--seed 7 --rows 100",
         ),
         "engine.cli.chaos": (
-            "a real cluster, killed, paused and cut under stock clients, and a verdict",
+            "a real cluster in a storm of faults, with stock clients, and a verdict",
             "--seconds 60 --seed 7",
         ),
     },

@@ -88,7 +88,7 @@ def take_broker_list(options: Namespace) -> None:
 
 
 def topic_matcher(text: str | None) -> Callable[[str], object]:
-    """Whether the value of --topic, which is a regular expression, means a topic; None: all."""
+    """A test of topic names: does --topic, a regular expression, match? Without it all do."""
     try:
         return re.compile(text or ".*").fullmatch
     except re.error as error:

@@ -111,7 +111,7 @@ class Stats:
 
 
 def percentile(values: list[tuple[float, int]], share: float) -> float:
-    """The value that this share of the weights is below."""
+    """The value below which this share of the weights is."""
     left = share * sum(weight for _, weight in values)
     for value, weight in sorted(values):
         left -= weight

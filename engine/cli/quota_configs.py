@@ -32,7 +32,7 @@ SHOWN = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 
 def check(kinds: Sequence[str], names: Sequence[str], changes: Mapping[str, str | None]) -> None:
-    """Refuse what makes no sense before anybody is asked."""
+    """Refuse options that make no sense, before a broker is asked."""
     if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
         raise UsageError("Only 'users' and 'clients' entity types may be specified together")
     if len(names) > len(kinds):

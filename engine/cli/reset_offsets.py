@@ -163,7 +163,7 @@ def _shifted(committed: Offsets, scope: Collection[TopicPartition], by: int) -> 
 
 
 def _within(cluster: ClusterClient, offsets: Offsets) -> Offsets:
-    """No further than where each log begins or ends."""
+    """An offset beyond an end of its log becomes that end."""
     _there(cluster, offsets)
     kept = {}
     for partition, offset in offsets.items():

@@ -31,7 +31,7 @@ _VALUE = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 def alterations(
     names: Sequence[str], changes: Mapping[str, str | None]
 ) -> list[UserScramCredentialAlteration]:
-    """What these changes mean, or a UsageError before anybody is asked."""
+    """The requests for these changes; a UsageError if they make no sense."""
     if names == [""]:
         raise UsageError(
             "The use of --entity-default or --user-defaults is not allowed with User SCRAM "

@@ -3,7 +3,7 @@
     simulate --seed 7                       one run; if an invariant breaks: what happened before
     simulate --seed 7 --rows 200            its last 200 lines in any case
     simulate --seeds 500                    seeds 0 to 499; --first 1000: 1000 to 1499
-    simulate --minutes 60 --jobs 2          as many as there are in an hour, on two cores
+    simulate --minutes 60 --jobs 2          as many as fit into an hour, on two cores
     simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
 

@@ -88,7 +88,7 @@ def _alter(session: ZnodeClient, options: Namespace, changes: Changes) -> None:
 
 
 def _value(kind: str, key: str, value: str) -> str:
-    """As it is stored. A password is not: what a broker needs to check it is."""
+    """The value as it is stored: not a password itself, but what a broker needs to check it."""
     if kind == "topics":
         return value
     if kind == "users" and key in scram_configs.MECHANISMS:

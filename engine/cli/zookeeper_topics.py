@@ -6,8 +6,8 @@
     /brokers/topics/orders          the replicas of each partition; the controller does the rest
     /admin/delete_topics/orders     a request to delete it
 
-No broker is asked, so nobody but this command checks the values, and nobody waits until leaders are
-elected. The command chooses the replicas itself, among the brokers that are registered at that
+No broker is asked: this command alone checks the values, and it does not wait until leaders are
+elected. It chooses the replicas itself, among the brokers that are registered at that
 moment: if there is none, no topic can be created. The topic has no id, unless the brokers speak
 2.8 (inter.broker.protocol.version): then the controller adds one. Kafka 2.8 calls --zookeeper
 deprecated, and 3.0 has removed it.
