@@ -6,9 +6,6 @@ No time passes between two actions. Actions of the same millisecond run in the o
 were scheduled, so the same schedule makes the same run.
 
 Invariant: `now` never goes back.
-
-A copy (`copy.deepcopy`) of a clock and the objects that its actions refer to is independent, if the
-actions are methods of our own objects. A closure, or a list's `append`, would act on the original.
 """
 
 import heapq

@@ -79,11 +79,6 @@ class End:
         self._taken = 0  # how many messages were taken out of it
         self._stuck = False  # a message to it was lost, so nothing follows
 
-    @property
-    def peer(self) -> str:
-        """The node at the other end."""
-        return self._peer.node
-
     def send(self, message: Any) -> None:
         """Without effect if the connection is broken."""
         if self.alive:

@@ -2,7 +2,7 @@
 
     ZookeeperSession.ask ──> one request after another ──> Changed, Changed, ... ──> done(answers)
                                    │                          ^
-                       ZookeeperTransaction ── all or nothing ──> Tree
+                       ZookeeperTransaction ── all or nothing ──> tree
 
 It answers the requests of zookeeper/requests.py as the real one does; tests run the same scripts
 on both. A transaction makes all of its writes, or none.
@@ -59,13 +59,6 @@ class Znode(NamedTuple):
         return Stat(self.version, self.czxid, self.owner)
 
 
-class Tree(dict[str, Znode]):
-    """By path. Nodes are replaced and never changed, so a copy of the dict is enough."""
-
-    def __deepcopy__(self, _memo: object) -> "Tree":
-        return Tree(self)
-
-
 class WatchEvent(NamedTuple):
     """A change that fires watches: of a path's data, of its children, or of both at a deletion."""
 
@@ -84,7 +77,7 @@ class WriteRefused(Exception):
 class ZookeeperTransaction:
     """One transaction: only it sees its changes, until `commit`."""
 
-    def __init__(self, tree: Tree, zxid: int, session: int) -> None:
+    def __init__(self, tree: dict[str, Znode], zxid: int, session: int) -> None:
         self.changes: dict[str, Znode | None] = {}
         self.events: list[WatchEvent] = []
         self._tree = tree
@@ -223,7 +216,7 @@ class Zookeeper:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.zxid = 0  # of the last write
-        self.tree = Tree({ROOT: Znode()})
+        self.tree: dict[str, Znode] = {ROOT: Znode()}
         self.sessions: dict[int, ZookeeperSession] = {}
         self.ends_sessions = True  # not while the servers have no leader
         self._sessions = 0  # how many were opened so far

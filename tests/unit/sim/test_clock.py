@@ -1,7 +1,5 @@
 """Virtual time."""
 
-import copy
-
 import pytest
 
 from engine.sim.clock import Clock
@@ -64,14 +62,3 @@ def test_what_is_cancelled_is_not_done_and_no_time_passes_for_it(diary):
 def test_nothing_is_done_in_the_past(diary):
     with pytest.raises(AssertionError, match="past"):
         diary.clock.at(99, diary.note, 1)
-
-
-def test_a_copy_lives_on_by_itself(diary):
-    diary.note_again(3)
-    diary.clock.step()
-    other = copy.deepcopy(diary)
-    other.clock.run_until(1000)
-    assert [time for time, _ in other.lines] == [100, 110, 120, 130]
-    assert (diary.lines, diary.clock.now) == ([(100, 3), (110, 2)], 110)
-    diary.clock.run_until(1000)
-    assert diary.lines == other.lines

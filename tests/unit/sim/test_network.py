@@ -1,6 +1,5 @@
 """The virtual network: what TCP promises, and what it can't."""
 
-import copy
 from random import Random
 
 import pytest
@@ -65,12 +64,12 @@ def test_messages_arrive_in_order_each_after_its_delay(world):
     assert world.one.heard == []
 
 
-def test_both_ends_talk_and_know_each_other(world):
+def test_both_ends_talk(world):
     end = world.one.connect("2")
     end.send("hello")
     world.run()
     (other,) = world.two.ends
-    assert (end.node, end.peer, other.node, other.peer) == ("1", "2", "2", "1")
+    assert (end.node, other.node) == ("1", "2")
     other.send("good day")
     world.run()
     assert (world.one.messages, world.two.messages) == (["good day"], ["hello"])
@@ -257,20 +256,3 @@ def test_a_dead_node_is_heard_of_after_one_trip():
     world.one.connect("2").send("hello")
     world.run()
     assert (again.messages, world.two.heard) == (["hello"], [])
-
-
-def test_a_copy_lives_on_by_itself(world):
-    end = world.one.connect("2")
-    end.send("a")
-    world.network.cut("1", "2")
-    world.run(20)
-    end.send("b")
-    other = copy.deepcopy(world)
-    other.network.heal()
-    other.run()
-    assert (other.two.messages, world.two.messages) == (["a", "b"], [])
-    other.one.ends[0].send("c")
-    other.run()
-    world.network.heal()
-    world.run(50)
-    assert (other.two.messages, world.two.messages) == (["a", "b", "c"], ["a", "b"])

@@ -1,7 +1,5 @@
 """What the interop comparison can't show of the model: its time, and its copies."""
 
-import copy
-
 import pytest
 
 from engine.sim.clock import Clock
@@ -15,7 +13,6 @@ from engine.zookeeper.requests import (
     Exists,
     Get,
     Multi,
-    Refused,
     Set,
 )
 
@@ -115,18 +112,3 @@ def test_a_child_of_an_ephemeral_node_is_our_own_mistake(world):
     world.one.ask(Create("/e", ephemeral=True))
     with pytest.raises(AssertionError, match="/e is ephemeral"):
         world.one.ask(Create("/e/a"))
-
-
-def test_a_copy_lives_on_by_itself(world):
-    world.one.ask(Create("/e", b"1", ephemeral=True))
-    world.two.ask(Create("/a"), Exists("/e", watch=True), Children("/a", watch=True))
-    world.two.take()
-    other = copy.deepcopy(world)
-    other.clock.run_until(1000)
-    other.two.ask(Multi((Create("/a/b"), Set("/a", b"x"))))
-    assert other.two.take()[:2] == [Changed("/e"), Changed("/a")]
-    assert world.two.take() == []
-    assert world.one.ask(Get("/e"))[0].data == b"1"
-    data, children = world.two.ask(Get("/a"), Children("/a"))
-    assert (data.data, children) == (b"", ())
-    assert isinstance(world.two.ask(Create("/a"))[0], Refused)
