@@ -43,7 +43,8 @@ class Power(Enum):
 
 
 class Defect(NamedTuple):
-    says: str  # what is wrong
+    """What differs from sound brokers."""
+
     replicas: type[ReplicaManager] = ReplicaManager
     config: Mapping[str, str] = {}  # of every broker
     power: Power = Power.CAREFUL
@@ -228,65 +229,39 @@ class EpochKept(TransactionsWith):
     transaction = KeepsItsEpoch
 
 
-SOUND = Defect("nothing is wrong")
+SOUND = Defect()  # nothing is wrong
 
 DEFECTS: Mapping[str, Defect] = {
-    "commit-unreplicated": Defect(
-        "a record counts as committed as soon as the leader has it", CommitUnreplicated
-    ),
-    "join-unchecked": Defect(
-        "a follower is let into the ISR whatever it has (the ISR check is left out)", JoinUnchecked
-    ),
-    "proposal-uncounted": Defect(
-        "whom a proposal lets into the ISR counts only once that is known to be written",
-        ProposalUncounted,
-    ),
-    "sequence-unchecked": Defect("a batch that was sent twice is stored twice", SequenceUnchecked),
-    "unfenced": Defect("an order or a request of an older epoch counts all the same", Unfenced),
-    "cut-to-high-watermark": Defect(
-        "a follower is cut to its high watermark, as before KIP-101",
-        config={"inter.broker.protocol.version": "0.10.2"},
-    ),
-    "elect-anybody": Defect(
-        "a replica that was not in sync may lead", config={"unclean.leader.election.enable": "true"}
-    ),
-    "generation-unchecked": Defect(
-        "a group takes commits of former generations", coordinator=GenerationUnchecked
-    ),
-    "commit-at-once": Defect(
-        "a commit is acknowledged as soon as the coordinator has it",
-        config={"offsets.commit.required.acks": "1"},
-    ),
-    "unstable-read": Defect(
-        "what a transaction has written counts as stable before its end",
-        ReadsTheUnstable,
-        in_transactions=True,
-    ),
-    "offsets-at-once": Defect(
-        "offsets of a transaction count before its end",
-        coordinator=OffsetsAtOnce,
-        in_transactions=True,
-    ),
-    "markers-forgotten": Defect(
-        "a new coordinator does not end the transactions whose end was decided",
-        transactions=MarkersForgotten,
-        in_transactions=True,
-    ),
-    "abort-forgotten": Defect(
-        "a new coordinator commits what was to be aborted",
-        transactions=AbortsForgotten,
-        in_transactions=True,
-    ),
-    "epoch-kept": Defect(
-        "a producer gets the epoch of the one before it",
-        transactions=EpochKept,
-        in_transactions=True,
-    ),
-    "last-replica-standing": Defect(
-        "the last replica in sync may lose its power, and what it had not flushed",
-        power=Power.ANYTIME,
-    ),
-    "back-too-soon": Defect(
-        "a broker that lost its power is back before its session is over", power=Power.BRIEFLY
-    ),
+    # A record counts as committed as soon as the leader has it.
+    "commit-unreplicated": Defect(CommitUnreplicated),
+    # The leader adds any follower to the ISR, also one that lacks records.
+    "join-unchecked": Defect(JoinUnchecked),
+    # A replica that a proposal adds to the ISR counts only when the write is confirmed.
+    "proposal-uncounted": Defect(ProposalUncounted),
+    # A batch that is sent twice is stored twice.
+    "sequence-unchecked": Defect(SequenceUnchecked),
+    # Requests of an older epoch are accepted.
+    "unfenced": Defect(Unfenced),
+    # A follower is truncated to its high watermark, as before KIP-101.
+    "cut-to-high-watermark": Defect(config={"inter.broker.protocol.version": "0.10.2"}),
+    # A replica that is not in sync may become leader.
+    "elect-anybody": Defect(config={"unclean.leader.election.enable": "true"}),
+    # A group accepts commits of earlier generations.
+    "generation-unchecked": Defect(coordinator=GenerationUnchecked),
+    # A commit is acknowledged as soon as the coordinator has it.
+    "commit-at-once": Defect(config={"offsets.commit.required.acks": "1"}),
+    # The records of a transaction count as stable before its end.
+    "unstable-read": Defect(ReadsTheUnstable, in_transactions=True),
+    # The offsets of a transaction count before its end.
+    "offsets-at-once": Defect(coordinator=OffsetsAtOnce, in_transactions=True),
+    # A new coordinator does not end the transactions whose end was decided.
+    "markers-forgotten": Defect(transactions=MarkersForgotten, in_transactions=True),
+    # A new coordinator commits the transactions that were to be aborted.
+    "abort-forgotten": Defect(transactions=AbortsForgotten, in_transactions=True),
+    # A producer gets the epoch of the one before it.
+    "epoch-kept": Defect(transactions=EpochKept, in_transactions=True),
+    # The last replica in sync may lose its power, and what it had not flushed.
+    "last-replica-standing": Defect(power=Power.ANYTIME),
+    # A broker that lost its power is back before its session is over.
+    "back-too-soon": Defect(power=Power.BRIEFLY),
 }

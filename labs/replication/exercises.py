@@ -212,7 +212,7 @@ def _in_a_storm(code: Code) -> str:
 
     for seed in SEEDS:
         try:
-            Run(seed, SECONDS, defect=Defect("the learner's rule", Led)).go()
+            Run(seed, SECONDS, defect=Defect(Led)).go()
         except Violation as violation:
             return f"in storm {seed} a promise is broken: {violation.text}"
     return ""
