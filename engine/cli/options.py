@@ -12,9 +12,11 @@ BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
 BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
 
-# By "name METAVAR", as the help has them: type, default and help, or the help of a text without a
-# default. One whose default is a list may be given several times; one without METAVAR has no value,
-# and is false unless given.
+# Options as the help names them, each with its type, default and help:
+#     "port P": (int, 9092, "where to listen")
+#     "user NAME=PASSWORD": (setting, [], "a user")     a list: may be given several times
+#     "topic T": "which one"                            a text, None unless given
+#     "force": "do not ask"                             without a value: false unless given
 Options = Mapping[str, str | tuple[Callable[[str], object], object, str]]
 
 

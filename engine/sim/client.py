@@ -195,28 +195,24 @@ class Client:
     # -- asking --------------------------------------------------------------------------
 
     def locate(
-        self, partition: TopicPartition, done: Callable[[PartitionInfo | None], object]
-    ) -> None:
-        """The leader, by the first broker that knows the partition."""
-        self._locate(partition, self.brokers(), done)
-
-    def _locate(
         self,
         partition: TopicPartition,
-        brokers: list[int],
         done: Callable[[PartitionInfo | None], object],
+        brokers: list[int] | None = None,  # all, if not given
     ) -> None:
-        if not brokers:
+        """The leader, by the first broker that knows the partition."""
+        asked = self.brokers() if brokers is None else brokers
+        if not asked:
             done(None)
             return
 
         def answered(info: PartitionInfo | None) -> None:
             if info is None:
-                self._locate(partition, brokers[1:], done)
+                self.locate(partition, done, asked[1:])
             else:
                 done(info)
 
-        self.ask(brokers[0], Locate(partition), answered)
+        self.ask(asked[0], Locate(partition), answered)
 
     def consume(
         self,

@@ -169,7 +169,7 @@ class MemoryLog:
     def read(
         self, offset: int, max_bytes: int, *, limit: int | None = None, at_least_one: bool = True
     ) -> Piece:
-        """Whole batches only: what would be cut short a reader does without."""
+        """Whole batches only: a reader would ignore one that is cut short."""
         if not self.start_offset <= offset <= self.end_offset:
             raise KafkaError(
                 ErrorCode.offset_out_of_range,

@@ -77,33 +77,31 @@ class GroupWorkload:
     def _start(self, machine: str) -> None:
         client = self._world.add_client(machine, timeout=TIMEOUT)
         member = Member(client, self._topic, self.strategy, self._member_event)
-        self._note("member.started", machine)
+        self._world.note("member.started", machine=machine)
         self.members[machine] = member
         self.everyone.append(member)
 
     def _kill(self, machine: str, member: Member) -> None:
-        self._note("member.stopped" if machine in self._leaving else "member.killed", machine)
+        kind = "member.stopped" if machine in self._leaving else "member.killed"
+        self._world.note(kind, machine=machine)
         member.process.kill()
         self._leaving.pop(machine, None)
         del self.members[machine]
 
     def _leave(self, machine: str, member: Member) -> None:
         if machine not in self._leaving:
-            self._note("member.leaving", machine)
+            self._world.note("member.leaving", machine=machine)
             self._leaving[machine] = self._world.now + CLOSING
             member.leave()
 
     def _hang(self, machine: str, member: Member) -> None:
-        self._note("member.hangs", machine)
+        self._world.note("member.hangs", machine=machine)
         member.is_polling = False
 
     def _sleep(self, machine: str, member: Member) -> None:
-        self._note("member.paused", machine)
+        self._world.note("member.paused", machine=machine)
         member.process.pause()
         member.process.do(partial(member.commit, again=True))  # sent when it resumes
-
-    def _note(self, kind: str, machine: str) -> None:
-        self._world.report(Event(kind, self._world.clock.now, {"machine": machine}))
 
     def _member_event(self, event: Event) -> None:
         """Keep the events of a member except its states, which show in its requests."""

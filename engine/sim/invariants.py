@@ -119,7 +119,7 @@ def epochs_only_grow(observed: ObservedState) -> Iterator[str]:
         what = f"the leader epoch of {role.id}, as broker {broker} has heard,"
         seen.append(((life, role.id), what, role.leader_epoch))
         what = f"the controller epoch that broker {broker} has heard"
-        seen.append((life, what, life.replicas.controller_epoch))
+        seen.append((life, what, life.broker.replicas.controller_epoch))
     for key, what, now in seen:
         was = observed.memory.get(("epoch", key), now)
         if now < was:

@@ -22,13 +22,10 @@ from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.broker_server import BrokerServer as Shell
-from engine.broker.controller_service import ControllerService
-from engine.broker.metadata import Metadata
 from engine.config import BrokerConfig
 from engine.coordinator.group import Group
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
-from engine.replication.replica_manager import ReplicaManager
 from engine.sim.clock import Clock
 from engine.sim.defects import SOUND, Defect
 from engine.sim.disk import Disk, MemoryLog
@@ -112,15 +109,6 @@ class SimulatedBroker:
         self.kill()
         return self.disk.power_cut()
 
-    def stop(self) -> None:
-        self.running.stop()
-
-    def pause(self) -> None:
-        self.running.process.pause()
-
-    def resume(self) -> None:
-        self.running.process.resume()
-
     def _over(self) -> None:
         self.life = None
 
@@ -183,18 +171,6 @@ class Life:
     def broker(self) -> Broker:
         assert self.shell.broker is not None, "it is still starting"
         return self.shell.broker
-
-    @property
-    def replicas(self) -> ReplicaManager:
-        return self.broker.replicas
-
-    @property
-    def metadata(self) -> Metadata:
-        return self.broker.metadata
-
-    @property
-    def controller_service(self) -> ControllerService:
-        return self.broker.controller_service
 
     @property
     def session(self) -> int | None:

@@ -139,7 +139,7 @@ class ObservedState:
         for broker, node in self.world.nodes.items():
             if node.life is None or node.broker is None:
                 continue
-            for partition, role in node.life.replicas.partitions.items():
+            for partition, role in node.life.broker.replicas.partitions.items():
                 log = node.log(partition)
                 if log is None or partition not in self.states:
                     continue

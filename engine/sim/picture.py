@@ -43,13 +43,14 @@ class Picture:
 
     def _answer(self, node: SimulatedBroker, life: Life) -> dict[str, Any]:
         rows, gone = self._reported[node.id].changed_rows(_rows(node, life))
-        controller, metadata = life.controller_service.controller, life.metadata
+        broker = life.broker
+        controller, metadata = broker.controller_service.controller, broker.metadata
         return {
             "at": node.now(),
-            "epoch": life.replicas.broker_epoch,
+            "epoch": broker.replicas.broker_epoch,
             "session": life.session,
             "controller": controller.leader_id,
-            "controller_epoch": life.replicas.controller_epoch,
+            "controller_epoch": broker.replicas.controller_epoch,
             "active": controller.active,
             "brokers": sorted(metadata.brokers),
             "connections": 0,
@@ -79,7 +80,7 @@ class Picture:
 
 def _rows(node: SimulatedBroker, life: Life) -> Iterator[tuple[TopicPartition, Row]]:
     """As engine.cluster.state reads them."""
-    for partition, role in life.replicas.partitions.items():
+    for partition, role in life.broker.replicas.partitions.items():
         log = node.log(partition)
         if log is not None:
             followers = [

@@ -106,12 +106,12 @@ class SimulatedProcess:
             end.close()
             return
         self._accepted = [*(each for each in self._accepted if each.alive), end]
-        end.received = partial(self.do, self._asked, handle, end)
 
-    @staticmethod
-    def _asked(handle: Callable[[Any, Reply], object], end: End, message: tuple[int, Any]) -> None:
-        number, question = message
-        handle(question, partial(_answer, end, number))
+        def asked(message: tuple[int, Any]) -> None:
+            number, question = message
+            handle(question, lambda answer: end.send((number, answer)))
+
+        end.received = partial(self.do, asked)
 
 
 def _raise_failure(task: "asyncio.Task[None]") -> None:
@@ -121,10 +121,6 @@ def _raise_failure(task: "asyncio.Task[None]") -> None:
 
 def _call(action: Callable[..., object], *args: Any) -> None:
     action(*args)
-
-
-def _answer(end: End, number: int, answer: Any) -> None:
-    end.send((number, answer))
 
 
 class RequestChannel:

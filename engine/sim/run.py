@@ -75,22 +75,20 @@ class Run:
         self.seed = seed
         self.is_well = False
         self._chance = Random(seed)
-        every, rest = WITH_ENSEMBLE
-        servers = Random(seed) if defect is SOUND and seed % every == rest else None
+        is_sound = defect is SOUND
+        servers = Random(seed) if is_sound and _is_one_of(WITH_ENSEMBLE, seed) else None
         self.world = self._made(defect, 3 if servers else 1)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
-        every, rest = WITH_TRANSACTIONS
-        writes = defect.in_transactions or (defect is SOUND and seed % every == rest)
+        writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = WRITERS if writes else ()
-        every, rest = WITH_GROUP
-        members = MEMBERS if seed % every == rest and not writes else ()
-        self._partitions = [*PARTITIONS, COORDINATED] if members else PARTITIONS
+        members = MEMBERS if _is_one_of(WITH_GROUP, seed) and not writes else ()
         self.workload = Workload(self.world, PARTITIONS, self._chance)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
         self.transaction_workload = TransactionWorkload(
             self.world, PARTITIONS[0], writers, self._chance
         )
-        self._partitions = [*self._partitions, *self.transaction_workload.partitions]
+        coordinated = [COORDINATED] if members else []
+        self._partitions = [*PARTITIONS, *coordinated, *self.transaction_workload.partitions]
         self.observed = ObservedState(
             self.world,
             self._partitions,
@@ -99,8 +97,7 @@ class Run:
             self.transaction_workload,
         )
         clients = [*MACHINES, *members, *writers]
-        every, rest = OTHERS
-        others = Random(seed) if defect is SOUND and seed % every == rest else None
+        others = Random(seed) if is_sound and _is_one_of(OTHERS, seed) else None
         self.storm = Storm(
             self.world, self._partitions, clients, self._chance, defect.power, others, servers
         )
@@ -113,8 +110,7 @@ class Run:
     def _made(self, defect: Defect, zookeepers: int) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
-        every, rest = ON_FETCH
-        if defect is SOUND and self.seed % every == rest:
+        if defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
         return World(
             self.seed,
@@ -179,3 +175,8 @@ class Run:
         except Violation:
             return False
         return True
+
+
+def _is_one_of(share: tuple[int, int], seed: int) -> bool:
+    every, first = share
+    return seed % every == first

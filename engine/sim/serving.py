@@ -4,8 +4,8 @@
     from members   JoinGroup, OffsetCommit, FindCoordinator ...
     from clients   Produce, Consume, Locate                      short forms for one partition
 
-Brokers must call a port where a listener is, and by its name. Clients call no port: their requests
-come in by the listener between brokers, whichever that is.
+A broker connects to a port and names the listener that it expects there. Clients name no port:
+their requests arrive at the listener between brokers, whichever that is.
 
 Left out: several requests in flight on one connection; here each request waits for its answer.
 """

@@ -12,7 +12,7 @@ Time passes only in `run`, `wait`, `watch` and in what says that it waits. A mes
 millisecond until `slow` says otherwise; a minute takes a moment. The same steps with the same seed
 give the same run, on every machine and every time.
 
-It is engine.sim.World, in fewer words; `sim.world` has the rest. Left out: consumer groups.
+It is a shorter form of engine.sim.World; `sim.world` has the rest. Left out: consumer groups.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,11 +110,11 @@ class Simulation:
     ) -> Delivery:
         """Hand a record to the producer. It goes to the leader, or to broker `to`.
 
-        A producer has one record of a partition under way, and the next waits for its answer;
-        another name in `producer` is another producer.
+        A producer sends one record of a partition at a time: the next one waits for its answer.
+        Each name in `producer` is a producer of its own.
         """
         if str(acks) not in ACKS:
-            raise _refused(f"acks is 0, 1 or 'all', not {acks!r}")
+            raise KafkaError(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
         sent = self._producer(producer).send(
             TopicPartition(topic, partition),
             value,
@@ -332,7 +332,3 @@ def _watches(ask: Ask) -> bool:
 
 def _ends(others: Ids | str) -> Sequence[int | str]:
     return [others] if isinstance(others, (int, str)) else others
-
-
-def _refused(what: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, what)

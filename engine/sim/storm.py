@@ -24,7 +24,7 @@ Kafka's promises hold only for a limited number of faults. So here
 `Power` can lift the last two: docs/reliability.md shows the consequences.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from engine.model import TopicPartition
@@ -44,7 +44,7 @@ BRIEF = 200  # ms
 HARMS = (0.25, 0.5, 0.9)  # the probability of a fault in a turn; each storm picks one
 MENDS = (0.1, 0.3, 0.6, 1.0)  # and of its end
 WRITES = 0.1  # the probability that nonsense is written in a turn
-LEAVES = 0.15  # the probability that one of ZooKeeper's servers goes
+LEAVES = 0.15  # ... that one of ZooKeeper's servers is killed or silenced
 NODES = (
     znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.topic_path("extra"),
     znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_ELECTION,
@@ -81,16 +81,14 @@ class Storm:
         self._without_power: dict[int, int] = {}  # brokers, and when their power is back
         self._harms, self._mends = chance.choice(HARMS), chance.choice(MENDS)
         self._weights = [chance.choice(LIKELY) for _ in KINDS]
-        self._faults: dict[str, Callable[[], None]] = {
-            kind: getattr(self, f"_{kind}") for kind in KINDS
-        }
 
     def turn(self) -> None:
         if self.is_over:
             self.mend(1)
             return
         if self._chance.random() < self._harms and self._may_harm and any(self._weights):
-            self._faults[self._chance.choices(KINDS, self._weights)[0]]()
+            kind = self._chance.choices(KINDS, self._weights)[0]
+            getattr(self, f"_{kind}")()
         if self._others is not None and self._others.random() < WRITES and self._may_harm:
             self._write(self._others)
         if self._servers is not None and self._servers.random() < LEAVES and self._may_harm:
@@ -106,7 +104,7 @@ class Storm:
 
     @property
     def _may_harm(self) -> bool:
-        """Whether every broker that has lost its power has left the ISR."""
+        """Whether a fault is allowed now: every broker that lost its power has left the ISR."""
         return self._fails is not Power.CAREFUL or not any(
             broker in self._world.isr(each)
             for broker in self._without_power
@@ -165,7 +163,7 @@ class Storm:
             self._world.expire(broker)
 
     def _elect(self) -> None:
-        """The preferred leader, as an administrator does."""
+        """Elect the preferred leader, as an administrator does."""
         if self._has_controller:
             self._world.elect(self._chance.choice(self._partitions), lambda result: None)
 

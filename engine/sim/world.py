@@ -23,6 +23,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from engine.cluster.topics import dotted
 from engine.controller.events import AlterReassignments, ElectLeaders
 from engine.controller.events import Event as Wish
 from engine.model import Event, TopicPartition
@@ -117,7 +118,7 @@ class World:
 
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
-        given = {**self._config, **{name.replace("_", "."): it for name, it in settings.items()}}
+        given = {**self._config, **dotted(settings)}
         self.nodes[broker] = nodes.SimulatedBroker(
             broker, self.clock, self.network, self._note, self._defect, **given
         )
@@ -132,51 +133,51 @@ class World:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
-        self._report("broker.started", broker=broker)
+        self.note("broker.started", broker=broker)
         self.nodes[broker].start()
 
     def kill(self, broker: int) -> None:
         self.nodes[broker].kill()
-        self._report("broker.killed", broker=broker)
+        self.note("broker.killed", broker=broker)
 
     def power_cut(self, broker: int) -> None:
         lost = self.nodes[broker].power_cut()
-        self._report("broker.lost-power", broker=broker, records=lost)
+        self.note("broker.lost-power", broker=broker, records=lost)
 
     def stop(self, broker: int) -> None:
         """A controlled shutdown, which takes some time."""
-        self._report("broker.stopping", broker=broker)
-        self.nodes[broker].stop()
+        self.note("broker.stopping", broker=broker)
+        self.nodes[broker].running.stop()
 
     def pause(self, broker: int) -> None:
-        self.nodes[broker].pause()
-        self._report("broker.paused", broker=broker)
+        self.nodes[broker].running.process.pause()
+        self.note("broker.paused", broker=broker)
 
     def resume(self, broker: int) -> None:
-        self._report("broker.resumed", broker=broker)
-        self.nodes[broker].resume()
+        self.note("broker.resumed", broker=broker)
+        self.nodes[broker].running.process.resume()
 
     def expire(self, broker: int) -> None:
         """ZooKeeper ends a broker's session."""
         client = self.nodes[broker].running.environment.zookeeper_client
         session = client.session if client is not None else 0
         if session:  # or it has none yet
-            self._report("session.expired", broker=broker)
+            self.note("session.expired", broker=broker)
             self.ensemble.expire(session)
 
     # -- ZooKeeper's servers -------------------------------------------------------------
 
     def kill_zookeeper(self, server: int) -> None:
-        self._report("zookeeper.killed", server=server)
+        self.note("zookeeper.killed", server=server)
         self.ensemble.kill(server)
 
     def silence_zookeeper(self, server: int) -> None:
         """It is paused, or cut off from the other servers and from the brokers."""
-        self._report("zookeeper.silenced", server=server)
+        self.note("zookeeper.silenced", server=server)
         self.ensemble.silence(server)
 
     def restart_zookeeper(self, server: int) -> None:
-        self._report("zookeeper.restarted", server=server)
+        self.note("zookeeper.restarted", server=server)
         self.ensemble.restart(server)
 
     @property
@@ -189,24 +190,24 @@ class World:
 
     def cut(self, one: int | str, other: int | str, *, both: bool = True) -> None:
         self.network.cut(_name(one), _name(other), both=both)
-        self._report("link.cut", one=one, other=other, both=both)
+        self.note("link.cut", one=one, other=other, both=both)
 
     def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
         """Remove all faults of these links: cuts, delays and losses."""
         pair = [None if each is None else _name(each) for each in (one, other)]
-        self._report("link.healed", one=one, other=other)
+        self.note("link.healed", one=one, other=other)
         self.network.heal(*pair)
 
     def slow(self, one: int | str, other: int | str, delay: int, *, both: bool = True) -> None:
         """Every message takes this many milliseconds."""
-        self._report("link.slowed", one=one, other=other, ms=delay)
+        self.note("link.slowed", one=one, other=other, ms=delay)
         self.network.way(_name(one), _name(other)).delay = (delay, delay)
         if both:
             self.slow(other, one, delay, both=False)
 
     def scatter(self, one: int | str, other: int | str, delay: tuple[int, int]) -> None:
         """Every message has its own delay, so messages overtake each other."""
-        self._report("link.scattered", one=one, other=other, ms=delay)
+        self.note("link.scattered", one=one, other=other, ms=delay)
         for way in (
             self.network.way(_name(one), _name(other)),
             self.network.way(_name(other), _name(one)),
@@ -215,7 +216,7 @@ class World:
 
     def lose(self, one: int | str, other: int | str, share: float, *, both: bool = True) -> None:
         """Lose this share of the messages."""
-        self._report("link.loses", one=one, other=other, share=share)
+        self.note("link.loses", one=one, other=other, share=share)
         self.network.way(_name(one), _name(other)).loss = share
         if both:
             self.lose(other, one, share, both=False)
@@ -232,7 +233,7 @@ class World:
 
     def write(self, path: str, data: bytes | None) -> None:
         """Write to a node, as an outsider does; None deletes it."""
-        self._report("znode.written", path=path)
+        self.note("znode.written", path=path)
         if data is None:
             self._must(Delete(path))
         elif self.get(path) is None:
@@ -244,11 +245,11 @@ class World:
         """Create a topic in ZooKeeper; the controller elects its leaders soon after."""
         partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in enumerate(replicas)}
         node = znodes.Topic(UUID(int=self.random.getrandbits(128), version=4), partitions)
-        overrides = {name.replace("_", "."): value for name, value in config.items()}
+        overrides = znodes.encode_config(dotted(config))
         self._must(
             Multi(
                 (
-                    Create(znodes.config_path("topics", topic), znodes.encode_config(overrides)),
+                    Create(znodes.config_path("topics", topic), overrides),
                     Create(znodes.topic_path(topic), node.encode()),
                 )
             )
@@ -260,9 +261,8 @@ class World:
     def configure(self, topic: str, **config: str) -> None:
         """Change a topic's configuration. A note in ZooKeeper notifies all brokers."""
         path = znodes.config_path("topics", topic)
-        changed = {name.replace("_", "."): value for name, value in config.items()}
         known = znodes.decode_config(self.get(path) or b"")
-        self._must(Set(path, znodes.encode_config({**known, **changed})))
+        self._must(Set(path, znodes.encode_config({**known, **dotted(config)})))
         note = znodes.encode_config_change("topics", topic)
         self._must(Create(znodes.CONFIG_CHANGE, note, sequence=True))
 
@@ -323,8 +323,8 @@ class World:
         up = [each for each in self.nodes.values() if each.life is not None]
         return [each.id for each in up if not each.running.process.paused]
 
-    def _report(self, kind: str, **facts: Any) -> None:
-        """Note something that was done to the cluster."""
+    def note(self, kind: str, **facts: Any) -> None:
+        """Note something that was done to the cluster or to a client."""
         self._note(NOBODY, Event(kind, self.clock.now, facts))
 
     def report(self, event: Event) -> None:
@@ -342,8 +342,7 @@ class World:
                 for each in self.nodes.values()
                 if each.life is not None and each.life.session == session
             ]
-            facts = {"path": FENCED.path, "reason": FENCED.reason.value, "who": owner}
-            self._note(NOBODY, Event("write.refused", self.clock.now, facts))
+            self.note("write.refused", path=FENCED.path, reason=FENCED.reason.value, who=owner)
 
 
 def _name(end: int | str) -> str:

@@ -112,7 +112,7 @@ class Story:
 
     def stop(self, plain: list[str], options: Options) -> list[str]:
         node, began = self.world[int(plain[0])], self.world.now
-        node.stop()
+        node.running.stop()
         assert self.world.until(lambda: not node.is_up)
         return [f"broker {node.id} has stopped, after {_seconds(self.world.now - began)}"]
 

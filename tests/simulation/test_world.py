@@ -71,13 +71,13 @@ def test_waiting_for_what_does_not_come_has_an_end(world):
 
 
 def test_who_is_back_before_its_session_ends_takes_its_own_place(world):
-    epoch = world[2].running.replicas.broker_epoch
+    epoch = world[2].running.broker.replicas.broker_epoch
     world.kill(2)
     world.run(1000)
     assert "2" in world.ask(Children(znodes.BROKER_IDS))
     world.start(2)
     world.run(1000)
-    assert world[2].running.replicas.broker_epoch > epoch
+    assert world[2].running.broker.replicas.broker_epoch > epoch
     assert not told(world, "broker.refused")
     assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
 
@@ -96,21 +96,21 @@ def test_cut_from_zookeeper_a_leader_goes_on_until_another_is_elected(world):
     sent = world.client.send(ORDERS, "a")
     assert world.until(lambda: sent.done, 1000)
     assert sent.code == ErrorCode.none
-    epoch = world[1].running.replicas.broker_epoch
+    epoch = world[1].running.broker.replicas.broker_epoch
     assert world.until(lambda: world.leader(ORDERS) == 2, SESSION_MS + 1000)
     world.heal()
     assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
-    assert world[1].running.replicas.broker_epoch > epoch
-    assert world[1].running.replicas.partitions[ORDERS].role is Role.FOLLOWER
+    assert world[1].running.broker.replicas.broker_epoch > epoch
+    assert world[1].running.broker.replicas.partitions[ORDERS].role is Role.FOLLOWER
 
 
 def test_cut_from_zookeeper_for_a_moment_nothing_changes(world):
-    before = world.state(ORDERS), world[1].running.replicas.broker_epoch
+    before = world.state(ORDERS), world[1].running.broker.replicas.broker_epoch
     world.cut(1, "zookeeper")
     world.run(SESSION_MS - 7000)
     world.heal()
     world.run(20_000)
-    assert (world.state(ORDERS), world[1].running.replicas.broker_epoch) == before
+    assert (world.state(ORDERS), world[1].running.broker.replicas.broker_epoch) == before
 
 
 @pytest.mark.parametrize("number", range(1, 15))
@@ -126,7 +126,7 @@ def test_a_broker_starts_although_its_connection_to_zookeeper_breaks(world, monk
                 client._process.after(1, client._broken, client._end)
         return await ask(client, *given)
 
-    before = world[2].running.replicas.broker_epoch
+    before = world[2].running.broker.replicas.broker_epoch
     world.kill(2)
     monkeypatch.setattr(SimulatedZookeeperClient, "ask", broken)
     world.start(2)
@@ -134,7 +134,7 @@ def test_a_broker_starts_although_its_connection_to_zookeeper_breaks(world, monk
     assert world.until(lambda: path in world.zookeeper.tree and len(asked) > number, 5000)
     world.run(5000)
     assert not told(world, "broker.refused")
-    epoch = world[2].running.replicas.broker_epoch
+    epoch = world[2].running.broker.replicas.broker_epoch
     assert epoch == world.zookeeper.tree[path].stat.czxid > before
 
 
@@ -193,7 +193,7 @@ def superseded(world, refused):
     world.run(1000)
     assert world.state(ORDERS) == before
     assert [broker for broker, _ in told(world, "isr.refused")] == refused
-    role = world[1].running.replicas.partitions[ORDERS]
+    role = world[1].running.broker.replicas.partitions[ORDERS]
     assert (role.isr, role.proposal.isr) == ((1, 2, 3), (1,))
 
 
@@ -204,9 +204,11 @@ def test_an_isr_that_was_written_though_nobody_said_so_is_believed():
     world.client.send(ORDERS, "a", acks=1)
     assert world.until(lambda: world.isr(ORDERS) == (1, 2))
     assert world.until(lambda: world[1].running.session is None)
-    assert world[1].running.replicas.partitions[ORDERS].isr == (1, 2, 3)
+    assert world[1].running.broker.replicas.partitions[ORDERS].isr == (1, 2, 3)
     world.heal("zookeeper", 1)
-    assert world.until(lambda: world[1].running.replicas.partitions[ORDERS].isr == (1, 2), 5000)
+    assert world.until(
+        lambda: world[1].running.broker.replicas.partitions[ORDERS].isr == (1, 2), 5000
+    )
     assert not told(world, "isr.refused")
 
 
@@ -261,10 +263,10 @@ def test_a_broker_that_could_not_be_told_of_its_role_is_told_later(world):
     world.create("users", [[3, 2]])
     world.run(40_000)
     users = TopicPartition("users", 0)
-    assert users not in world[3].running.replicas.partitions
+    assert users not in world[3].running.broker.replicas.partitions
     world.heal()
-    assert world.until(lambda: users in world[3].running.replicas.partitions, 5000)
-    assert world[3].running.replicas.partitions[users].is_leader
+    assert world.until(lambda: users in world[3].running.broker.replicas.partitions, 5000)
+    assert world[3].running.broker.replicas.partitions[users].is_leader
 
 
 def test_a_power_cut_loses_what_was_not_flushed(world):

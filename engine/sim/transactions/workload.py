@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from engine.broker.coordinator_topic import OFFSETS, TRANSACTIONS
-from engine.model import Event, TopicPartition
+from engine.model import TopicPartition
 from engine.sim.transactions.writer import TransactionalWriter, WrittenTransaction
 from engine.sim.workload import TIMEOUT, Reader
 from engine.sim.world import World
@@ -83,7 +83,7 @@ class TransactionWorkload:
     def _start(self, machine: str) -> None:
         client = self._world.add_client(machine, timeout=TIMEOUT)
         id = self._chance.choice(IDS)
-        self._note("writer.started", machine, id)
+        self._world.note("writer.started", machine=machine, transactional_id=id)
         writer = TransactionalWriter(
             client, id, PARTITIONS, self._source, self.transactions, self._chance
         )
@@ -92,13 +92,11 @@ class TransactionWorkload:
 
     def _kill(self, machine: str) -> None:
         writer = self._writers.pop(machine)
-        self._note("writer.fenced" if writer.is_over else "writer.killed", machine, writer.id)
+        kind = "writer.fenced" if writer.is_over else "writer.killed"
+        self._world.note(kind, machine=machine, transactional_id=writer.id)
         writer.process.kill()
 
     def _pause(self, machine: str) -> None:
-        self._note("writer.paused", machine, self._writers[machine].id)
-        self._writers[machine].process.pause()
-
-    def _note(self, kind: str, machine: str, id: str) -> None:
-        facts = {"machine": machine, "transactional_id": id}
-        self._world.report(Event(kind, self._world.clock.now, facts))
+        writer = self._writers[machine]
+        self._world.note("writer.paused", machine=machine, transactional_id=writer.id)
+        writer.process.pause()

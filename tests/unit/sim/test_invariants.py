@@ -91,7 +91,7 @@ def test_an_epoch_that_goes_back(run):
 
 
 def test_a_broker_that_listens_to_an_old_controller(run):
-    leader(run).life.replicas.controller_epoch = 0
+    leader(run).life.broker.replicas.controller_epoch = 0
     assert complaint(run, invariants.epochs_only_grow).endswith("was 1 and is 0")
 
 
