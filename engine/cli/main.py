@@ -1,6 +1,6 @@
 """`python -m engine COMMAND ...`, also installed as `brokerlab`.
 
-A command is a module with two functions, and one line in the table below:
+A command is a module with two functions, and one entry in the table below:
 
     add_arguments(parser)    defines its options, named as in Kafka's own tools
     run(options) -> int      does its work, and returns its exit status
@@ -31,7 +31,7 @@ PROGRAM = "python -m engine" if Path(sys.argv[0]).name == "__main__.py" else "br
 
 
 class Command(NamedTuple):
-    """One line of the table."""
+    """One entry of the table."""
 
     name: str
     module: str
@@ -180,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # of stdout: that of a connection becomes a KafkaError
-        return _stdout_is_closed()
+        # Its reader has ended (`| head`). Python shall not try to print the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except UsageError as error:
         return _report(error, USAGE)
     except OSError as error:
@@ -263,9 +265,3 @@ def overview() -> str:
 def _report(what: object, status: int) -> int:
     to_stderr(f"{PROGRAM}: {' '.join(str(what).split())}")
     return status
-
-
-def _stdout_is_closed() -> int:
-    """The reader has ended (`| head`): exit, and keep Python from printing the rest."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED
