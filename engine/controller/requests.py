@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from engine.controller.context import Context, LiveBroker
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_topic, topics_of
 from engine.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -173,10 +173,7 @@ class ControllerRequestBatch:
                 )
                 for partition, delete in stops.items()
             }
-            topics = tuple(
-                StopReplicaTopicState(topic_name=topic, partition_states=listed)
-                for topic, listed in by_topic(states.items())
-            )
+            topics = topics_of(StopReplicaTopicState, states, "topic_name", "partition_states")
             self._post(broker, StopReplicaRequest, topic_states=topics)
 
     def _stop_epoch(self, partition: TopicPartition) -> int:

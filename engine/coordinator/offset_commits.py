@@ -28,7 +28,7 @@ from engine.coordinator.timers import milliseconds
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
@@ -183,42 +183,30 @@ def _deletable(groups: GroupMetadataManager, group: Group, partition: TopicParti
 def with_codes(codes: Codes, error: ErrorCode = ErrorCode.none) -> Any:
     """For OffsetDelete, and for both kinds of commit, whose responses have no error of the group:
     the wire layer writes the fields that the response to a request has."""
-    rows = (
-        (
-            each,
-            delete_v0.OffsetDeleteResponsePartition(
-                partition_index=each.partition, error_code=code
-            ),
+    rows = {
+        each: delete_v0.OffsetDeleteResponsePartition(
+            partition_index=each.partition, error_code=code
         )
         for each, code in codes.items()
-    )
-    topics = tuple(
-        delete_v0.OffsetDeleteResponseTopic(name=topic, partitions=partitions)
-        for topic, partitions in by_topic(rows)
-    )
+    }
+    topics = topics_of(delete_v0.OffsetDeleteResponseTopic, rows)
     return delete_v0.OffsetDeleteResponse(
         throttle_time=NO_THROTTLE, error_code=error, topics=topics
     )
 
 
 def fetched(offsets: Mapping[TopicPartition, OffsetValue], codes: Codes) -> Any:
-    rows = (
-        (
-            each,
-            fetch_v7.OffsetFetchResponsePartition(
-                partition_index=each.partition,
-                committed_offset=value.offset,
-                committed_leader_epoch=value.leader_epoch,
-                metadata=value.metadata,
-                error_code=codes.get(each, ErrorCode.none),
-            ),
+    rows = {
+        each: fetch_v7.OffsetFetchResponsePartition(
+            partition_index=each.partition,
+            committed_offset=value.offset,
+            committed_leader_epoch=value.leader_epoch,
+            metadata=value.metadata,
+            error_code=codes.get(each, ErrorCode.none),
         )
         for each, value in offsets.items()
-    )
-    topics = tuple(
-        fetch_v7.OffsetFetchResponseTopic(name=topic, partitions=partitions)
-        for topic, partitions in by_topic(rows)
-    )
+    }
+    topics = topics_of(fetch_v7.OffsetFetchResponseTopic, rows)
     return fetch_v7.OffsetFetchResponse(throttle_time=NO_THROTTLE, topics=topics)
 
 

@@ -19,7 +19,7 @@ cannot be reached.
 Left out: several fetchers for one leader (`num.replica.fetchers`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -41,7 +41,7 @@ from engine.model import TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
 from engine.storage.batch import NO_EPOCH
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
@@ -57,11 +57,6 @@ class Policy(NamedTuple):
     config: Callable[[], BrokerConfig]
     throttle: Throttle
     duration: Callable[[int], Any]  # milliseconds -> the value in a request
-
-
-def grouped(kind: Any, rows: Mapping[TopicPartition, Any], name: str = "topic") -> Any:
-    """A request's topics; the field with a topic's name has another name in ListOffsets."""
-    return tuple(kind(**{name: it}, partitions=of) for it, of in by_topic(rows.items()))
 
 
 class Fetcher:
@@ -146,7 +141,7 @@ class Fetcher:
             asked[partition] = OffsetForLeaderPartition(
                 partition=partition.partition, current_leader_epoch=each.epoch, leader_epoch=known
             )
-        topics = grouped(OffsetForLeaderTopic, asked)
+        topics = topics_of(OffsetForLeaderTopic, asked, "topic")
         return topics and OffsetForLeaderEpochRequest(
             replica_id=self._policy.broker_id, topics=topics
         )
@@ -160,7 +155,7 @@ class Fetcher:
             )
             for partition, each in self._ready(Stage.SEEKING_END, Stage.SEEKING_START)
         }
-        topics = grouped(ListOffsetsTopic, asked, "name")
+        topics = topics_of(ListOffsetsTopic, asked)
         return topics and ListOffsetsRequest(
             replica_id=self._policy.broker_id, isolation_level=0, topics=topics
         )
@@ -208,8 +203,8 @@ class Fetcher:
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=grouped(FetchTopic, named),
-            forgotten_topics_data=grouped(ForgottenTopic, forgotten),
+            topics=topics_of(FetchTopic, named, "topic"),
+            forgotten_topics_data=topics_of(ForgottenTopic, forgotten, "topic"),
         )
 
     def _wanted(self, partition: TopicPartition, held: set[TopicPartition]) -> Any:

@@ -4,15 +4,17 @@ Most messages of the protocol have a list of topics, and in each of them a list 
 engine works with single partitions.
 
     by_topic        (orders-0, a), (users-0, b), (orders-1, c)  ->  (orders, (a, c)), (users, (b,))
+    topics_of       the same, with each topic as an object of the message
     by_partition    the other way round, of a list that has a row a partition
     partitions_in   the partitions of a list that has only their numbers
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from engine.model import TopicPartition
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -22,6 +24,16 @@ def by_topic(rows: Iterable[tuple[TopicPartition, T]]) -> list[tuple[str, tuple[
     for partition, row in rows:
         topics.setdefault(partition.topic, []).append(row)
     return [(topic, tuple(rows)) for topic, rows in topics.items()]
+
+
+def topics_of(
+    kind: Callable[..., S],
+    rows: Mapping[TopicPartition, Any],
+    name: str = "name",
+    listed: str = "partitions",
+) -> tuple[S, ...]:
+    """Each topic with its rows, as a `kind`, whose fields for the two have these names."""
+    return tuple(kind(**{name: topic, listed: each}) for topic, each in by_topic(rows.items()))
 
 
 def partitions_in(

@@ -54,7 +54,7 @@ from engine.coordinator.transactions.transaction import Transaction
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
-from engine.wire.by_topic import by_topic, partitions_in
+from engine.wire.by_topic import partitions_in, topics_of
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
 INTERNAL_TOPICS = frozenset({offsets_records.TOPIC, records.TOPIC})
@@ -203,21 +203,16 @@ def initialized(
 
 
 def added(caller: Caller, codes: Mapping[TopicPartition, ErrorCode]) -> Any:
-    rows = (
-        (
-            each,
-            added_v3.AddPartitionsToTxnPartitionResult(
-                partition_index=each.partition, partition_error_code=known(caller, error)
-            ),
+    rows = {
+        each: added_v3.AddPartitionsToTxnPartitionResult(
+            partition_index=each.partition, partition_error_code=known(caller, error)
         )
         for each, error in codes.items()
-    )
+    }
+    kind, listed = added_v3.AddPartitionsToTxnTopicResult, "results_by_partition"
     return added_v3.AddPartitionsToTxnResponse(
         throttle_time=NO_THROTTLE,
-        results_by_topic_v3_and_below=tuple(
-            added_v3.AddPartitionsToTxnTopicResult(name=topic, results_by_partition=results)
-            for topic, results in by_topic(rows)
-        ),
+        results_by_topic_v3_and_below=topics_of(kind, rows, listed=listed),
     )
 
 
