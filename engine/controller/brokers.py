@@ -13,10 +13,11 @@ import re
 from dataclasses import dataclass
 
 from engine.controller.context import LiveBroker, PartitionAndReplica
+from engine.controller.controller_epoch import ask
 from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
 from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -36,8 +37,7 @@ class Brokers(ControllerPart):
         for name in sorted(set(names) - set(map(str, ids))):
             path = f"{znodes.BROKER_IDS}/{name}"
             self._epoch.decoder.report(path, f"{name!r} is not a broker id", "it is ignored")
-        asks = [Get(znodes.broker_path(each), watch=True) for each in ids]
-        nodes = (yield asks) if asks else ()
+        nodes = yield from ask([Get(znodes.broker_path(each), watch=True) for each in ids])
         return {
             broker: LiveBroker(node.stat.czxid, registration)
             for broker, node in zip(ids, nodes, strict=True)
@@ -47,12 +47,8 @@ class Brokers(ControllerPart):
     def _registration(self, broker: int, node: ZnodeData | None) -> znodes.BrokerInfo | None:
         """If it cannot be read, the one that was read before in the same session is used."""
         path, known = znodes.broker_path(broker), self._context.brokers.get(broker)
-        found = self._epoch.decoder.read(
-            znodes.BrokerInfo.decode,
-            path,
-            node and node.data,
-            "the last readable registration is used",
-        )
+        data, harm = node and node.data, "the last readable registration is used"
+        found = self._epoch.decoder.read(znodes.BrokerInfo.decode, path, data, harm)
         if found is None and node is not None and known and known.epoch == node.stat.czxid:
             return known.registration
         return found
@@ -96,7 +92,7 @@ class Brokers(ControllerPart):
         self._epoch.batch.metadata(new, (partition for partition, _ in self._context.led()))
         self._epoch.batch.send()
         replicas = self._context.replicas_on(new)
-        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
+        yield from self._replicas.move(replicas, ReplicaState.ONLINE)
         yield from self._partitions.retry()
         yield from self._deletion.resume({each.partition.topic for each in replicas})
 
@@ -116,7 +112,7 @@ class Brokers(ControllerPart):
         self._partitions.mark(leaderless, PartitionState.OFFLINE)
         yield from self._partitions.retry()
         kept = [each for each in replicas if not self._context.deleted(each.partition)]
-        yield from self._replicas.move(kept, ControllerReplicaState.OFFLINE)
+        yield from self._replicas.move(kept, ReplicaState.OFFLINE)
         yield from self._deletion.replicas_failed(replicas)
         if not kept:  # else the brokers got it already
             self._epoch.batch.metadata(self._context.brokers)
@@ -126,23 +122,12 @@ class Brokers(ControllerPart):
 
     def process_log_dir_events(self) -> Work[None]:
         """Send brokers with a failed disk their roles again: their answers name the errors."""
-        names = (yield [Children(znodes.LOG_DIR_EVENTS, watch=True)])[0] or ()
-        paths = [f"{znodes.LOG_DIR_EVENTS}/{name}" for name in sorted(names)]
-        nodes = (yield [Get(path) for path in paths]) if paths else ()
-        failures = [
-            self._epoch.decoder.read(
-                znodes.decode_log_dir_failure,
-                path,
-                node and node.data,
-                "no broker gets its roles again",
-            )
-            for path, node in zip(paths, nodes, strict=True)
-        ]
-        brokers = {broker for broker in failures if broker is not None}
-        yield from self._replicas.move(
-            self._context.replicas_on(brokers), ControllerReplicaState.ONLINE
+        notes = yield from self._epoch.read_notes(
+            znodes.LOG_DIR_EVENTS, znodes.decode_log_dir_failure, "no broker gets its roles again"
         )
-        yield from self._epoch.delete(paths)
+        brokers = {broker for broker in notes.values() if broker is not None}
+        yield from self._replicas.move(self._context.replicas_on(brokers), ReplicaState.ONLINE)
+        yield from self._epoch.delete(notes)
 
     def answered(
         self, broker: int, request: LeaderAndIsrRequest, response: LeaderAndIsrResponse

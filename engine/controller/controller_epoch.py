@@ -12,7 +12,7 @@ Invariant: after `/controller_epoch` has changed, no write of this controller is
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from engine.config import BrokerConfig
@@ -35,6 +35,7 @@ from engine.zookeeper.requests import (
 )
 from engine.zookeeper.znodes import LeaderAndIsr
 
+T = TypeVar("T")
 Decide = Callable[[TopicPartition, LeaderAndIsr], LeaderAndIsr | None]
 
 
@@ -67,11 +68,24 @@ class ControllerEpoch:
     def write(self, groups: Iterable[tuple[Write, ...]]) -> Work[list[Any]]:
         """Each group is done whole or not at all. Returns for each its answers, or `Refused`."""
         asks = [Multi((self._check, *group)) for group in groups]
-        answers = yield from _ask(asks)
+        answers = yield from ask(asks)
         for answer in answers:
             if isinstance(answer, Refused) and answer.path == znodes.CONTROLLER_EPOCH:
                 raise ControllerMoved
         return [answer if isinstance(answer, Refused) else answer[1:] for answer in answers]
+
+    def read_notes(
+        self, folder: str, decode: Callable[[bytes], T], harm: str
+    ) -> Work[dict[str, T | None]]:
+        """The notes in a folder by their paths; None for one that cannot be read. It also watches
+        the folder."""
+        names = (yield [Children(folder, watch=True)])[0] or ()
+        paths = [f"{folder}/{name}" for name in sorted(names)]
+        nodes = yield from ask([Get(path) for path in paths])
+        return {
+            path: self.decoder.read(decode, path, node and node.data, harm)
+            for path, node in zip(paths, nodes, strict=True)
+        }
 
     def delete(self, paths: Iterable[str]) -> Work[None]:
         """Delete nodes in this order; missing ones are ignored."""
@@ -83,7 +97,7 @@ class ControllerEpoch:
     def delete_tree(self, path: str) -> Work[None]:
         paths, below = [path], [path]
         while below:
-            names = yield from _ask([Children(each) for each in below])
+            names = yield from ask([Children(each) for each in below])
             below = [
                 f"{each}/{name}"
                 for each, listed in zip(below, names, strict=True)
@@ -103,7 +117,7 @@ class ControllerEpoch:
         until it is repaired.
         """
         paths = [znodes.state_path(each) for each in partitions]
-        nodes = yield from _ask([Get(path, watch) for path in paths])
+        nodes = yield from ask([Get(path, watch) for path in paths])
         states = [node and decoded(LeaderAndIsr.decode, node.data) for node in nodes]
         if any(isinstance(it, LeaderAndIsr) and it.controller_epoch > self.number for it in states):
             yield from self.write([()])  # refused, if there is a newer controller
@@ -163,6 +177,6 @@ class ControllerEpoch:
         )
 
 
-def _ask(asks: Sequence[Any]) -> Work[Sequence[Any]]:
+def ask(asks: Sequence[Any]) -> Work[Sequence[Any]]:
     """Without requests there is nothing to send."""
     return (yield asks) if asks else ()

@@ -37,13 +37,15 @@ class ControllerPartitionState(Enum):
     OFFLINE = "offline"  # its leader is gone
 
 
-_EXISTING = frozenset(ControllerPartitionState) - {ControllerPartitionState.NON_EXISTENT}
+NON_EXISTENT, NEW, ONLINE, OFFLINE = ControllerPartitionState
+_EXISTING = frozenset({NEW, ONLINE, OFFLINE})
+
 # For each state, the states before it.
 BEFORE: dict[ControllerPartitionState, frozenset[ControllerPartitionState]] = {
-    ControllerPartitionState.NEW: frozenset({ControllerPartitionState.NON_EXISTENT}),
-    ControllerPartitionState.ONLINE: _EXISTING,
-    ControllerPartitionState.OFFLINE: _EXISTING,
-    ControllerPartitionState.NON_EXISTENT: frozenset({ControllerPartitionState.OFFLINE}),
+    NEW: frozenset({NON_EXISTENT}),
+    ONLINE: _EXISTING,
+    OFFLINE: _EXISTING,
+    NON_EXISTENT: frozenset({OFFLINE}),
 }
 
 Leaders = dict[TopicPartition, Leadership]
@@ -56,7 +58,7 @@ class PartitionStateMachine:
         self.states: dict[TopicPartition, ControllerPartitionState] = {}
 
     def state(self, partition: TopicPartition) -> ControllerPartitionState:
-        return self.states.get(partition, ControllerPartitionState.NON_EXISTENT)
+        return self.states.get(partition, NON_EXISTENT)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
@@ -71,12 +73,10 @@ class PartitionStateMachine:
         for partition in self._context.assignments:
             leader = self._context.leader(partition)
             if leader is None:
-                self.states[partition] = ControllerPartitionState.NEW
+                self.states[partition] = NEW
             else:
                 online = self._context.online(leader, partition)
-                self.states[partition] = (
-                    ControllerPartitionState.ONLINE if online else ControllerPartitionState.OFFLINE
-                )
+                self.states[partition] = ONLINE if online else OFFLINE
         yield from self.retry()
 
     def retry(self, topic: str | None = None) -> Work[None]:
@@ -84,7 +84,7 @@ class PartitionStateMachine:
         waiting = [
             partition
             for partition, state in self.states.items()
-            if state in (ControllerPartitionState.NEW, ControllerPartitionState.OFFLINE)
+            if state in (NEW, OFFLINE)
             and not self._context.deleted(partition)
             and topic in (None, partition.topic)
         ]
@@ -98,17 +98,17 @@ class PartitionStateMachine:
         unclean: bool = False,
     ) -> Work[Leaders]:
         """Returns those that were elected; the others stay as they are."""
-        legal = self._legal(partitions, ControllerPartitionState.ONLINE)
-        new = [each for each in legal if self.state(each) is ControllerPartitionState.NEW]
+        legal = self._legal(partitions, ONLINE)
+        new = [each for each in legal if self.state(each) is NEW]
         created, known = yield from self._create(new)
-        known += [each for each in legal if self.state(each) is not ControllerPartitionState.NEW]
+        known += [each for each in legal if self.state(each) is not NEW]
         elected = yield from self._elect(known, rule, unclean)
         left = [each for each in known if each not in elected]
         if left and rule is Rule.OFFLINE and not unclean:
             allowed = yield from self._unclean_topics({each.topic for each in left})
             left = [each for each in left if each.topic in allowed]
             elected |= yield from self._elect(left, rule, unclean=True)
-        self.states.update(dict.fromkeys([*created, *elected], ControllerPartitionState.ONLINE))
+        self.states.update(dict.fromkeys([*created, *elected], ONLINE))
         self._epoch.batch.send()
         return created | elected
 
@@ -133,7 +133,7 @@ class PartitionStateMachine:
         partly = yield from self._write_new(states, created, folder=True)
         known = yield from self._write_new(partly, created, folder=False)
         yield from self._epoch.read(list(known))
-        self.states.update(dict.fromkeys(known, ControllerPartitionState.OFFLINE))
+        self.states.update(dict.fromkeys(known, OFFLINE))
         return created, list(known)
 
     def _write_new(

@@ -28,7 +28,7 @@ from engine.controller.context import UNASSIGNED, PartitionAndReplica
 from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -212,13 +212,13 @@ class Reassignment(ControllerPart):
                 self._epoch.batch.role(origin(to), partition)
                 self._epoch.batch.role(to.adding, partition, new=True)
         self._epoch.batch.send()
-        yield from self._replicas.move(_adding(moves), ControllerReplicaState.NEW)
+        yield from self._replicas.move(_adding(moves), ReplicaState.NEW)
 
     def _complete(self, moves: Assignments) -> Work[None]:
         """Phase B."""
         if not moves:
             return
-        yield from self._replicas.move(_adding(moves), ControllerReplicaState.ONLINE)
+        yield from self._replicas.move(_adding(moves), ReplicaState.ONLINE)
         final = {each: znodes.ReplicaAssignment(target(to)) for each, to in moves.items()}
         self._context.assignments |= final
         yield from self._settle_leaders(final)
@@ -263,13 +263,9 @@ class Reassignment(ControllerPart):
             for each, brokers in leaving.items()
             for broker in brokers
         ]
-        yield from self._replicas.move(replicas, ControllerReplicaState.OFFLINE)
+        yield from self._replicas.move(replicas, ReplicaState.OFFLINE)
         unneeded = [each for each in replicas if not self._is_last(each)]
-        for to in (
-            ControllerReplicaState.STARTED,
-            ControllerReplicaState.SUCCESSFUL,
-            ControllerReplicaState.NON_EXISTENT,
-        ):
+        for to in (ReplicaState.STARTED, ReplicaState.SUCCESSFUL, ReplicaState.NON_EXISTENT):
             yield from self._replicas.move(unneeded, to)
 
     def _is_last(self, replica: PartitionAndReplica) -> bool:
@@ -291,20 +287,18 @@ class Reassignment(ControllerPart):
         moved: dict[str, dict[int, znodes.ReplicaAssignment]] = defaultdict(dict)
         for (topic, number), to in news.items():
             moved[topic][number] = to
-        remaining, unreadable = list(moved), set[str]()
+        remaining, unreadable, harm = list(moved), set[str](), "its move is not written"
         while remaining:
             nodes = yield [Get(znodes.topic_path(topic)) for topic in remaining]
             writes = {}
             for topic, node in zip(remaining, nodes, strict=True):
-                path, harm = znodes.topic_path(topic), "its move is not written"
-                known = self._epoch.decoder.read(
-                    znodes.Topic.decode, path, node and node.data, harm
-                )
+                path, was = znodes.topic_path(topic), node and node.data
+                known = self._epoch.decoder.read(znodes.Topic.decode, path, was, harm)
                 if known is None:
                     unreadable.add(topic)
                 else:
                     data = known._replace(partitions={**known.partitions, **moved[topic]}).encode()
-                    if data != node.data:  # else only the answer was lost
+                    if data != was:  # else only the answer was lost
                         writes[topic] = Set(path, data, node.stat.version)
             answers = yield from self._epoch.write([(each,) for each in writes.values()])
             refused = [isinstance(answer, Refused) for answer in answers]

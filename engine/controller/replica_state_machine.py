@@ -36,26 +36,18 @@ class ControllerReplicaState(Enum):
     INELIGIBLE = "deletion ineligible"
 
 
-_LIVING = frozenset(
-    {
-        ControllerReplicaState.NEW,
-        ControllerReplicaState.ONLINE,
-        ControllerReplicaState.OFFLINE,
-        ControllerReplicaState.INELIGIBLE,
-    }
-)
+NON_EXISTENT, NEW, ONLINE, OFFLINE, STARTED, SUCCESSFUL, INELIGIBLE = ControllerReplicaState
+_LIVING = frozenset({NEW, ONLINE, OFFLINE, INELIGIBLE})
 
 # For each state, the states before it.
 BEFORE: dict[ControllerReplicaState, frozenset[ControllerReplicaState]] = {
-    ControllerReplicaState.NEW: frozenset({ControllerReplicaState.NON_EXISTENT}),
-    ControllerReplicaState.ONLINE: _LIVING,
-    ControllerReplicaState.OFFLINE: _LIVING,
-    ControllerReplicaState.STARTED: frozenset({ControllerReplicaState.OFFLINE}),
-    ControllerReplicaState.SUCCESSFUL: frozenset({ControllerReplicaState.STARTED}),
-    ControllerReplicaState.INELIGIBLE: frozenset(
-        {ControllerReplicaState.OFFLINE, ControllerReplicaState.STARTED}
-    ),
-    ControllerReplicaState.NON_EXISTENT: frozenset({ControllerReplicaState.SUCCESSFUL}),
+    NEW: frozenset({NON_EXISTENT}),
+    ONLINE: _LIVING,
+    OFFLINE: _LIVING,
+    STARTED: frozenset({OFFLINE}),
+    SUCCESSFUL: frozenset({STARTED}),
+    INELIGIBLE: frozenset({OFFLINE, STARTED}),
+    NON_EXISTENT: frozenset({SUCCESSFUL}),
 }
 
 
@@ -66,7 +58,7 @@ class ReplicaStateMachine:
         self.states: dict[PartitionAndReplica, ControllerReplicaState] = {}
 
     def state(self, replica: PartitionAndReplica) -> ControllerReplicaState:
-        return self.states.get(replica, ControllerReplicaState.NON_EXISTENT)
+        return self.states.get(replica, NON_EXISTENT)
 
     def forget(self, replicas: Iterable[PartitionAndReplica]) -> None:
         for replica in replicas:
@@ -76,11 +68,10 @@ class ReplicaStateMachine:
         """Send all live replicas their roles, whatever an earlier controller has sent."""
         replicas = self._context.replicas_of(self._context.assignments)
         online = [each for each in replicas if self._context.online(each.broker, each.partition)]
-        self.states = dict.fromkeys(replicas, ControllerReplicaState.INELIGIBLE)
-        self.states.update(dict.fromkeys(online, ControllerReplicaState.ONLINE))
-        yield from self.move(online, ControllerReplicaState.ONLINE)
-        gone = [each for each in replicas if self.states[each] is ControllerReplicaState.INELIGIBLE]
-        yield from self.move(gone, ControllerReplicaState.OFFLINE)
+        self.states = dict.fromkeys(replicas, INELIGIBLE) | dict.fromkeys(online, ONLINE)
+        yield from self.move(online, ONLINE)
+        gone = [each for each in replicas if self.states[each] is INELIGIBLE]
+        yield from self.move(gone, OFFLINE)
 
     def move(
         self, replicas: Iterable[PartitionAndReplica], to: ControllerReplicaState
@@ -94,19 +85,17 @@ class ReplicaStateMachine:
             case ControllerReplicaState.STARTED:
                 for partition, broker in legal:
                     self._epoch.batch.stop(broker, partition, delete=True)
-        if to is ControllerReplicaState.NON_EXISTENT:
+        if to is NON_EXISTENT:
             self.forget(legal)
-        elif to is not ControllerReplicaState.OFFLINE:
+        elif to is not OFFLINE:
             self.states.update(dict.fromkeys(legal, to))
         self._epoch.batch.send()
 
     def _give_roles(self, replicas: list[PartitionAndReplica], to: ControllerReplicaState) -> None:
         for replica in replicas:
-            is_new = self.state(replica) is ControllerReplicaState.NEW  # it has its role already
+            is_new = self.state(replica) is NEW  # it has its role already
             if not is_new and replica.partition in self._context.leadership:
-                self._epoch.batch.role(
-                    [replica.broker], replica.partition, new=to is ControllerReplicaState.NEW
-                )
+                self._epoch.batch.role([replica.broker], replica.partition, new=to is NEW)
 
     # -- out of the ISR ------------------------------------------------------------------
 
@@ -130,4 +119,4 @@ class ReplicaStateMachine:
             stay = set(self._context.replicas(partition)) - leaving[partition]
             self._epoch.batch.role(sorted(stay), partition)
         self._epoch.batch.metadata(self._context.brokers if kept else (), kept)
-        self.states.update(dict.fromkeys(replicas, ControllerReplicaState.OFFLINE))
+        self.states.update(dict.fromkeys(replicas, OFFLINE))

@@ -15,7 +15,7 @@ from engine.config.protocol import Feature
 from engine.controller.controller_part import ControllerPart
 from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
 from engine.controller.reassignment import Reassignment
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
 from engine.controller.topics import check_name
 from engine.errors import KafkaError
 from engine.model import TopicPartition
@@ -67,12 +67,8 @@ class TopicChanges(ControllerPart):
                 raise ValueError(error.message) from error
             return znodes.Topic.decode(data)
 
-        return self._epoch.decoder.read(
-            decode,
-            znodes.topic_path(name),
-            node and node.data,
-            "the topic stays as it was read before",
-        )
+        data, harm = node and node.data, "the topic stays as it was read before"
+        return self._epoch.decoder.read(decode, znodes.topic_path(name), data, harm)
 
     def process_change(self) -> Work[None]:
         new = yield from self.read()
@@ -105,32 +101,27 @@ class TopicChanges(ControllerPart):
             yield from self._begin([TopicPartition(name, number) for number in sorted(added)])
 
     def process_isr_notifications(self) -> Work[None]:
-        names = (yield [Children(znodes.ISR_CHANGES, watch=True)])[0] or ()
-        paths = [f"{znodes.ISR_CHANGES}/{name}" for name in sorted(names)]
-        notes = (yield [Get(path) for path in paths]) if paths else ()
+        notes = yield from self._epoch.read_notes(
+            znodes.ISR_CHANGES, znodes.decode_partitions, "no ISR is read"
+        )
         changed = {
             partition: None
-            for path, note in zip(paths, notes, strict=True)
-            for partition in sorted(
-                self._epoch.decoder.read(
-                    znodes.decode_partitions, path, note and note.data, "no ISR is read"
-                )
-                or ()
-            )
+            for partitions in notes.values()
+            for partition in sorted(partitions or ())
             if partition in self._context.assignments
         }
         yield from self._epoch.read(list(changed))
         self._epoch.batch.metadata(self._context.brokers if changed else (), changed)
         self._epoch.batch.send()
-        yield from self._epoch.delete(paths)
+        yield from self._epoch.delete(notes)
         yield from self._reassignment.isr_changed(changed)
 
     def _begin(self, partitions: list[TopicPartition]) -> Work[None]:
         replicas = self._context.replicas_of(partitions)
         self._partitions.mark(partitions, PartitionState.NEW)
-        yield from self._replicas.move(replicas, ControllerReplicaState.NEW)
+        yield from self._replicas.move(replicas, ReplicaState.NEW)
         yield from self._partitions.bring_online(partitions)
-        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
+        yield from self._replicas.move(replicas, ReplicaState.ONLINE)
 
     def _forget(self, name: str) -> None:
         partitions = self._context.topics[name].values()
