@@ -8,6 +8,7 @@ way. Lines that stand for one field are added by readers.py and writers.py; obje
 get a name here, so the lines hold nothing but names and plain numbers.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -27,6 +28,7 @@ class FunctionSource:
     def add(self, *lines: str) -> None:
         self._lines += [f"    {line}" for line in lines]
 
-    def function(self) -> Any:
+    def function(self) -> Callable[..., Any]:
         exec("\n".join(self._lines), self._names)
-        return self._names["made"]
+        made: Callable[..., Any] = self._names["made"]
+        return made

@@ -13,9 +13,10 @@ Clients of Kafka 0.8 to 0.10 use them, and so do those that are told to speak li
 import dataclasses
 from collections.abc import Mapping
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from engine.wire.apis import Api
+from engine.wire.messages.versions import Bool, Int32, Int64, make_message
 
 # The oldest version in kio; of an API that is not named, the oldest version that there is.
 OLDEST_IN_KIO: Mapping[Api, int] = {
@@ -44,17 +45,16 @@ class OldField(NamedTuple):
     """A field that newer versions lack; with the name of a newer one, it stays as it is there."""
 
     name: str
-    type: Any = None
-    primitive: str = ""
+    type: Any = None  # as in messages/versions.py
     default: Any = None
 
 
 Differences = Mapping[str, tuple[OldField, ...]]  # by a newer field's name: what is in its place
 
-COMMIT_TIMESTAMP = OldField("commit_timestamp", int, "int64", -1)
-MAX_NUM_OFFSETS = OldField("max_num_offsets", int, "int32", 1)
-OLD_STYLE_OFFSETS = OldField("old_style_offsets", tuple[int, ...], "int64", ())
-IS_DEFAULT = OldField("is_default", bool, "bool", False)
+COMMIT_TIMESTAMP = OldField("commit_timestamp", Int64, -1)
+MAX_NUM_OFFSETS = OldField("max_num_offsets", Int32, 1)
+OLD_STYLE_OFFSETS = OldField("old_style_offsets", Annotated[tuple[int, ...], "int64"], ())
+IS_DEFAULT = OldField("is_default", Bool, False)
 
 # (API, kind) -> version -> its differences from the next one; a field with () is absent.
 DIFFERENCES: Mapping[tuple[Api, str], Mapping[int, Differences]] = {
@@ -105,19 +105,16 @@ def declare(oldest: type, api: Api, version: int, kind: str) -> type:
 def _derive(message: type, version: int, differences: Differences) -> type:
     declared: list[tuple[str, Any, Any]] = []
     for each in dataclasses.fields(message):
-        kept = (each.name, _nested(each.type, version, differences), _copy(each))
         for field in differences.get(each.name, (OldField(each.name),)):
-            declared.append(kept if field.name == each.name else _added(field))
+            if field.name == each.name:
+                same = dataclasses.field(default=each.default, metadata=each.metadata)
+                declared.append((each.name, _nested(each.type, version, differences), same))
+            else:
+                old = dataclasses.field(default=field.default)
+                declared.append((field.name, field.type, old))
     form = {name: getattr(message, name) for name in vars(message) if name.startswith("__api_")}
     form |= {name: getattr(message, name) for name in ("__flexible__", "__header_schema__")}
-    return dataclasses.make_dataclass(
-        message.__name__,
-        declared,
-        frozen=True,
-        slots=True,
-        kw_only=True,
-        namespace=form | {"__version__": version},
-    )
+    return make_message(message.__name__, declared, form | {"__version__": version})
 
 
 def _nested(declared: Any, version: int, differences: Differences) -> Any:
@@ -128,12 +125,3 @@ def _nested(declared: Any, version: int, differences: Differences) -> Any:
         assert isinstance(item, type)
         return tuple[_derive(item, version, differences), ...]  # type: ignore[misc]
     return declared
-
-
-def _copy(each: "dataclasses.Field[Any]") -> Any:
-    return dataclasses.field(default=each.default, metadata=each.metadata)
-
-
-def _added(field: OldField) -> tuple[str, Any, Any]:
-    metadata = {"kafka_type": field.primitive}
-    return field.name, field.type, dataclasses.field(default=field.default, metadata=metadata)

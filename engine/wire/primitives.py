@@ -41,10 +41,6 @@ class Draft(bytearray):
         self.slices: list[tuple[int, SizedSlice]] = []  # (position in the draft, slice to insert)
 
 
-Reader = Callable[[Frame, int], tuple[Any, int]]
-Writer = Callable[[Draft, Any], None]
-
-
 class Fixed(NamedTuple):
     """A type of fixed width: how `struct` packs it, and what its number means."""
 

@@ -79,8 +79,7 @@ def message_reader(message: type, newest: type) -> Reader:
         # No tagged fields, as nearly always: one byte.
         source.add(f"position = {rest} if frame[position] else position + 1")
     source.add("return made, position")
-    reader: Reader = source.function()
-    return reader
+    return source.function()
 
 
 def _add_fixed(source: FunctionSource, group: list[Field], target: type) -> None:
@@ -96,12 +95,12 @@ def _add_fixed(source: FunctionSource, group: list[Field], target: type) -> None
 
 
 def _add_value(source: FunctionSource, field: Field, into: Field, flexible: bool) -> None:
-    """Read a field that has a length: an array, a string, bytes."""
+    """The lines that read a field into `value`."""
     if field.is_array:
         item = _item_reader(field, into, flexible, nullable=False)
         least = schema.least_size(field.type, flexible)
         _add_array(source, schema.array_length(flexible), field.nullable, item, least)
-    elif isinstance(field.type, str):
+    elif isinstance(field.type, str) and field.type in TAKE:
         length = schema.content_length(field.type, flexible)
         _add_content(source, length, field.nullable, TAKE[field.type])
     else:
@@ -187,13 +186,11 @@ def read_tags(
 
 
 def _reader(field: Field, into: Field, flexible: bool) -> Reader:
-    if not field.is_array:
-        return _item_reader(field, into, flexible, field.nullable)
+    """A reader of one field alone, as tagged ones are read."""
     source = FunctionSource("frame, position")
     _add_value(source, field, into, flexible)
     source.add("return value, position")
-    reader: Reader = source.function()
-    return reader
+    return source.function()
 
 
 def _item_reader(field: Field, into: Field, flexible: bool, nullable: bool) -> Reader:
@@ -222,8 +219,7 @@ def content_reader(
     source = FunctionSource("frame, position")
     _add_content(source, length, nullable, take)
     source.add("return value, position")
-    reader: Reader = source.function()
-    return reader
+    return source.function()
 
 
 def _cut_off(size: int, start: int, frame: Frame) -> NoReturn:

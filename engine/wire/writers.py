@@ -70,8 +70,7 @@ def _plan(message: type, like: Any) -> Writer:
         tags = source.name(_tags_writer(tagged))
         source.add(f"{tags}(draft, value)" if tagged else "draft.append(0)")
     source.add("return")
-    writer: Writer = source.function()
-    return writer
+    return source.function()
 
 
 def _add_fixed(source: FunctionSource, group: list[Field]) -> None:

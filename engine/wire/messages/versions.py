@@ -6,10 +6,11 @@
         states: tuple[State, ...]               | states ... |        | states ... |
 
 A field's type has its primitive on the wire. A field that is not in all versions has them in its
-metadata. `at` makes the declaration of one version, in kio's format; schema.py reads both.
+metadata. `at` makes the declaration of one version; schema.py reads it as it reads those of kio.
 """
 
 import dataclasses
+from collections.abc import Iterable
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
@@ -52,18 +53,20 @@ def at(message: type, version: int, flexible: bool) -> type:
         if each.metadata.get("since", 0) <= version <= each.metadata.get("until", _LAST)
     ]
     form = {"__flexible__": flexible, "__version__": version}
+    return make_message(message.__name__, declared, form)
+
+
+def make_message(name: str, declared: Iterable[tuple[str, Any, Any]], form: dict[str, Any]) -> type:
     return dataclasses.make_dataclass(
-        message.__name__, declared, frozen=True, slots=True, kw_only=True, namespace=form
+        name, declared, frozen=True, slots=True, kw_only=True, namespace=form
     )
 
 
 def _declare(each: "dataclasses.Field[Any]", version: int, flexible: bool) -> tuple[str, Any, Any]:
-    if get_origin(each.type) is Annotated:
-        kind, primitive = get_args(each.type)
-        metadata = {"kafka_type": primitive}
-    else:
-        is_nullable = isinstance(each.type, UnionType)  # tuple[Nested, ...] | None
-        nested, _ = get_args(get_args(each.type)[0] if is_nullable else each.type)
-        kind, metadata = tuple[at(nested, version, flexible), ...], {}  # type: ignore[misc]
+    kind: Any = each.type
+    if get_origin(kind) is not Annotated:
+        is_nullable = isinstance(kind, UnionType)  # tuple[Nested, ...] | None
+        nested, _ = get_args(get_args(kind)[0] if is_nullable else kind)
+        kind = tuple[at(nested, version, flexible), ...]  # type: ignore[misc]
         kind = kind | None if is_nullable else kind
-    return each.name, kind, dataclasses.field(default=each.default, metadata=metadata)
+    return each.name, kind, dataclasses.field(default=each.default)
