@@ -277,29 +277,24 @@ class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
 
     def validate_together(self) -> None:
         wait = self.replica_fetch_wait_max_ms
-        _require(
+        self.require(
             wait <= self.replica_socket_timeout_ms,
             "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to "
             "prevent unnecessary socket timeouts",
         )
-        _require(
+        self.require(
             wait <= self.replica_lag_time_max_ms,
             "replica.fetch.wait.max.ms should always be less than or equal to "
             "replica.lag.time.max.ms to prevent frequent changes in ISR",
         )
-        _require(
+        self.require(
             self.offsets_commit_required_acks <= self.offsets_topic_replication_factor,
             "offsets.commit.required.acks must be greater or equal -1 and less or equal to "
             "offsets.topic.replication.factor",
         )
-        _require(
+        self.require(
             self.max_connections_per_ip > 0 or bool(self.max_connections_per_ip_overrides.strip()),
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
             "property is set.",
         )
         super().validate_together()
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise KafkaError(ErrorCode.invalid_config, message)

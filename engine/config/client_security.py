@@ -14,7 +14,6 @@ from typing import Any
 
 from engine.config.key import Config, Password, invalid, key, one_of
 from engine.config.listeners import PROTOCOLS
-from engine.errors import ErrorCode, KafkaError
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -50,11 +49,8 @@ class ClientSecurityConfig(Config):
     def validate_together(self) -> None:
         if self.security_protocol.startswith("SASL"):
             for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
-                if getattr(self, name.replace(".", "_")) is None:
-                    raise KafkaError(
-                        ErrorCode.invalid_config,
-                        f"security.protocol={self.security_protocol} needs {name}",
-                    )
+                is_set = getattr(self, name.replace(".", "_")) is not None
+                self.require(is_set, f"security.protocol={self.security_protocol} needs {name}")
         super().validate_together()
 
     def security_texts(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from engine.config.broker import BrokerConfig
 from engine.config.inert import InertKey
-from engine.config.key import Config, Key, Type, printed
+from engine.config.key import Key, Type, printed
 from engine.config.topic import TopicConfig
 
 
@@ -33,9 +33,6 @@ class Source(IntEnum):
 
 
 Layer = tuple[Source, Mapping[str, str]]
-
-
-NOT_SET = None, Source.DEFAULT
 
 
 class Synonym(NamedTuple):
@@ -67,7 +64,8 @@ def describe_topic(
         synonyms = list(_synonyms(_defaults_of(it.field), layers))
         if it.name in overrides:
             synonyms.insert(0, Synonym(it.name, overrides[it.name], Source.TOPIC))
-        entries.append(_entry(config, it, synonyms, read_only=False))
+        value = printed(getattr(config, it.field))
+        entries.append(_entry(it, value, synonyms, read_only=False))
     return entries + _unknown(TopicConfig.keys(), [(Source.TOPIC, overrides)])
 
 
@@ -78,13 +76,14 @@ def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[
         synonyms = list(_synonyms(all_units, layers))
         while synonyms and synonyms[0].name != it.name:  # used, but in another unit
             del synonyms[0]
-        entries.append(_entry(config, it, synonyms, read_only=not it.dynamic))
+        value = printed(getattr(config, it.field))
+        entries.append(_entry(it, value, synonyms, read_only=not it.dynamic))
     known = BrokerConfig.known()
     for it in known.values():
         if isinstance(it, InertKey):
             synonyms = list(_synonyms([it], layers))
-            value, source = (synonyms[0].value, synonyms[0].source) if synonyms else NOT_SET
-            entries.append(Entry(it.name, value, it.type, source, not it.dynamic, synonyms, it.doc))
+            value = synonyms[0].value if synonyms else None
+            entries.append(_entry(it, value, synonyms, read_only=not it.dynamic))
     return [_hidden(entry) for entry in entries] + _unknown(known, layers)
 
 
@@ -121,7 +120,6 @@ def _synonyms(names: Sequence[Key], layers: Sequence[Layer]) -> Iterator[Synonym
             yield Synonym(it.name, default, Source.DEFAULT)
 
 
-def _entry(config: Config, it: Key, synonyms: list[Synonym], read_only: bool) -> Entry:
+def _entry(it: Key, value: str | None, synonyms: list[Synonym], read_only: bool) -> Entry:
     source = synonyms[0].source if synonyms else Source.DEFAULT
-    value = printed(getattr(config, it.field))
     return Entry(it.name, value, it.type, source, read_only, synonyms, it.doc)

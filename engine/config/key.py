@@ -99,8 +99,10 @@ class Key:
     unit: int = 1  # in units of the topic's field: 3,600,000 for hours
 
     def parse(self, text: str) -> Any:
-        """The value of a text; `validate` checks its range."""
-        return parse(self.name, self.type, text)
+        """The value of a text, in the range of the key."""
+        value = parse(self.name, self.type, text)
+        self.validate(value)
+        return value
 
     def validate(self, value: Any) -> None:
         if self.check is not None and value is not None:
@@ -165,7 +167,12 @@ class Config:
         raise KafkaError(ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}")
 
     def validate_together(self) -> None:
-        """Refuse values that contradict each other."""
+        """Refuse values that contradict each other, by `require`."""
+
+    @staticmethod
+    def require(holds: bool, message: str) -> None:
+        if not holds:
+            raise KafkaError(ErrorCode.invalid_config, message)
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
@@ -174,11 +181,10 @@ class Config:
         if base is not None:
             return replace(base, **parsed)
         for it in cls.keys().values():
-            if it.required and it.field not in parsed:
-                raise KafkaError(
-                    ErrorCode.invalid_config,
-                    f'Missing required configuration "{it.name}" which has no default value.',
-                )
+            cls.require(
+                not it.required or it.field in parsed,
+                f'Missing required configuration "{it.name}" which has no default value.',
+            )
         return cls(**parsed)
 
     @classmethod
@@ -220,9 +226,7 @@ class Config:
                 ErrorCode.invalid_request,
                 f"Null value not supported for {cls.kind} configs: {name}",
             )
-        value = it.parse(text)
-        it.validate(value)
-        return value
+        return it.parse(text)
 
     def texts(self) -> dict[str, str | None]:
         """Every value by its Kafka name, as Kafka prints it."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 from engine.config import security as security_keys
 from engine.config.key import Key, invalid, key, one_of, printed
 from engine.config.logs import LogsConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import KafkaError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -100,15 +100,11 @@ class ListenersConfig(LogsConfig):
     def protocol_of(self, listener: str) -> str:
         pairs = (text.partition(":") for text in self.listener_security_protocol_map)
         protocols = {name.strip().upper(): protocol.strip() for name, _, protocol in pairs}
-        if listener not in protocols:
-            raise _refused(f"No security protocol defined for listener {listener}")
-        if protocols[listener] not in PROTOCOLS:
-            raise invalid(
-                "listener.security.protocol.map",
-                protocols[listener],
-                "Invalid security protocol",
-            )
-        return protocols[listener]
+        self.require(listener in protocols, f"No security protocol defined for listener {listener}")
+        found = protocols[listener]
+        if found not in PROTOCOLS:
+            raise invalid("listener.security.protocol.map", found, "Invalid security protocol")
+        return found
 
     def secured(self, listener: str, mechanism: str = "") -> security_keys.SecuritySettings:
         """The keys of TLS and SASL for a listener, or for one of its mechanisms."""
@@ -131,21 +127,18 @@ class ListenersConfig(LogsConfig):
 
     @classmethod
     def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
-        ours = {name: text for name, text in values.items() if security_keys.find(name)}
-        rest = {name: text for name, text in values.items() if name not in ours}
+        ours, rest = security_keys.split(values)
         fields = super().parsed(rest)
         return fields | {"security": security_keys.parse(ours)} if ours else fields
 
     def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
         """What was changed while the broker runs counts more than what it was started with."""
-        ours = {name: text for name, text in values.items() if security_keys.find(name)}
-        rest = {name: text for name, text in values.items() if name not in ours}
+        ours, rest = security_keys.split(values)
         config, faults = super().lenient(rest)
         for name, text in ours.items():
             try:
-                config = replace(
-                    config, security={**config.security, **security_keys.parse({name: text})}
-                )
+                one = security_keys.parse({name: text})
+                config = replace(config, security={**config.security, **one})
             except KafkaError as error:
                 faults[name] = error.message
         return config, faults
@@ -154,26 +147,26 @@ class ListenersConfig(LogsConfig):
         return super().texts() | {name: printed(value) for name, value in self.security.items()}
 
     def validate_together(self) -> None:
-        names, ports = [], []
-        for each in self.endpoints:
-            names.append(each.name)
-            ports += [each.port] if each.port else []
-        what = f"listeners: {printed(self.listeners)}"
-        _require(len({*names}) == len(names), f"Each listener must have a different name, {what}")
-        _require(len({*ports}) == len(ports), f"Each listener must have a different port, {what}")
+        names = [each.name for each in self.endpoints]
+        ports = [each.port for each in self.endpoints if each.port]
+        for what, each in (("name", names), ("port", ports)):
+            self.require(
+                len({*each}) == len(each),
+                f"Each listener must have a different {what}, listeners: {printed(self.listeners)}",
+            )
         if self.inter_broker_listener_name:
-            _require(
+            self.require(
                 self.security_inter_broker_protocol == "PLAINTEXT",
                 "Only one of inter.broker.listener.name and security.inter.broker.protocol should "
                 "be set.",
             )
         told = [each.name for each in self.advertised]
-        _require(
+        self.require(
             self.inter_broker_listener in told,
             "inter.broker.listener.name must be a listener name defined in advertised.listeners. "
             f"The valid options based on currently configured listeners are {','.join(told)}",
         )
-        _require(
+        self.require(
             {*told} <= {*names},
             "advertised.listeners listener names must be equal to or a subset of the ones defined "
             f"in listeners. Found {','.join(told)}. The valid options based on the current "
@@ -187,17 +180,8 @@ class ListenersConfig(LogsConfig):
         if self.protocol_of(between).startswith("SASL"):
             settings = self.secured(between)
             mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
-            _require(
+            self.require(
                 mechanism in settings.value("sasl.enabled.mechanisms"),
                 "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms "
                 "when SASL is used for inter-broker communication",
             )
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise _refused(message)
-
-
-def _refused(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, message)

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 from engine.config.client import ClientConfig
 from engine.config.key import Long, at_least, between, invalid, key, one_of
-from engine.errors import ErrorCode, KafkaError
 
 INT_MAX = 2**31 - 1
 MOST_IN_FLIGHT = 5  # a log keeps as many batches of a producer
@@ -131,22 +130,19 @@ class ProducerConfig(ClientConfig):
                 "should be equal to or larger than linger.ms + request.timeout.ms "
                 f"({self.linger_ms} + {self.request_timeout_ms})",
             )
-        if self.transactional_id is not None and not self.enable_idempotence:
-            raise KafkaError(
-                ErrorCode.invalid_config,
-                "Cannot set a transactional.id without also enabling idempotence.",
-            )
+        self.require(
+            self.transactional_id is None or self.enable_idempotence,
+            "Cannot set a transactional.id without also enabling idempotence.",
+        )
         if self.enable_idempotence:
             self._validate_idempotence()
 
     def _validate_idempotence(self) -> None:
-        change = ""
-        if self.acks != "all":
-            change = "acks to all"
-        elif self.retries == 0:
-            change = "retries to non-zero"
-        elif self.max_in_flight_requests_per_connection > MOST_IN_FLIGHT:
-            change = f"max.in.flight.requests.per.connection to at most {MOST_IN_FLIGHT}"
-        if change:
-            message = f"Must set {change} in order to use the idempotent producer"
-            raise KafkaError(ErrorCode.invalid_config, message)
+        in_flight = self.max_in_flight_requests_per_connection
+        most = f"max.in.flight.requests.per.connection to at most {MOST_IN_FLIGHT}"
+        for holds, change in (
+            (self.acks == "all", "acks to all"),
+            (self.retries != 0, "retries to non-zero"),
+            (in_flight <= MOST_IN_FLIGHT, most),
+        ):
+            self.require(holds, f"Must set {change} in order to use the idempotent producer")

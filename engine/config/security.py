@@ -12,11 +12,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.config.inert import InertKey, read
 from engine.config.key import Password, Type, invalid, printed
 
+T = TypeVar("T")
 PREFIX = "listener.name."
 WORDS = {
     "ssl.client.auth": ("none", "requested", "required"),
@@ -57,6 +58,12 @@ def is_secret(name: str) -> bool:
     return it is not None and it.type is Type.PASSWORD
 
 
+def split(values: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
+    """The values of these keys, and those of all other keys."""
+    ours = {name: text for name, text in values.items() if find(name)}
+    return ours, {name: text for name, text in values.items() if name not in ours}
+
+
 def parse(values: Mapping[str, str | None]) -> dict[str, Any]:
     """The values by their names, with the prefixes as they were given."""
     parsed = {}
@@ -65,7 +72,6 @@ def parse(values: Mapping[str, str | None]) -> dict[str, Any]:
         if it is None or text is None:
             raise invalid(name, text, "there is no such key for a listener")
         parsed[name] = it.parse(text)
-        it.validate(parsed[name])
     return parsed
 
 

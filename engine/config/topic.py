@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine.config.key import Check, Config, Long, at_least, between, invalid, key, one_of
-from engine.errors import ErrorCode, KafkaError
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1  # no limit
@@ -145,10 +144,9 @@ class TopicConfig(Config):
     )
 
     def validate_together(self) -> None:
-        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
-            raise KafkaError(
-                ErrorCode.invalid_config,
-                f"conflict topic config setting min.compaction.lag.ms "
-                f"({self.min_compaction_lag_ms}) > max.compaction.lag.ms "
-                f"({self.max_compaction_lag_ms})",
-            )
+        low, high = self.min_compaction_lag_ms, self.max_compaction_lag_ms
+        self.require(
+            low <= high,
+            f"conflict topic config setting min.compaction.lag.ms ({low}) > "
+            f"max.compaction.lag.ms ({high})",
+        )
