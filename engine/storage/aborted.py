@@ -20,7 +20,6 @@ Invariant: an entry that could not be written is in memory, and is written with 
 flush: the recovery point never moves past a marker whose entry is not in the file.
 """
 
-import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
@@ -60,17 +59,9 @@ class AbortedIndex:
 
     def _store(self) -> None:
         data = b"".join(_ENTRY.pack(VERSION, *entry) for entry in self.entries[self._stored :])
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            written = files.append(fd, [data])
-            if written != len(data):
-                files.truncate(fd, self._stored * _ENTRY.size)
-                raise OSError(f"only {written} of {len(data)} bytes were written")
-        except OSError as error:
-            reason = f"cannot append to {self.path}: {error.strerror or error}"
-            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
-        finally:
-            os.close(fd)
+        with self.path.open("ab") as file:
+            end = self._stored * _ENTRY.size
+            files.append_whole(file.fileno(), [data], len(data), end, self.path)
         self._stored = len(self.entries)
 
     def truncate(self, offset: int) -> None:
@@ -79,11 +70,8 @@ class AbortedIndex:
         del self.entries[kept:]
         if kept < self._stored:
             self._stored = kept
-            fd = os.open(self.path, os.O_WRONLY)
-            try:
-                files.truncate(fd, kept * _ENTRY.size)
-            finally:
-                os.close(fd)
+            with self.path.open("r+b") as file:
+                files.truncate(file.fileno(), kept * _ENTRY.size)
             if not kept:
                 files.remove(self.path)
 

@@ -46,9 +46,8 @@ class LogDirectory:
         self.failed: dict[TopicPartition, str] = {}  # partitions that are offline, and why
         self.high_watermarks: dict[TopicPartition, int] = {}  # as of the last checkpoint
         self.offline: str | None = None  # why the directory is not usable any more
-        self.deleted_logs: list[
-            tuple[int, Path, Log]
-        ] = []  # (when to delete, renamed directory, log)
+        # (when to delete, renamed directory, log)
+        self.deleted_logs: list[tuple[int, Path, Log]] = []
         self._written: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each checkpoint
         self._found: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each at the start
         self._emit = emit
@@ -218,13 +217,12 @@ class LogDirectory:
             self._write(checkpoints.HIGH_WATERMARK, high_watermarks)
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        """The lines of partitions that are offline are not changed."""
-        found = self._found.get(name, {})
+        """The lines of partitions that are offline are not changed. A directory in the place of the
+        file was reported at the start."""
+        found, path = self._found.get(name, {}), self.path / name
         offsets = {it: found[it] for it in self.failed if it in found} | offsets
-        if (
-            self._written.get(name) != offsets and not (self.path / name).is_dir()
-        ):  # which was reported
-            checkpoints.write_offsets(self.path / name, offsets)
+        if self._written.get(name) != offsets and not path.is_dir():
+            checkpoints.write_offsets(path, offsets)
             self._written[name] = offsets
 
     # -- failing and closing -------------------------------------------------------------

@@ -11,12 +11,26 @@ from collections.abc import Sequence
 from mmap import mmap
 from pathlib import Path
 
+from engine.errors import ErrorCode, KafkaError
+
 Buffer = bytes | bytearray | memoryview | mmap
 
 
 def append(fd: int, parts: Sequence[Buffer]) -> int:
     """Append the parts to a file opened with O_APPEND. On a full disk, fewer bytes are written."""
     return os.writev(fd, parts)
+
+
+def append_whole(fd: int, parts: Sequence[Buffer], size: int, position: int, path: Path) -> None:
+    """Append all the bytes or none: a short write to a file that ended at `position` is undone."""
+    try:
+        written = append(fd, parts)
+        if written != size:
+            raise OSError(f"only {written} of {size} bytes were written")
+    except OSError as error:
+        truncate(fd, position)
+        reason = f"cannot append to {path}: {error.strerror or error}"
+        raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
 
 
 def truncate(fd: int, size: int) -> None:

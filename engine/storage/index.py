@@ -24,6 +24,7 @@ import mmap
 import os
 import struct
 from bisect import bisect_left
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import ClassVar
 
@@ -45,12 +46,12 @@ class Index:
         self._size = os.fstat(self._fd).st_size
         self.count = self.capacity = self._size // self.ENTRY.size
         self._map: mmap.mmap | None = None
-        self._resize(max(capacity - capacity % self.ENTRY.size, self.count * self.ENTRY.size))
+        self.grow(capacity)
 
     def _resize(self, size: int) -> None:
-        if self._map is not None:
-            self._map.close()
-            self._map = None
+        """Make the file so large, or smaller by a part of an entry."""
+        size -= size % self.ENTRY.size
+        self._unmap()
         if size != self._size:
             files.truncate(self._fd, size)
         self._size, self.capacity = size, size // self.ENTRY.size
@@ -58,6 +59,11 @@ class Index:
             self._map = mmap.mmap(self._fd, size)
             # A search is random access: pages read ahead would waste memory.
             self._map.madvise(mmap.MADV_RANDOM)
+
+    def _unmap(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
 
     @property
     def is_full(self) -> bool:
@@ -102,11 +108,10 @@ class Index:
         """Remove all entries and make room for new ones."""
         self.count = 0
         self._resize(0)  # not filled with zeros, which would take room on the disk
-        self._resize(capacity - capacity % self.ENTRY.size)
+        self._resize(capacity)
 
     def grow(self, capacity: int) -> None:
-        """Preallocate again: the segment has become the active one."""
-        capacity -= capacity % self.ENTRY.size
+        """Preallocate: the segment has become the active one."""
         self._resize(max(capacity, self.count * self.ENTRY.size))
 
     def trim(self) -> None:
@@ -120,9 +125,7 @@ class Index:
 
     def close(self) -> None:
         """Close the file without trimming it, as after a kill."""
-        if self._map is not None:
-            self._map.close()
-            self._map = None
+        self._unmap()
         os.close(self._fd)
 
 
@@ -188,21 +191,19 @@ class TimeIndex(Index):
 
 def read_offset_entries(path: Path) -> list[tuple[int, int]]:
     """The (offset, position) entries of an .index file, without its preallocated tail."""
-    return _entries(path, OffsetIndex.ENTRY, column=0)
+    base_offset, entries = _stored(path, OffsetIndex.ENTRY)
+    return [(base_offset + relative, position) for relative, position in entries]
 
 
 def read_time_entries(path: Path) -> list[tuple[int, int]]:
     """The (timestamp, offset) entries of a .timeindex file, without its preallocated tail."""
-    return _entries(path, TimeIndex.ENTRY, column=1)
+    base_offset, entries = _stored(path, TimeIndex.ENTRY)
+    return [(timestamp, base_offset + relative) for timestamp, relative in entries]
 
 
-def _entries(path: Path, entry: struct.Struct, column: int) -> list[tuple[int, int]]:
-    base_offset, data = int(path.name.split(".")[0]), path.read_bytes()
-    entries: list[tuple[int, int]] = []
-    for first, second in entry.iter_unpack(data[: len(data) - len(data) % entry.size]):
-        if entries and first == second == 0:  # only the first entry may be all zeros
-            break
-        entries.append(
-            (base_offset + first, second) if not column else (first, base_offset + second)
-        )
-    return entries
+def _stored(path: Path, entry: struct.Struct) -> tuple[int, list[tuple[int, ...]]]:
+    """The base offset in a file's name, and the entries as the file has them."""
+    data = path.read_bytes()
+    entries = entry.iter_unpack(data[: len(data) - len(data) % entry.size])
+    first = [*islice(entries, 1)]  # it alone may be all zeros
+    return int(path.name.split(".")[0]), [*first, *takewhile(any, entries)]

@@ -83,7 +83,6 @@ class Segment:
         self.index_size = index_size
         self.created = now  # for the age of an empty segment
         self.since_index = 0  # bytes appended after the newest index entry
-        self._greatest: tuple[int, int] | None = None
 
     # -- the parts -----------------------------------------------------------------------
 
@@ -118,18 +117,13 @@ class Segment:
         return [self._beside(".txnindex"), *reversed(self.paths)]
 
     @property
-    def greatest(self) -> tuple[int, int]:
-        """The largest timestamp in the segment and the last offset of the batch that has it."""
-        if self._greatest is None:
-            self._greatest = self._find_greatest()
-        return self._greatest
-
-    @property
     def modified(self) -> int:
         """The mtime of the log file in milliseconds: the age of records without a timestamp."""
         return os.fstat(self.file.fileno()).st_mtime_ns // 1_000_000
 
-    def _find_greatest(self) -> tuple[int, int]:
+    @cached_property
+    def greatest(self) -> tuple[int, int]:
+        """The largest timestamp in the segment and the last offset of the batch that has it."""
         timestamp, offset = self.times[-1] if self.times.count else (NO_TIMESTAMP, self.base_offset)
         for _, header in self.batches_from(offset):
             if header.max_timestamp > timestamp:
@@ -154,29 +148,17 @@ class Segment:
         undone. The index entry points from the last offset of this write to its start.
         """
         position = self.size
-        greatest = self.greatest if position else None
-        self._write(parts, size)
-        if greatest is None:
+        greatest = self.greatest if position else (NO_TIMESTAMP, self.base_offset)
+        files.append_whole(self.file.fileno(), parts, size, position, self.path)
+        self.size += size
+        if not position:
             self.first_timestamp = newest[0]
-            greatest = (NO_TIMESTAMP, self.base_offset)
-        self._greatest = greatest = newest if newest[0] > greatest[0] else greatest
+        self.greatest = newest if newest[0] > greatest[0] else greatest
         if self.since_index > self.index_interval:
             self.offsets.append(last_offset, position)
-            self.times.append(*greatest)
+            self.times.append(*self.greatest)
             self.since_index = 0
         self.since_index += size
-
-    def _write(self, parts: Sequence[files.Buffer], size: int) -> None:
-        fd = self.file.fileno()
-        try:
-            written = files.append(fd, parts)
-            if written != size:
-                raise OSError(f"only {written} of {size} bytes were written")
-        except OSError as error:
-            files.truncate(fd, self.size)
-            reason = f"cannot append to {self.path}: {error.strerror or error}"
-            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
-        self.size += size
 
     def close_for_appends(self) -> None:
         """The segment is no longer active: its indexes are trimmed."""
@@ -191,21 +173,16 @@ class Segment:
         self.offsets.grow(index_size)
         self.times.grow(index_size)
 
-    def truncate(self, offset: int) -> int:
-        """Remove everything from the batch of `offset` on. Returns how many bytes."""
-        found = self.locate(offset)
-        return self.cut(found.position, found.header.base_offset) if found else 0
-
-    def cut(self, position: int, offset: int) -> int:
+    def cut(self, position: int, offset: int) -> None:
         """Truncate the file at a position where the batch with `offset` starts."""
-        before, self.size = self.size, position
+        self.size = position
         files.truncate(self.file.fileno(), position)
         self.offsets.truncate(offset)
         self.times.truncate(offset)
         self.aborted.truncate(offset)
-        self._greatest, self.since_index = None, 0
+        self.since_index = 0
+        self.__dict__.pop("greatest", None)
         self.__dict__.pop("first_timestamp", None)
-        return before - position
 
     def rebuild_indexes(self, batches: Iterable[tuple[int, Header]] | None = None) -> None:
         """Rebuild both indexes from the batches of the log, which are read if not given."""
@@ -220,7 +197,7 @@ class Segment:
                 self.offsets.append(header.last_offset, position)
                 self.times.append(timestamp, offset)
                 indexed = position
-        self._greatest, self.since_index = (timestamp, offset), self.size - indexed
+        self.greatest, self.since_index = (timestamp, offset), self.size - indexed
         if not self.index_size:
             self.close_for_appends()
 

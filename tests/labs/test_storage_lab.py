@@ -91,7 +91,7 @@ def times_in_any_order(patch: pytest.MonkeyPatch) -> None:
         it._pack(timestamp, offset - it.base_offset)
 
     def latest(it: Segment, parts: Any, size: int, last: int, newest: tuple[int, int]) -> None:
-        it._greatest = newest
+        it.greatest = newest
         append(it, parts, size, last, newest)
 
     append = Segment.append

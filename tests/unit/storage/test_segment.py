@@ -88,13 +88,14 @@ def test_the_largest_timestamp_and_where_it_is(tmp_path: Path) -> None:
 
 def test_cut_and_write_again(segment: Segment) -> None:
     whole = [header for _, header in segment.headers()]
-    size = segment.size
-    gone = segment.truncate(1007)  # in the middle of a batch: it goes as a whole
-    assert segment.size == segment.path.stat().st_size == size - gone
+    found = segment.locate(1007)  # in the middle of a batch: it goes as a whole
+    assert found is not None
+    segment.cut(found.position, found.header.base_offset)
+    assert segment.size == segment.path.stat().st_size == found.position
     assert [header for _, header in segment.headers()] == whole[:3]
     assert segment.end() == (1006, segment.size)
     assert segment.offsets[-1][0] < 1006
-    assert segment.truncate(1006) == 0
+    assert segment.locate(1006) is None
     data = place(batch(2, at=NOW + 99), 1006)
     segment.append([data], len(data), 1007, (NOW + 99, 1007))
     assert segment.end() == (1008, segment.size)
