@@ -7,10 +7,10 @@ A duration may be set in ms, minutes or hours. The first of them that is set, in
 used.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.config.key import Check, Config, Key, Long, at_least, invalid, key, not_empty
+from engine.config.key import Config, Long, at_least, invalid, key, not_empty
 from engine.config.topic import HOUR_MS, TopicConfig
 
 MINUTE_MS = 60 * 1000
@@ -21,26 +21,13 @@ def _unlimited_or_positive(name: str, value: Any) -> None:
         raise invalid(name, value, f"{name} must be unlimited (-1) or, greater than or equal to 1")
 
 
-SAME: Any = object()  # as the topic's
-
-
-def topic_default(
-    topic_field: str, *, default: Any = SAME, check: Check | None = SAME, **more: Any
-) -> Any:
-    """A field that is the default of a topic's field, with its range and description."""
+def topic_default(topic_field: str, **more: Any) -> Any:
+    """A field that is the default of a topic's field. What is not given is the same as there."""
     it = TopicConfig.find(topic_field.replace("_", "."))
-    default = it.default if default is SAME else default
-    definition = Key(
-        **{
-            "default": default,
-            "check": it.check if check is SAME else check,
-            "doc": f"{it.doc} The default of topics for {it.name}.",
-            "dynamic": True,
-            "topic": topic_field,
-            **more,
-        }
-    )
-    return field(default=default, metadata={"key": definition})
+    doc = f"{it.doc} The default of topics for {it.name}."
+    changes = {"doc": doc, "dynamic": True, "topic": topic_field, **more}
+    definition = replace(it, **changes)
+    return field(default=definition.default, metadata={"key": definition})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,21 +16,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from engine.controller import events
 from engine.controller.brokers import Brokers
 from engine.controller.context import Leadership, PartitionAndReplica
 from engine.controller.controller_epoch import ControllerEpoch
 from engine.controller.deletion import Deletion
-from engine.controller.events import (
-    AlterIsr,
-    AlterReassignments,
-    Answered,
-    ControlledShutdown,
-    ElectLeaders,
-    Event,
-    ListReassignments,
-    Rebalance,
-    UncleanAllowed,
-)
 from engine.controller.isr_changes import IsrChanges
 from engine.controller.leaders import Leaders
 from engine.controller.partition_state_machine import PartitionStateMachine
@@ -90,25 +80,25 @@ class ActiveController:
         yield from self.deletion.proceed()
         yield from self._leaders.process_requests()
 
-    def handle(self, event: Event) -> Work[Any]:
+    def handle(self, event: events.Event) -> Work[Any]:
         match event:
             case Changed(path):
                 yield from self._changed(path)
-            case Answered():
+            case events.Answered():
                 yield from self._answered(event)
-            case Rebalance():
+            case events.Rebalance():
                 yield from self._leaders.rebalance()
-            case UncleanAllowed(topic):
+            case events.UncleanAllowed(topic):
                 yield from self.partitions.retry(topic)
-            case ControlledShutdown(broker, broker_epoch):
+            case events.ControlledShutdown(broker, broker_epoch):
                 return (yield from self._leaders.shut_down(broker, broker_epoch))
-            case AlterIsr():
+            case events.AlterIsr():
                 return (yield from self._isr_changes.alter(event))
-            case ElectLeaders(partitions, unclean):
+            case events.ElectLeaders(partitions, unclean):
                 return (yield from self._leaders.elect(partitions, unclean))
-            case AlterReassignments(moves):
+            case events.AlterReassignments(moves):
                 return (yield from self._reassignment.alter(moves))
-            case ListReassignments(partitions):
+            case events.ListReassignments(partitions):
                 return self._reassignment.under_way(partitions)
 
     def _changed(self, path: str) -> Work[None]:
@@ -135,7 +125,7 @@ class ActiveController:
 
     # -- answers of the brokers ----------------------------------------------------------
 
-    def _answered(self, event: Answered) -> Work[None]:
+    def _answered(self, event: events.Answered) -> Work[None]:
         """Ignore answers from an earlier session of the broker, and to an earlier controller."""
         broker, epoch, request, response = event
         alive = self._context.brokers.get(broker)
@@ -156,21 +146,15 @@ class ActiveController:
             for each in topic.partition_states
             if each.delete_partition and topic.topic_name in self._context.deletable
         }
-        errors = {
-            PartitionAndReplica(
-                TopicPartition(each.topic_name, each.partition_index), broker
-            ): each.error_code
+        deleted = {
+            PartitionAndReplica(TopicPartition(each.topic_name, each.partition_index), broker)
             for each in response.partition_errors
+            if response.error_code == each.error_code == ErrorCode.none
         }
-        good = {
-            each
-            for each in asked
-            if (response.error_code, errors.get(each)) == (ErrorCode.none, ErrorCode.none)
-        }
-        if asked - good:
-            yield from self.deletion.replicas_failed(sorted(asked - good))
-        if good:
-            yield from self.deletion.replicas_deleted(sorted(good))
+        if asked - deleted:
+            yield from self.deletion.replicas_failed(sorted(asked - deleted))
+        if asked & deleted:
+            yield from self.deletion.replicas_deleted(sorted(asked & deleted))
 
     def snapshot(self) -> dict[str, Any]:
         context = self._context

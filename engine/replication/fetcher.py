@@ -165,24 +165,12 @@ class Fetcher:
         held = self._throttled(now)
         if self._epoch == FULL:
             self._known = {}
-        wanted = {
-            partition: self._wanted(partition, held)
-            for partition in (
-                self.following
-                if self._epoch == FULL
-                else self._changed | dict.fromkeys(sorted(held ^ self._held))
-            )
-        }
-        named = {
-            each: it
-            for each, it in wanted.items()
-            if it is not None and it != self._known.get(each)
-        }
-        forgotten = {
-            each: each.partition
-            for each, it in wanted.items()
-            if it is None and each in self._known
-        }
+        changed = self._changed | dict.fromkeys(sorted(held ^ self._held))
+        every = self.following if self._epoch == FULL else changed
+        wanted = {each: self._wanted(each, held) for each in every}
+        named = {each: it for each, it in wanted.items() if it not in (None, self._known.get(each))}
+        gone = [each for each, it in wanted.items() if it is None and each in self._known]
+        forgotten = {each: each.partition for each in gone}
         if len(self._known) == len(forgotten) and not named:
             self._paused_until = now + HELD_MS if held else 0
             return None

@@ -160,8 +160,8 @@ class Partition:
 
     # -- requests of the controller ------------------------------------------------------
 
-    def lead(self, state: LeaderAndIsrPartitionState, log_end: int, now: int) -> bool:
-        """Become leader, or lead in a new epoch. Returns whether the high watermark has moved."""
+    def lead(self, state: LeaderAndIsrPartitionState, log_end: int, now: int) -> None:
+        """Become leader, or lead in a new epoch."""
         began = not self.is_leader
         self._take(RoleChange.LEAD, state)
         if began:
@@ -171,7 +171,7 @@ class Partition:
         self.followers = {each: self.followers.get(each) or Follower(each) for each in others}
         for follower in self.followers.values():
             follower.reset(log_end, now, now if follower.id in self.isr else 0)
-        return self.advance(now)
+        self.advance(now)
 
     def follow(self, state: LeaderAndIsrPartitionState) -> None:
         self._take(RoleChange.FOLLOW, state)
