@@ -70,27 +70,15 @@ _OURS = re.compile(
 
 
 class LogOffline(KafkaError):
-    """A log that is not opened, and not changed: a person has to decide."""
+    """A log that is not opened, and not changed: a person has to decide.
 
-    def __init__(
-        self,
-        file: Path,
-        reason: str,
-        *,
-        position: int = 0,
-        offset: int = -1,
-        size: int = 0,
-        advice: str = RESTORE,
-    ) -> None:
+    `place`: position, offset and bytes of the data that is not understood, if they are known.
+    """
+
+    def __init__(self, file: Path, reason: str, advice: str = RESTORE, **place: int) -> None:
         super().__init__(ErrorCode.kafka_storage_error, f"{file}: {reason}. {advice}")
-        self.facts: dict[str, object] = {
-            "file": str(file),
-            "position": position,
-            "offset": offset,
-            "bytes": size,
-            "reason": reason,
-            "advice": advice,
-        }
+        place = {"position": 0, "offset": -1, "bytes": 0} | place
+        self.facts = {"file": str(file), **place, "reason": reason, "advice": advice}
 
 
 class Fault(NamedTuple):
@@ -107,10 +95,10 @@ class Fault(NamedTuple):
         return LogOffline(
             self.segment.path,
             self.reason + why,
+            self.advice,
             position=self.position,
             offset=self.offset,
-            size=self.segment.size - self.position,
-            advice=self.advice,
+            bytes=self.segment.size - self.position,
         )
 
 
