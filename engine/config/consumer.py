@@ -4,8 +4,8 @@
               "auto.offset.reset": "earliest"})
 
 Two keys are librdkafka's, because programs for confluent-kafka use them: `enable.partition.eof` and
-`enable.auto.offset.store`. Left out: the deserializers (a record's
-key and value are bytes), the security keys, the metrics and the interceptors.
+`enable.auto.offset.store`. Left out: the deserializers (a record's key and value are bytes), the
+metrics and the interceptors.
 """
 
 from dataclasses import dataclass

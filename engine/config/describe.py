@@ -4,10 +4,10 @@ A value can be set in several places. The first of them is used:
 
     topic override > this broker's dynamic > all brokers' dynamic > static > the default
 
-The places are layers of texts, by name; for a topic key the broker's names are looked up in the
-broker's layers. So `retention.ms` with `log.retention.hours=1` given on the
-command line has the value 3600000 and the synonym `log.retention.hours` = 1. (Kafka 2.8 drops
-synonyms of another unit here, and reports that value as a default.)
+Each place is a layer: texts by the names of keys. A topic's key has other names in the layers of a
+broker. So with `log.retention.hours=1` on the command line, `retention.ms` has the value 3600000
+and the synonym `log.retention.hours` = 1. (Kafka 2.8 drops synonyms of another unit here, and
+reports that value as a default.)
 
 The values of passwords, and of keys that are not known, are not described: they may be secrets.
 """

@@ -5,7 +5,7 @@
 Some values depend on each other. As in Kafka, a contradiction is refused, but defaults are adapted:
 idempotence sets acks to all, a short delivery.timeout.ms shortens request.timeout.ms, and a
 transactional.id sets enable.idempotence. Left out: serializers (keys and values are bytes), the
-security keys, the metrics and the interceptors.
+metrics and the interceptors.
 """
 
 from collections.abc import Mapping

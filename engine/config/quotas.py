@@ -1,4 +1,4 @@
-"""The keys of quotas: over which time a rate is computed, and the defaults of old.
+"""The keys of quotas: over which time a rate is computed, and the deprecated defaults.
 
 Quotas themselves are set while the broker runs, for users and client ids: see engine/quotas.
 """

@@ -19,7 +19,7 @@ from engine.zookeeper.requests import Changed
 
 
 class Began(NamedTuple):
-    """Also after a new session with ZooKeeper: no watch has reported earlier changes."""
+    """Also sent after a new session with ZooKeeper has begun: no watch reports earlier changes."""
 
 
 class Answered(NamedTuple):

@@ -15,9 +15,9 @@ A client that requires stable offsets gets UNSTABLE_OFFSET_COMMIT while somethin
 others get the stored offset. Of two commits, the later one in the log is valid, even if it was
 stored first. Compaction keeps the same one.
 
-Invariant: replaying the replicated records gives the same `stored`. A marker
-that is replicated implies the same for all records before it. So a commit that is still being
-written when its transaction ends is replicated, or was aborted.
+Invariant: replaying the replicated records gives the same `stored`. If a marker is replicated, so
+are all records before it. So a commit that is still being written when its transaction ends is
+replicated, or was aborted.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -42,7 +42,7 @@ class OwnedPartitions(ABC, Generic[T]):
         self.partition_count = partition_count  # of the topic
         self.owned: dict[int, dict[str, T]] = {}
         self.loading: dict[int, dict[str, T]] = {}
-        self.leader_since: dict[int, int] = {}  # by partition: the first leader epoch in a row
+        self.leader_since: dict[int, int] = {}  # by partition: since which epoch this broker leads
 
     def __iter__(self) -> Iterator[T]:
         return iter([each for by_id in self.owned.values() for each in by_id.values()])

@@ -41,7 +41,7 @@ class Aborted(NamedTuple):
     producer_id: int
     first_offset: int  # of its first record
     last_offset: int  # of its marker
-    last_stable: int  # when this one ended, all transactions before it had ended
+    last_stable: int  # the last stable offset when this one had ended
 
 
 class AbortedIndex:

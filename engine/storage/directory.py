@@ -129,7 +129,7 @@ class LogDirectory:
                 self._add(log)
         if clean:
             files.remove(marker)
-        files.flush_path(self.path)  # after a power cut, too, it must be gone
+        files.flush_path(self.path)  # so that the marker is gone after a power cut, too
 
     def _tidy(self, path: Path, now: int) -> None:
         """A directory that is not a partition's: remove a deleted one, keep any other."""

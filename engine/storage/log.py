@@ -245,7 +245,8 @@ class Log:
         return beyond.position if beyond else segment.size
 
     def reach(self, offset: int, found: Slice) -> int:
-        """An offset after all records in a slice: found by the index, so not the first one."""
+        """An offset after all records in a slice. It is found by the index, so it may be later than
+        the first such offset."""
         segments = self.segments_from(offset)
         segment = next(it for it in segments if it.file is found.file)
         end = next((it.base_offset for it in segments), self.end_offset)

@@ -14,13 +14,14 @@ inner message. In magic 0 the inner messages have their offsets; in magic 1 they
 that a broker can give the wrapper an offset without unpacking it.
 
 A record loses its headers on the way to an old client, and in magic 0 its timestamp. An old message
-has no producer id. A wrong CRC or size is CORRUPT_MESSAGE, what contradicts itself INVALID_RECORD.
+has no producer id. A wrong CRC or size is CORRUPT_MESSAGE; messages that contradict each other are
+INVALID_RECORD.
 
 LZ4 in magic 0 has a wrong checksum in the header of its frame (KAFKA-3160): old clients compute
 and expect it over the frame's magic number too.
 
-Invariant: a conversion takes time and memory for its input as it is decompressed, within the limit
-of compression.py, and changes neither the order of records nor an offset.
+Invariant: a conversion takes time and memory in proportion to the decompressed input, which
+compression.py limits. It changes neither the order of records nor an offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -182,8 +183,8 @@ def _inner(wrapper: OldMessage) -> list[OldMessage]:
 def from_batches(data: Buffer, magic: int, first_offset: int) -> bytes:
     """Whole batches of a log as a message set, for a client that reads from an offset on.
 
-    Markers of transactions are left out. The size is at most that of the batches, if that leaves at
-    least the records of the first one.
+    Markers of transactions are left out. The result has all records of the first batch; with more
+    records it is not larger than the batches.
     """
     parts, left, first = list[bytes](), len(data), -1
     for position, header in scan_batches(data):

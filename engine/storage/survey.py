@@ -19,8 +19,8 @@ unknown attributes. None of that is deleted. The partition stays offline, and it
 until a person has decided.
 
 The CRC covers neither offset nor leader epoch, so they are compared with the batches around them.
-Two kinds of damage are not found: an offset that has moved within a gap from compaction, and an
-epoch that has become one between its neighbours'.
+Two kinds of damage are not noticed: a wrong offset that lies in a gap left by compaction, and a
+wrong epoch that lies between those of the batches around it.
 """
 
 import os

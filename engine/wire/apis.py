@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Self
 
-_NEVER = 2**15  # a version beyond the last one that can be
+_NEVER = 2**15  # larger than any version
 
 
 class Api(IntEnum):

@@ -76,7 +76,7 @@ def message_reader(message: type, newest: type) -> Reader:
             source.add(f"{setter}(made, {default})")
     if flexible:
         rest = f"{source.name(read_tags)}(frame, position, {source.name(tags)}, made)"
-        # No tagged fields, as nearly always: one byte.
+        # Nearly always there are no tagged fields: one byte, a zero.
         source.add(f"position = {rest} if frame[position] else position + 1")
     source.add("return made, position")
     return source.function()

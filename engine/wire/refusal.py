@@ -59,7 +59,7 @@ def _row(kind: type, source: Any, error: KafkaError) -> Any:
 
 @cache
 def _codes(kind: type) -> frozenset[str]:
-    """The fields with the error; another one may have NONE by default."""
+    """The fields that get the error. A field of another name that has a default keeps it."""
     return frozenset(
         field.name
         for field in dataclasses.fields(kind)

@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
     @property
     def fixed(self) -> Fixed | None:
-        """The field's fixed width type, if it is of one."""
+        """The field's type, if it has a fixed width."""
         return FIXED.get(self.type) if isinstance(self.type, str) and not self.is_array else None
 
     @property

@@ -37,7 +37,7 @@ from engine.links import Link
 
 CHECK = 0.02  # seconds between two checks of a link with faults
 GREETING = 0.5  # seconds for the first answer on a new connection; doubled after a failure
-GIVE_UP = 1 / 3  # of the time that a write may take: a ping would be missed by then, too
+GIVE_UP = 1 / 3  # of its time-out a write waits for a link with faults: then a ping is missed, too
 
 
 class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def read_quotas(
     overrides: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """The quotas in what is set, by the kind and the name of what it is set for."""
+    """The quotas in configurations, each of which comes with the kind and name of its entity."""
     quotas = {}
     for (kind, path), config in overrides.items():
         try:

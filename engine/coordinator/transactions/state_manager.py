@@ -1,7 +1,7 @@
 """All transactional ids of this coordinator, each in its partition of __transaction_state.
 
-Every marker has the first leader epoch of this broker for its partition, so that the log with the
-marker can distinguish a coordinator from the next one.
+Every marker has the leader epoch since which this broker leads the partition. By it, the log that
+gets the marker distinguishes this coordinator from the next one.
 """
 
 from collections.abc import Callable
