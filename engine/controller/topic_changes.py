@@ -16,8 +16,7 @@ from engine.controller.controller_part import ControllerPart
 from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
 from engine.controller.reassignment import Reassignment
 from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.controller.topics import check_name
-from engine.errors import KafkaError
+from engine.controller.topics import name_fault
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Get, Refused, Set, Work, ZnodeData
@@ -61,10 +60,8 @@ class TopicChanges(ControllerPart):
 
     def _topic(self, name: str, node: ZnodeData | None) -> znodes.Topic | None:
         def decode(data: bytes) -> znodes.Topic:
-            try:
-                check_name(name)  # it names directories
-            except KafkaError as error:
-                raise ValueError(error.message) from error
+            if fault := name_fault(name):  # it names directories
+                raise ValueError(fault)
             return znodes.Topic.decode(data)
 
         data, harm = node and node.data, "the topic stays as it was read before"

@@ -22,31 +22,31 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 def check_name(name: str) -> None:
     """Refuse a name that cannot be the name of a directory or a metric."""
-    fault = ""
-    if not name:
-        fault = "Topic name is illegal, it can't be empty"
-    elif name in (".", ".."):
-        fault = 'Topic name cannot be "." or ".."'
-    elif len(name) > MAX_NAME:
-        fault = (
-            f"Topic name is illegal, it can't be longer than {MAX_NAME} characters, "
-            f"topic name: {name}"
-        )
-    elif not _LEGAL.fullmatch(name):
-        fault = (
-            f'Topic name "{name}" is illegal, it contains a character other than '
-            "ASCII alphanumerics, '.', '_' and '-'"
-        )
-    if fault:
+    if fault := name_fault(name):
         raise KafkaError(ErrorCode.invalid_topic_exception, fault)
 
 
 def is_legal(name: str) -> bool:
-    try:
-        check_name(name)
-    except KafkaError:
-        return False
-    return True
+    return not name_fault(name)
+
+
+def name_fault(name: str) -> str:
+    """Why a topic cannot have a name; empty if it can."""
+    if not name:
+        return "Topic name is illegal, it can't be empty"
+    if name in (".", ".."):
+        return 'Topic name cannot be "." or ".."'
+    if len(name) > MAX_NAME:
+        return (
+            f"Topic name is illegal, it can't be longer than {MAX_NAME} characters, "
+            f"topic name: {name}"
+        )
+    if not _LEGAL.fullmatch(name):
+        return (
+            f'Topic name "{name}" is illegal, it contains a character other than '
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+    return ""
 
 
 def check_new_name(name: str, existing: Iterable[str]) -> None:

@@ -163,15 +163,9 @@ class Compaction:
     def _rewrite(self, group: list[Segment]) -> Iterator[None]:
         """Copy the remaining records into a new segment, and replace the old ones by it."""
         before = sum(segment.size for segment in group)
-        interval = self.log.config.index_interval_bytes
-        new = Segment(
-            self.log.directory,
-            group[0].base_offset,
-            now=self._now,
-            index_interval=interval,
-            index_size=_index_size(before, interval),
-            suffix=".cleaned",
-        )
+        room = _index_size(before, self.log.config.index_interval_bytes)
+        base_offset = group[0].base_offset
+        new = self.log.open_segment(base_offset, self._now, index_size=room, suffix=".cleaned")
         try:
             lasting = self.log.producers.last_batches()
             for segment in group:

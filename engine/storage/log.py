@@ -195,7 +195,7 @@ class Log:
             return
         else:
             self.segments.pop().delete()
-        self.segments.append(self.open_segment(base_offset, now, active=True))
+        self.segments.append(self._open_active(base_offset, now))
         self.emit("segment.rolled", now, base_offset=base_offset, reason=reason)
 
     def flush(self, now: int) -> None:
@@ -300,7 +300,7 @@ class Log:
         if in_gap:
             last.close_for_appends()
             last.flush()
-            self.segments.append(self.open_segment(end, now, active=True))
+            self.segments.append(self._open_active(end, now))
         self._set_end(end)
         if in_gap:  # as after a roll: retention may delete the segments and snapshots before
             self.producers.save(self.snapshot_path(end))
@@ -312,7 +312,7 @@ class Log:
         was = self.end_offset
         for segment in self.segments:
             self.retire(segment, now)
-        self.segments = [self.open_segment(offset, now, active=True)]
+        self.segments = [self._open_active(offset, now)]
         self.start_offset = offset
         self._set_end(offset)
         self.emit("log.truncated", now, end_offset=offset, was=was)
@@ -367,16 +367,19 @@ class Log:
     # -- parts ---------------------------------------------------------------------------
 
     def open_segment(
-        self, base_offset: int, now: int, *, active: bool = False, suffix: str = ""
+        self, base_offset: int, now: int, *, index_size: int = 0, suffix: str = ""
     ) -> Segment:
         return Segment(
             self.directory,
             base_offset,
             now=now,
             index_interval=self.config.index_interval_bytes,
-            index_size=self.config.segment_index_bytes if active else 0,
+            index_size=index_size,
             suffix=suffix,
         )
+
+    def _open_active(self, base_offset: int, now: int) -> Segment:
+        return self.open_segment(base_offset, now, index_size=self.config.segment_index_bytes)
 
     def snapshot_path(self, offset: int) -> Path:
         return self.directory / file_name(offset, snapshots.SUFFIX)
