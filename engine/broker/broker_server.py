@@ -48,7 +48,7 @@ from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.broker.server import Server
 from engine.config import BrokerConfig
-from engine.config.authorizer import principals
+from engine.config.broker import principals
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
 from engine.controller.events import Began, Rebalance, UncleanAllowed

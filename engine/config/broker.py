@@ -13,15 +13,14 @@ from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from engine.config import inert, protocol
-from engine.config.authorizer import AuthorizerConfig
 from engine.config.key import Key, Long, Short, at_least, between, invalid, key, not_empty, required
 from engine.config.listeners import ListenersConfig
 from engine.config.logs import MINUTE_MS
-from engine.config.quotas import QuotasConfig
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
 from engine.errors import ErrorCode, KafkaError
 
 SHORT_MAX = 2**15 - 1
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -48,8 +47,28 @@ def addresses(text: str) -> dict[str, int]:
     return found
 
 
+def _authorizer(name: str, value: Any) -> None:
+    if value not in ("", ACL_AUTHORIZER):
+        raise invalid(name, value, f"there is one authorizer, {ACL_AUTHORIZER}")
+
+
+def _principals(name: str, value: Any) -> None:
+    for each in principals(value):
+        if ":" not in each:
+            raise invalid(
+                name,
+                value,
+                f"expected a string in format principalType:principalName but got {each}",
+            )
+
+
+def principals(value: str) -> tuple[str, ...]:
+    """User:admin;User:CN=broker,O=lab: semicolons, because names of certificates have commas."""
+    return tuple(each.strip() for each in value.split(";") if each.strip())
+
+
 @dataclass(frozen=True, kw_only=True)
-class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
+class BrokerConfig(ListenersConfig):
     """The configuration of one broker."""
 
     kind: ClassVar[str] = "broker"
@@ -249,6 +268,36 @@ class BrokerConfig(QuotasConfig, AuthorizerConfig, ListenersConfig):
     transaction_remove_expired_transaction_cleanup_interval_ms: int = key(
         HOUR_MS, "How often unused transactional ids are removed.", at_least(1)
     )
+
+    # -- what clients may do, and how much; quotas are set while the broker runs (engine/quotas)
+
+    authorizer_class_name: str = key(
+        "", "The class that checks ACLs; without one everything is allowed.", _authorizer
+    )
+    super_users: str = key(
+        "", "Who may do everything, separated by semicolons: User:admin;User:ops.", _principals
+    )
+    allow_everyone_if_no_acl_found: bool = key(
+        False, "Whether everyone may use a resource that no ACL is about."
+    )
+    quota_window_num: int = key(
+        11, "The windows over which a client's rate is computed, with the current one.", at_least(1)
+    )
+    quota_window_size_seconds: int = key(1, "The time of one window.", at_least(1))
+    quota_producer_default: Long = key(
+        LONG_MAX,
+        "Deprecated: bytes a second that a client id may produce if no other quota is set.",
+        at_least(1),
+    )
+    quota_consumer_default: Long = key(
+        LONG_MAX,
+        "Deprecated: bytes a second that a client id may fetch if no other quota is set.",
+        at_least(1),
+    )
+    controller_quota_window_num: int = key(
+        11, "The windows whose tokens a client may save to create and delete topics.", at_least(1)
+    )
+    controller_quota_window_size_seconds: int = key(1, "The time of one such window.", at_least(1))
 
     @classmethod
     def known(cls) -> Mapping[str, Key]:
