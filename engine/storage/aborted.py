@@ -20,6 +20,7 @@ Invariant: an entry that could not be written is in memory, and is written with 
 flush: the recovery point never moves past a marker whose entry is not in the file.
 """
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
@@ -59,9 +60,12 @@ class AbortedIndex:
 
     def _store(self) -> None:
         data = b"".join(_ENTRY.pack(VERSION, *entry) for entry in self.entries[self._stored :])
-        with self.path.open("ab") as file:
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
             end = self._stored * _ENTRY.size
-            files.append_whole(file.fileno(), [data], len(data), end, self.path)
+            files.append_whole(fd, [data], len(data), end, self.path)
+        finally:
+            os.close(fd)
         self._stored = len(self.entries)
 
     def truncate(self, offset: int) -> None:

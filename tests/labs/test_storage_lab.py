@@ -5,6 +5,7 @@ A claim's test breaks the engine or the experiment: then the verdict must not be
 
 from collections.abc import Callable, Sequence
 from importlib import import_module as lab
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,14 +108,15 @@ def times_that_are_of_no_use(patch: pytest.MonkeyPatch) -> None:
 def an_append_in_two_writes(patch: pytest.MonkeyPatch) -> None:
     """As if a long log had to be written at two places."""
 
-    def in_two(it: Segment, parts: Sequence[files.Buffer], size: int) -> None:
-        data, fd = b"".join(parts), it.file.fileno()
-        half = size // 2 if it.size > 1 << 20 else size
+    def in_two(
+        fd: int, parts: Sequence[files.Buffer], size: int, position: int, path: Path
+    ) -> None:
+        data = b"".join(parts)
+        half = size // 2 if position > 1 << 20 else size
         for part in filter(None, (data[:half], data[half:])):
             files.append(fd, [part])
-        it.size += size
 
-    patch.setattr(Segment, "_write", in_two)
+    patch.setattr(files, "append_whole", in_two)
 
 
 def a_retention_that_keeps_twice_as_long(patch: pytest.MonkeyPatch) -> None:
