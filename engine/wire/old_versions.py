@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from engine.wire.apis import Api
-from engine.wire.messages.versions import Bool, Int32, Int64, make_message
+from engine.wire.messages.versions import Bool, Int32, Int64, make_message, primitive_field
 
 # The oldest version in kio; of an API that is not named, the oldest version that there is.
 OLDEST_IN_KIO: Mapping[Api, int] = {
@@ -110,8 +110,7 @@ def _derive(message: type, version: int, differences: Differences) -> type:
                 same = dataclasses.field(default=each.default, metadata=each.metadata)
                 declared.append((each.name, _nested(each.type, version, differences), same))
             else:
-                old = dataclasses.field(default=field.default)
-                declared.append((field.name, field.type, old))
+                declared.append(primitive_field(*field))
     form = {name: getattr(message, name) for name in vars(message) if name.startswith("__api_")}
     form |= {name: getattr(message, name) for name in ("__flexible__", "__header_schema__")}
     return make_message(message.__name__, declared, form | {"__version__": version})

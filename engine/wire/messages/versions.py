@@ -6,7 +6,7 @@
         states: tuple[State, ...]               | states ... |        | states ... |
 
 A field's type has its primitive on the wire. A field that is not in all versions has them in its
-metadata. `at` makes the declaration of one version; schema.py reads it as it reads those of kio.
+metadata. `at` makes the declaration of one version, in kio's format; schema.py reads both.
 """
 
 import dataclasses
@@ -63,10 +63,15 @@ def make_message(name: str, declared: Iterable[tuple[str, Any, Any]], form: dict
 
 
 def _declare(each: "dataclasses.Field[Any]", version: int, flexible: bool) -> tuple[str, Any, Any]:
-    kind: Any = each.type
-    if get_origin(kind) is not Annotated:
-        is_nullable = isinstance(kind, UnionType)  # tuple[Nested, ...] | None
-        nested, _ = get_args(get_args(kind)[0] if is_nullable else kind)
-        kind = tuple[at(nested, version, flexible), ...]  # type: ignore[misc]
-        kind = kind | None if is_nullable else kind
-    return each.name, kind, dataclasses.field(default=each.default)
+    if get_origin(each.type) is Annotated:
+        return primitive_field(each.name, each.type, each.default)
+    is_nullable = isinstance(each.type, UnionType)  # tuple[Nested, ...] | None
+    nested, _ = get_args(get_args(each.type)[0] if is_nullable else each.type)
+    kind: Any = tuple[at(nested, version, flexible), ...]  # type: ignore[misc]
+    return each.name, kind | None if is_nullable else kind, dataclasses.field(default=each.default)
+
+
+def primitive_field(name: str, annotated: Any, default: Any) -> tuple[str, Any, Any]:
+    """A field in kio's format, of one of the types above."""
+    kind, primitive = get_args(annotated)
+    return name, kind, dataclasses.field(default=default, metadata={"kafka_type": primitive})
