@@ -1,4 +1,4 @@
-"""Options of the source and the sink: a name, a type, a check, and a description each.
+"""Options of the source and the sink: a name, a type and a check each.
 
     .option("kafka.bootstrap.servers", "127.0.0.1:9092")   kafka.*: settings of the Kafka client
     .option("subscribe", "orders")                         the rest: fields of a dataclass
@@ -14,10 +14,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from engine.client.address import Address
+from engine.client.cluster import ClusterClient
 from engine.config.client import ALIASES, ClientConfig
 from engine.config.key import Type, parse
 from engine.errors import KafkaError
@@ -44,32 +44,31 @@ OF_JAVA = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+Kind = Type | Callable[[str, str], Any]  # a function takes the name and the text
+Check = Callable[[str, Any], None]
+
+
+class Option(NamedTuple):
     """One line of a definition."""
 
     name: str
-    parse: Callable[[str, str], Any]  # (name, text): the value
-    check: Callable[[str, Any], None] | None
-    doc: str
+    kind: Kind
+    check: Check | None
+
+    def value(self, text: str) -> Any:
+        made = (
+            parse(self.name, self.kind, text)
+            if isinstance(self.kind, Type)
+            else self.kind(self.name, text)
+        )
+        if self.check is not None:
+            self.check(self.name, made)
+        return made
 
 
-def option(
-    name: str,
-    default: Any,
-    kind: Type | Callable[[str, str], Any],
-    doc: str,
-    check: Callable[[str, Any], None] | None = None,
-) -> Any:
+def option(name: str, default: Any, kind: Kind, check: Check | None = None) -> Any:
     """A field of the dataclass."""
-    by = partial(_parse, kind) if isinstance(kind, Type) else kind
-    return field(
-        default=default, metadata={"option": Option(name=name, parse=by, check=check, doc=doc)}
-    )
-
-
-def _parse(kind: Type, name: str, text: str) -> Any:
-    return parse(name, kind, text)
+    return field(default=default, metadata={"option": Option(name, kind, check)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +100,7 @@ class Options:
                 kafka[name.lower().removeprefix(KAFKA)] = text
             elif name.lower() in known:
                 its_field, it = known[name.lower()]
-                values[its_field] = value = it.parse(it.name, text)
-                if it.check is not None:
-                    it.check(it.name, value)
+                values[its_field] = it.value(text)
             elif name.lower() not in OF_SPARK:
                 raise bad(name, f"there is no such option; {cls._nearest(name)}")
         made = cls(kafka=cls._client_settings(kafka), **values)
@@ -116,7 +113,8 @@ class Options:
     @classmethod
     def _nearest(cls, name: str) -> str:
         known = {key: it.name for key, (_, it) in cls.known().items()}
-        if near := get_close_matches(name.lower(), [*known, *_kafka_names(cls.client)], n=1):
+        kafka = [KAFKA + it for it in list(cls.client.keys())]
+        if near := get_close_matches(name.lower(), [*known, *kafka], n=1):
             return f"did you mean {known.get(near[0], near[0])}?"
         return f"there are {', '.join(sorted(known.values()))} and kafka.*"
 
@@ -150,6 +148,14 @@ class Options:
     def addresses(self) -> list[Address]:
         return [Address.parse(text) for text in self.bootstrap.split(",")]
 
-
-def _kafka_names(client: type[ClientConfig]) -> list[str]:
-    return [KAFKA + it for it in list(client.keys())]
+    def connect(self, patience: float, **how: Any) -> ClusterClient:
+        """A client of this cluster; `how`: further arguments of ClusterClient."""
+        config = self.client.parse(self.kafka)
+        return ClusterClient(
+            self.addresses,
+            config.client_id or "brokerlab",
+            config.request_timeout_ms / 1000,
+            patience,
+            security=config.security_texts(),
+            **how,
+        )

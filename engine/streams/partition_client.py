@@ -24,7 +24,7 @@ from engine.client.consuming.fetcher import fetch_request
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST, NOBODY
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, Header, scan
+from engine.storage.batch import Header, scan
 from engine.storage.files import Buffer
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_topic
@@ -67,12 +67,7 @@ class PartitionClient:
 
     def producer_id(self) -> int:
         """A new one, which no other producer has or gets."""
-        request = InitProducerIdRequest(
-            transactional_id=None,
-            transaction_timeout=timedelta(0),
-            producer_id=NO_PRODUCER_ID,
-            producer_epoch=NO_EPOCH,
-        )
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout=timedelta(0))
 
         def attempt() -> int:
             response = self._cluster.ask_any(Api.INIT_PRODUCER_ID, request)

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
 from engine.streams.record_columns import CORRUPT, DELETED, KEY, ORIGIN, is_deleted
-from engine.streams.sink import NamedQuery, register_epochs, write_epoch
+from engine.streams.sink import KafkaLabEpoch, NamedQuery, write_epoch
 from engine.streams.tables import Keys, alive, names
 
 Lag = dict[str, dict[int, int]]  # topic -> partition -> records that wait
@@ -51,7 +51,7 @@ def to_topic(
     }
     rows = as_records(df, key, value).writeStream.option("checkpointLocation", str(checkpoint))
     if mode == "update":
-        register_epochs(df.sparkSession)
+        df.sparkSession.dataSource.register(KafkaLabEpoch)
         named = NamedQuery(df.sparkSession, f"{topic} {uuid4()}") if is_remote() else None
         writer = rows.foreachBatch(partial(write_epoch, sink, exactly_once, named))
         if named is not None:

@@ -44,21 +44,8 @@ log = logging.getLogger(__name__)
 
 def read(split: Split, options: ReadOptions) -> Iterator[Any]:
     """The records of a range, as Arrow batches of the columns in columns.py."""
-    with opened(options) as cluster:
+    with options.connect(options.patience, waits=True) as cluster:
         yield from RangeReader(cluster, split, options).read()
-
-
-def opened(options: ReadOptions) -> ClusterClient:
-    """A client; while no broker answers, it tries again until `patience` is over."""
-    consumer = options.consumer
-    return ClusterClient(
-        options.addresses,
-        consumer.client_id or "brokerlab",
-        consumer.request_timeout_ms / 1000,
-        options.patience,
-        waits=True,
-        security=consumer.security_texts(),
-    )
 
 
 class RangeReader:

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 
 from engine.cluster import resources
 from engine.errors import ErrorCode, KafkaError
-from engine.streams import jvm
+from engine.streams import jvm, register
 
 Conf = dict[str, str]
 STATE = "spark.sql.streaming.stateStore"
@@ -95,7 +95,7 @@ def start(
         spark.sparkContext.setLogLevel("WARN")
     # An SQL error raises an exception with the whole message; this logger would repeat it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    _register(spark)
+    register(spark)
     report(f"Spark {pyspark.__version__} is ready")
     return spark
 
@@ -125,12 +125,6 @@ def _launching(memory: str) -> dict[str, str]:
         "spark.executor.memory": memory,  # on a cluster; here the driver is the executor
         "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
     }
-
-
-def _register(spark: SparkSession) -> None:
-    """Imported late, because the package imports this module."""
-    register: Callable[[SparkSession], None] = importlib.import_module("engine.streams").register
-    register(spark)
 
 
 def _need_connect() -> None:

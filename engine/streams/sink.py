@@ -110,14 +110,14 @@ class EpochWriter(DataSourceStreamArrowWriter):
         self._query = query  # its id, if Spark does not give it to the tasks
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        with _view(self._options) as cluster:
+        with _connect(self._options) as cluster:
             return stage(PartitionClient(cluster), self._options, iterator, self._query)
 
     def commit(self, messages: Messages, batchId: int) -> None:
         reports = [each for each in messages if isinstance(each, TaskReport)]
         if not reports:
             return  # an epoch without tasks
-        with _view(self._options) as cluster:
+        with _connect(self._options) as cluster:
             staged = [each for report in reports for each in report.staged]
             Publisher(PartitionClient(cluster), self._options, reports[0].query).commit(
                 batchId, staged
@@ -127,15 +127,8 @@ class EpochWriter(DataSourceStreamArrowWriter):
         """The staged rows are garbage; retention deletes them."""
 
 
-def _view(options: WriteOptions) -> ClusterClient:
-    config = options.config
-    return ClusterClient(
-        options.addresses,
-        config.client_id or "brokerlab",
-        timeout=config.request_timeout_ms / 1000,
-        patience=config.delivery_timeout_ms / 1000,
-        security=config.security_texts(),
-    )
+def _connect(options: WriteOptions) -> ClusterClient:
+    return options.connect(options.config.delivery_timeout_ms / 1000)
 
 
 def send(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -194,10 +187,6 @@ class OneEpoch(DataSourceArrowWriter):
 
     def abort(self, messages: Messages) -> None:
         self._writer.abort(messages, self._epoch)
-
-
-def register_epochs(spark: SparkSession) -> None:
-    spark.dataSource.register(KafkaLabEpoch)
 
 
 class NamedQuery(NamedTuple):

@@ -34,35 +34,20 @@ class WriteOptions(Options):
         "interceptor.classes": "there are none here; transform the DataFrame",
     }
 
-    topic: str | None = option(
-        "topic", None, Type.STRING, "For all rows, whatever their column says.", not_empty
-    )
-    exactly_once: bool = option(
-        "exactlyOnce", False, Type.BOOLEAN, "Each epoch's rows once, whatever is killed."
-    )
-    staging_topic: str | None = option(
-        "stagingTopic", None, Type.STRING, "Where rows wait for their epoch.", not_empty
-    )
-    staging_hours: int = option(
-        "stagingHours",
-        72,
-        Type.INT,
-        "Retention of a new staging topic: longer than a query may ever be stopped.",
-        at_least(1),
-    )
-    ledger_topic: str = option(
-        "ledgerTopic",
-        LEDGER,
-        Type.STRING,
-        "The topic for the sink's decisions about epochs.",
-        not_empty,
-    )
+    # For all rows, whatever their column says.
+    topic: str | None = option("topic", None, Type.STRING, not_empty)
+    # Store each epoch's rows once, whatever is killed.
+    exactly_once: bool = option("exactlyOnce", False, Type.BOOLEAN)
+    # Where rows wait for their epoch.
+    staging_topic: str | None = option("stagingTopic", None, Type.STRING, not_empty)
+    # Retention of a new staging topic: longer than a query may ever be stopped.
+    staging_hours: int = option("stagingHours", 72, Type.INT, at_least(1))
+    # The topic for the sink's decisions about epochs.
+    ledger_topic: str = option("ledgerTopic", LEDGER, Type.STRING, not_empty)
 
     def validate_together(self) -> None:
         if self.kafka.get("acks", "all") not in ("all", "-1"):
             raise bad("kafka.acks", "a sink's rows are stored by all replicas in sync: acks=all")
-        if self.topic == "":
-            raise bad("topic", "it must not be empty")
         if self.exactly_once and self.topic in (self.staging, self.ledger_topic):
             raise bad("topic", f"{self.topic} is where the sink keeps its own records")
 

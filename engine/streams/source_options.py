@@ -103,101 +103,62 @@ class ReadOptions(Options):
 
     # -- what to read: one of the three
 
-    subscribe: tuple[str, ...] = option(
-        "subscribe", (), _topics, "Topics, with commas between them.", not_empty
-    )
-    subscribe_pattern: str = option(
-        "subscribePattern", "", _pattern, "All topics of such names, future ones too.", not_empty
-    )
-    assign: tuple[TopicPartition, ...] = option(
-        "assign", (), _partitions, 'These partitions: {"orders": [0, 1]}.', not_empty
-    )
+    # Topics, with commas between them.
+    subscribe: tuple[str, ...] = option("subscribe", (), _topics, not_empty)
+    # All topics whose names match, future ones too.
+    subscribe_pattern: str = option("subscribePattern", "", _pattern, not_empty)
+    # These partitions: {"orders": [0, 1]}.
+    assign: tuple[TopicPartition, ...] = option("assign", (), _partitions, not_empty)
 
     # -- from where to where
 
-    starting_offsets: Bound | None = option(
-        "startingOffsets",
-        None,
-        _offsets,
-        "Where a new query begins: earliest (a batch's default), latest (a stream's), or JSON.",
-    )
-    starting_offsets_by_timestamp: Bound | None = option(
-        "startingOffsetsByTimestamp", None, _times, "The first record not older, per partition."
-    )
-    starting_timestamp: Bound | None = option(
-        "startingTimestamp", None, _time, "The same time for all partitions; it goes first."
-    )
+    # Where a new query begins: earliest (a batch's default), latest (a stream's), or JSON.
+    starting_offsets: Bound | None = option("startingOffsets", None, _offsets)
+    # At the first record that is not older: a time for each partition, or the same time for all.
+    starting_offsets_by_timestamp: Bound | None = option("startingOffsetsByTimestamp", None, _times)
+    starting_timestamp: Bound | None = option("startingTimestamp", None, _time)
+    # If all records are older than the start time: error; or latest: begin at the end.
     when_none_is_newer: str = option(
-        "startingOffsetsByTimestampStrategy",
-        "error",
-        Type.STRING,
-        "If all records are older than the start time: error; or latest: begin at the end.",
-        one_of("error", "latest"),
+        "startingOffsetsByTimestampStrategy", "error", Type.STRING, one_of("error", "latest")
     )
-    ending_offsets: Bound | None = option(
-        "endingOffsets", None, _offsets, "Where a batch ends: latest (the default), or JSON."
-    )
-    ending_offsets_by_timestamp: Bound | None = option(
-        "endingOffsetsByTimestamp", None, _times, "Below the first record not older."
-    )
-    ending_timestamp: Bound | None = option(
-        "endingTimestamp", None, _time, "The same time for all partitions; it goes first."
-    )
+    # Where a batch ends: latest (the default), or JSON.
+    ending_offsets: Bound | None = option("endingOffsets", None, _offsets)
+    # Before the first record that is not older: likewise.
+    ending_offsets_by_timestamp: Bound | None = option("endingOffsetsByTimestamp", None, _times)
+    ending_timestamp: Bound | None = option("endingTimestamp", None, _time)
 
     # -- how much at once
 
+    # The records of a micro-batch.
     max_offsets_per_trigger: int | None = option(
-        "maxOffsetsPerTrigger", None, Type.LONG, "The records of a micro-batch.", at_least(1)
+        "maxOffsetsPerTrigger", None, Type.LONG, at_least(1)
     )
+    # A micro-batch waits for this many records, but no longer than `maxTriggerDelay`.
     min_offsets_per_trigger: int | None = option(
-        "minOffsetsPerTrigger",
-        None,
-        Type.LONG,
-        "A micro-batch waits for this many records.",
-        at_least(1),
+        "minOffsetsPerTrigger", None, Type.LONG, at_least(1)
     )
-    max_trigger_delay: float = option(
-        "maxTriggerDelay", 900.0, _seconds, "But it waits no longer than this."
-    )
-    min_partitions: int | None = option(
-        "minPartitions", None, Type.INT, "Cut long ranges, to get this many tasks.", at_least(1)
-    )
+    max_trigger_delay: float = option("maxTriggerDelay", 900.0, _seconds)
+    # Cut long ranges, to get this many tasks.
+    min_partitions: int | None = option("minPartitions", None, Type.INT, at_least(1))
+    # Cut tasks longer than this.
     max_records_per_partition: int | None = option(
-        "maxRecordsPerPartition", None, Type.LONG, "Cut tasks longer than this.", at_least(1)
+        "maxRecordsPerPartition", None, Type.LONG, at_least(1)
     )
 
     # -- what may go wrong, and the rest
 
-    fail_on_data_loss: bool = option(
-        "failOnDataLoss",
-        True,
-        Type.BOOLEAN,
-        "Whether the query fails if records were deleted before it has read them; if not, it "
-        "logs which ones, and continues with the earliest record.",
-    )
-    retries: int = option(
-        "fetchOffset.numRetries",
-        3,
-        Type.INT,
-        "How often offsets are fetched again if one is lower than before.",
-        at_least(0),
-    )
-    retry_interval_ms: int = option(
-        "fetchOffset.retryIntervalMs", 10, Type.LONG, "The pause between.", at_least(0)
-    )
-    poll_timeout_ms: int = option(
-        "kafkaConsumer.pollTimeoutMs",
-        60_000,
-        Type.LONG,
-        "The query fails if a partition has no leader that answers for this time.",
-        at_least(1),
-    )
-    include_headers: bool = option(
-        "includeHeaders", False, Type.BOOLEAN, "Whether there is a column of headers."
-    )
-    group_id_prefix: str = option(
-        "groupIdPrefix", "", Type.STRING, "Without effect: there is no consumer group here."
-    )
+    # Whether the query fails if records were deleted before it has read them; if not, it logs
+    # which ones, and continues with the earliest record.
+    fail_on_data_loss: bool = option("failOnDataLoss", True, Type.BOOLEAN)
+    # How often offsets are fetched again if one is lower than before, and the pause between.
+    retries: int = option("fetchOffset.numRetries", 3, Type.INT, at_least(0))
+    retry_interval_ms: int = option("fetchOffset.retryIntervalMs", 10, Type.LONG, at_least(0))
+    # The query fails if a partition has no leader that answers for this time.
+    poll_timeout_ms: int = option("kafkaConsumer.pollTimeoutMs", 60_000, Type.LONG, at_least(1))
+    # Whether there is a column of headers.
+    include_headers: bool = option("includeHeaders", False, Type.BOOLEAN)
+    # Without effect: there is no consumer group here.
+    group_id_prefix: str = option("groupIdPrefix", "", Type.STRING)
 
     def validate_together(self) -> None:
         ways = [bool(it) for it in (self.subscribe, self.subscribe_pattern, self.assign)]

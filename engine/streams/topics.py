@@ -115,14 +115,8 @@ class Topics:
 
     def _cluster(self) -> ClusterClient:
         if self._view is None:
-            self._view = ClusterClient(
-                self._options.addresses,
-                self._consumer.client_id or "brokerlab",
-                timeout=self._consumer.request_timeout_ms / 1000,
-                patience=self._options.patience,
-                within=min(OPENING, self._options.patience),
-                security=self._consumer.security_texts(),
-            )
+            patience = self._options.patience
+            self._view = self._options.connect(patience, within=min(OPENING, patience))
         return self._view
 
     # -- offsets ---------------------------------------------------------------------------

@@ -10,8 +10,6 @@ The watermark moves between micro-batches, never within one. It bounds the state
 deleted, and in output mode "append" a window is output once, when it closes.
 """
 
-from typing import Any
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
@@ -82,13 +80,9 @@ def late(query: StreamingQuery) -> int:
     """How many rows came too late for their window, or for their partner, and were dropped."""
     return sum(
         operator["numRowsDroppedByWatermark"]
-        for progress in _all(query)
+        for progress in list(query.recentProgress)
         for operator in progress["stateOperators"]
     )
-
-
-def _all(query: StreamingQuery) -> list[Any]:
-    return list(query.recentProgress)
 
 
 def _right(time: str, left: DataFrame) -> str:
