@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.cluster import resources
 from engine.cluster.child import Child
-from engine.cluster.ports import HOST, port_taken, taken
+from engine.cluster.ports import HOST, bound, port_taken, taken
 from engine.cluster.state import Status
 from engine.cluster.state_merger import ProcessState
 from engine.errors import ErrorCode, KafkaError
@@ -194,16 +195,9 @@ class BrokerProcess:
         """Bind the port while the broker is down and until it is ready, unless another program has
         it already. It stands in nobody's way: it does not listen, and so the broker can bind, too.
         """
-        if self._reserved is not None:
-            return
-        reserved = socket.socket()
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            reserved.bind((HOST, self.port))
-        except OSError:
-            reserved.close()
-        else:
-            self._reserved = reserved
+        if self._reserved is None:
+            with suppress(OSError):
+                self._reserved = bound(self.port)
 
     def release_port(self) -> None:
         if self._reserved is not None:

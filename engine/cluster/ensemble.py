@@ -23,7 +23,7 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from typing import Any
 from engine.cluster.child import Child
 from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport, now
 from engine.cluster.faults import End, is_zookeeper
-from engine.cluster.ports import HOST
+from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, ZookeeperState
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
@@ -121,8 +121,10 @@ class ZookeeperEnsemble:
 
     def _start(self) -> None:
         """All JVMs start at the same time."""
-        sockets, ports = reserve(PORTS * len(self.servers))
-        self._keep_reserved(sockets)
+        self._reserved = [bound() for _ in range(PORTS * len(self.servers))]
+        ports = [each.getsockname()[1] for each in self._reserved]
+        if sys.platform != "linux":
+            self._release_ports()
         self._thread = LoopThread("links of the ensemble")
         self._links = QuorumLinks(self._thread, self.servers)
         members = {}
@@ -136,17 +138,11 @@ class ZookeeperEnsemble:
         for server in self.servers.values():
             server.await_ready()
         for number, server in self.servers.items():
-            self._thread.call(self._follow, number, server)
+            self._thread.call(self._thread.spawn, self._monitor.follow(number, server.port))
 
-    def _follow(self, number: int, server: ZookeeperServer) -> None:
-        assert self._thread is not None
-        self._thread.spawn(self._monitor.follow(number, lambda: server.port))
-
-    def _keep_reserved(self, sockets: list[socket.socket]) -> None:
-        if sys.platform == "linux":
-            self._reserved = sockets
-        else:
-            _close(sockets)
+    def _release_ports(self) -> None:
+        while self._reserved:
+            self._reserved.pop().close()
 
     def stop(self) -> None:
         self._expected.clear()
@@ -159,8 +155,7 @@ class ZookeeperEnsemble:
             self._links.close()
             self._thread.close()
             self._thread = self._links = None
-        _close(self._reserved)
-        self._reserved = []
+        self._release_ports()
 
     def _check_directories(self) -> None:
         """The znodes of a cluster are in the directories of its servers, and of no others."""
@@ -197,7 +192,7 @@ class ZookeeperEnsemble:
 
         Returns once they listen; and serve, if there are enough for a quorum.
         """
-        named = [*self._named(name)]
+        named = self._named(name)
         for number, server in named:
             self._expected.discard(number)
             if server.child.alive:
@@ -232,7 +227,7 @@ class ZookeeperEnsemble:
         ((_, server),) = self._named(name)
         return server.child
 
-    def _named(self, name: str) -> Iterator[tuple[int, ZookeeperServer]]:
+    def _named(self, name: str) -> list[tuple[int, ZookeeperServer]]:
         """One server by its name; all of them by "zookeeper"."""
         if not self.servers:
             raise KafkaError(
@@ -245,12 +240,11 @@ class ZookeeperEnsemble:
                 f"there is no {name!r} in this cluster, only brokers (numbers) and "
                 f"{', '.join(known)}",
             )
-        return iter(
-            (number, server)
+        return [
+            (number, self.servers[number])
             for each, number in self._names.items()
             if name in (ZOOKEEPER, each)
-            for server in [self.servers[number]]
-        )
+        ]
 
     # -- state and events ----------------------------------------------------------------
 
@@ -316,22 +310,6 @@ def check(count: int, address: str | None) -> None:
 def member(number: int) -> str:
     """The name of a server of an ensemble, and of its directory."""
     return f"{ZOOKEEPER}-{number}"
-
-
-def reserve(count: int) -> tuple[list[socket.socket], list[int]]:
-    """Free ports, all different, bound by us without listening; see above."""
-    sockets = []
-    for _ in range(count):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind((HOST, 0))
-        sockets.append(one)
-    return sockets, [one.getsockname()[1] for one in sockets]
-
-
-def _close(sockets: list[socket.socket]) -> None:
-    for one in sockets:
-        one.close()
 
 
 def _invalid(words: str) -> KafkaError:

@@ -11,7 +11,7 @@ nobody but very busy) has no report; `cluster.state()` never waits for one.
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -44,13 +44,13 @@ class EnsembleMonitor:
         self.news: list[tuple[str, int, dict[str, Any]]] = []  # events: kind, when, facts
         self._leader: tuple[int, int] | None = None  # epoch, server
 
-    async def follow(self, number: int, port: Callable[[], int]) -> None:
+    async def follow(self, number: int, port: int) -> None:
         """Ask one server, until cancelled."""
         missed = 0
         while True:
             try:
                 async with asyncio.timeout(PATIENCE):
-                    words = [await ask(port(), word) for word in ("srvr", "cons")]
+                    words = [await ask(port, word) for word in ("srvr", "cons")]
                 self.take(number, parse(*words))
                 missed = 0
             except TimeoutError:

@@ -16,7 +16,7 @@ server's, its response counts when it arrives.
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import timedelta
+from dataclasses import replace
 from types import SimpleNamespace as Body
 from typing import Any
 
@@ -25,18 +25,19 @@ from kazoo.exceptions import KazooException
 from kazoo.interfaces import IAsyncResult
 
 from engine.client.address import Address
+from engine.client.consuming.fetcher import fetch_request
+from engine.client.consuming.offset_lookup import LATEST, NOBODY, list_offsets_request
+from engine.client.metadata import metadata_request
 from engine.client.raw_connection import RawConnection
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import HOST
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import by_partition
 from engine.zookeeper import znodes
 
 DEBUGGING_REPLICA = -2
-LATEST = -1
-NOBODY = -1
 Zookeeper = Callable[[Callable[[KazooClient], IAsyncResult]], Any]  # asks, and waits for the answer
 Row = list[Any]
 
@@ -102,12 +103,8 @@ class KafkaReporter:
             path = znodes.broker_path(self._number)
             _, stat = self._zookeeper(lambda kazoo: kazoo.get_async(path))
             self._session = {"epoch": stat.czxid, "session": stat.ephemeralOwner}
-        metadata = self._connection.ask(Api.METADATA, _all_topics())
-        partitions = {
-            TopicPartition(topic.name, each.partition_index): each
-            for topic in metadata.topics
-            for each in topic.partitions
-        }
+        metadata = self._connection.ask(Api.METADATA, metadata_request(None))
+        partitions = dict(by_partition(metadata.topics))
         epoch, _ = self._zookeeper(lambda kazoo: kazoo.get_async(znodes.CONTROLLER_EPOCH))
         return {
             "at": time.time_ns() // 1_000_000,
@@ -116,11 +113,6 @@ class KafkaReporter:
             "controller_epoch": int(epoch),
             "active": metadata.controller_id == self._number,
             "brokers": sorted(each.node_id for each in metadata.brokers),
-            "connections": 0,
-            "tls_copied": 0,
-            "quotas": [],
-            "max_lag_ms": 0,  # not known, nor is the next
-            "session_ms": 0,
             "groups": None,
             "transactions": None,
             "headless": [
@@ -136,18 +128,16 @@ class KafkaReporter:
         assert self._connection is not None
         dirs = self._connection.ask(Api.DESCRIBE_LOG_DIRS, Body(topics=None))
         sizes = {
-            TopicPartition(topic.name, each.partition_index): each.partition_size
+            each: row.partition_size
             for directory in dirs.results
-            for topic in directory.topics
-            for each in topic.partitions
+            for each, row in by_partition(directory.topics)
         }
         here = [each for each in sizes if each in partitions]
-        ends = _by_partition(
-            self._connection.ask(Api.LIST_OFFSETS, _latest(here)).topics, "name", "partitions"
-        )
-        wanted = {each: found.offset for each, found in ends.items() if not found.error_code}
-        answer = self._connection.ask(Api.FETCH, _fetch(wanted)) if wanted else Body(responses=())
-        reads = _by_partition(answer.responses, "topic", "partitions")
+        latest = list_offsets_request(dict.fromkeys(here, LATEST), isolation=0)
+        asked = replace(latest, replica_id=DEBUGGING_REPLICA)
+        found = by_partition(self._connection.ask(Api.LIST_OFFSETS, asked).topics)
+        wanted = {each: row.offset for each, row in found if not row.error_code}
+        reads = self._read_at(wanted) if wanted else {}
         for name in here:
             each, read = partitions[name], reads.get(name)
             role = "leader" if each.leader_id == self._number else "follower"
@@ -164,59 +154,13 @@ class KafkaReporter:
             offsets = [start, committed, stable, end]
             yield name, [*head, *brokers, *offsets, sizes[name], segments, []]
 
-
-def _by_partition(topics: Any, name: str, rows: str) -> dict[TopicPartition, Any]:
-    return {
-        TopicPartition(getattr(topic, name), each.partition_index): each
-        for topic in topics
-        for each in getattr(topic, rows)
-    }
-
-
-def _all_topics() -> Body:
-    return Body(
-        topics=None,
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-
-
-def _latest(partitions: list[TopicPartition]) -> Body:
-    rows = (
-        (each, Body(partition_index=each.partition, current_leader_epoch=-1, timestamp=LATEST))
-        for each in partitions
-    )
-    topics = tuple(Body(name=name, partitions=group) for name, group in by_topic(rows))
-    return Body(replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=topics)
-
-
-def _fetch(offsets: dict[TopicPartition, int]) -> Body:
-    """At the end of each log: no records, unless some have just been added."""
-    rows = (
-        (
-            each,
-            Body(
-                partition=each.partition,
-                current_leader_epoch=-1,
-                fetch_offset=offset,
-                last_fetched_epoch=-1,
-                log_start_offset=-1,
-                partition_max_bytes=1,
-            ),
-        )
-        for each, offset in offsets.items()
-    )
-    return Body(
-        cluster_id=None,
-        replica_id=-1,
-        max_wait=timedelta(),
-        min_bytes=0,
-        max_bytes=1,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        topics=tuple(Body(topic=name, partitions=group) for name, group in by_topic(rows)),
-        forgotten_topics_data=(),
-        rack_id="",
-    )
+    def _read_at(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        """Fetch at the end of each log: no records, unless some have just been added."""
+        assert self._connection is not None
+        places = {each: (end, NOBODY) for each, end in ends.items()}
+        request = fetch_request(places, 0, partition_bytes=1, max_bytes=1, min_bytes=0, wait_ms=0)
+        return {
+            TopicPartition(topic.topic, each.partition_index): each
+            for topic in self._connection.ask(Api.FETCH, request).responses
+            for each in topic.partitions
+        }

@@ -24,15 +24,27 @@ def free_port() -> int:
         return port
 
 
+def bound(port: int = 0) -> socket.socket:
+    """A socket that has a port as our servers bind it, and does not listen; OSError: it is taken.
+
+    A port left behind by closed connections is free. Our servers can bind the port too.
+    """
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((HOST, port))
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
 def port_taken(port: int) -> bool:
-    with socket.socket() as probe:
-        # As the server itself will bind: a port left behind by closed connections is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return True
-        return False
+    try:
+        bound(port).close()
+    except OSError:
+        return True
+    return False
 
 
 def taken(port: int) -> str:

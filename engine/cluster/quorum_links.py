@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar
 
 from engine.cluster.ports import HOST
@@ -93,24 +94,20 @@ class QuorumLinks:
 
     def change(self, server: int, faults: Mapping[str, Mapping[str, Any]]) -> None:
         """Of one server: the faults of its links, by the name of the other end."""
+        self._thread.run(self._change(server, faults))
+
+    async def _change(self, server: int, faults: Mapping[str, Mapping[str, Any]]) -> None:
         for number in self._links:
             name = f"{ZOOKEEPER}-{number}"
-            change = {**asdict(Link()), **faults.get(name, {})}
-            self._thread.run(_do(self._links[server].change, name, **change))
+            self._links[server].change(name, **{**asdict(Link()), **faults.get(name, {})})
 
     async def _start(self) -> dict[int, int]:
         found = {}
         for number in self._links:
-            proxy = await asyncio.start_server(self._serve(number), HOST, 0)
+            proxy = await asyncio.start_server(partial(self._carry, number), HOST, 0)
             self._proxies.append(proxy)
             found[number] = proxy.sockets[0].getsockname()[1]
         return found
-
-    def _serve(self, source: int) -> "Callable[..., None]":
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self._thread.spawn(self._carry(source, reader, writer))
-
-        return accept
 
     async def _carry(
         self, source: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -156,10 +153,6 @@ class QuorumLinks:
 
     async def _passes(self, source: int, target: int) -> None:
         await self._links[source].passes(f"{ZOOKEEPER}-{target}")
-
-
-async def _do(function: Callable[..., object], *args: Any, **more: Any) -> None:
-    function(*args, **more)
 
 
 async def _greeted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:

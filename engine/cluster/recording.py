@@ -31,7 +31,6 @@ from engine.cluster.state import (
     FollowerState,
     GroupState,
     LinkState,
-    MemberState,
     PartitionState,
     ReplicaState,
     Status,
@@ -317,13 +316,8 @@ def _parse_partition(row: list[Any]) -> PartitionState:
 
 
 def _parse_group(row: dict[str, Any]) -> GroupState:
-    members = {
-        name: MemberState(
-            **each | {"share": None if each["share"] is None else tuple(each["share"])}
-        )
-        for name, each in row.pop("members").items()
-    }
-    return GroupState(members=members, **row)
+    members = [{"member": name, **each} for name, each in row["members"].items()]
+    return GroupState.parse(row["coordinator"], {**row, "members": members})
 
 
 def _parse_transaction(row: dict[str, Any]) -> TransactionState:

@@ -9,7 +9,7 @@ that draws or records them can find the changes with `is`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 from engine.cluster.state import (
@@ -97,8 +97,9 @@ class StateMerger:
         if headless != seen.headless:
             self._changed |= headless.keys() | seen.headless.keys()
             seen.headless = headless
-        seen.facts = {name: answer[name] for name in FACTS} | {
-            name: tuple(answer.get(name, ())) for name in ("brokers", "quotas", "request_faults")
+        seen.facts = {
+            name: tuple(answer[name]) if isinstance(answer[name], list) else answer[name]
+            for name in FACTS & answer.keys()
         }
         counts: Mapping[str, Sequence[int]] = answer.get("requests", NOT_COUNTED)
         seen.facts["requests"] = (
@@ -192,20 +193,8 @@ class StateMerger:
 
 
 NOT_COUNTED: Mapping[str, Any] = {}  # one for all: many states are kept
-FACTS = (
-    "at",
-    "epoch",
-    "session",
-    "controller",
-    "controller_epoch",
-    "active",
-    "brokers",
-    "connections",
-    "tls_copied",
-    "quotas",
-    "max_lag_ms",
-    "session_ms",
-)
+# What a broker says of itself; it does not know the rest.
+FACTS = {each.name for each in fields(BrokerState)} - {"answers", *ProcessState._fields}
 
 
 def _keep_equal(
