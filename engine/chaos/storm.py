@@ -28,42 +28,11 @@ from engine.cluster.cluster import Cluster
 from engine.cluster.state import NOBODY
 from engine.storage.batch import HEADER_SIZE
 
+ROT = "rot"
 MOVED = 3.0  # seconds until the state shows who leads after a broker has stopped
 
 
-def kill(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.kill(broker)
-
-
-def stop(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.stop_broker(broker)
-
-
-def pause(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.pause(broker)
-
-
-def cut(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, other)
-
-
-def cut_one_way(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, other, both=False)
-
-
-def cut_from_zookeeper(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.cut(broker, "zookeeper")
-
-
-def slow(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.slow(broker, other, 400)
-
-
-def drop_an_answer(cluster: Cluster, broker: int, other: int) -> None:
-    cluster.drop_next_answer(broker)
-
-
-def rot(cluster: Cluster, broker: int, other: int) -> None:
+def rot(cluster: Cluster, broker: int) -> None:
     """Stop it, and flip a bit in the index of every closed segment, in every second log as well.
 
     If an index is invalid, the broker reads its whole segment at the next start. Nothing is flipped
@@ -97,19 +66,7 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-# -- faults of one server of ZooKeeper, of several ------------------------------------------------
-
-
-def kill_server(cluster: Cluster, server: str) -> None:
-    cluster.kill(server)
-
-
-def pause_server(cluster: Cluster, server: str) -> None:
-    cluster.pause(server)
-
-
-def restart_server(cluster: Cluster, server: str) -> None:
-    cluster.restart(server, wait=False)
+# -- faults of ZooKeeper, if it has several servers ---------------------------------------------
 
 
 def isolate_server(cluster: Cluster, server: str) -> None:
@@ -128,19 +85,28 @@ def pause_quorum(cluster: Cluster, servers: Sequence[str], seconds: float) -> No
         cluster.resume(server)
 
 
-ServerFault = Callable[[Cluster, str], None]
-SERVER_FAULTS: tuple[ServerFault, ...] = (
-    kill_server, pause_server, restart_server, isolate_server,
-)  # fmt: skip
+SERVER_FAULTS: dict[str, Callable[[Cluster, str], None]] = {
+    "kill": lambda cluster, server: cluster.kill(server),
+    "pause": lambda cluster, server: cluster.pause(server),
+    "restart": lambda cluster, server: cluster.restart(server, wait=False),
+    "isolate": isolate_server,
+}
 SERVERS, QUORUM = 0.3, 0.2  # how often a fault is one of ZooKeeper; how often such a one, of most
 BRIEF = (0.3, 1.5)  # seconds without a quorum: a session lasts longer
 
-Fault = Callable[[Cluster, int, int], None]
-FAULTS: tuple[Fault, ...] = (
-    kill, stop, rot, pause, cut, cut_one_way, cut_from_zookeeper, slow, drop_an_answer,
-)  # fmt: skip
+FAULTS: dict[str, Callable[[Cluster, int, int], object]] = {
+    "kill": lambda cluster, broker, other: cluster.kill(broker),
+    "stop": lambda cluster, broker, other: cluster.stop_broker(broker),
+    ROT: lambda cluster, broker, other: rot(cluster, broker),
+    "pause": lambda cluster, broker, other: cluster.pause(broker),
+    "cut": lambda cluster, broker, other: cluster.cut(broker, other),
+    "cut one way": lambda cluster, broker, other: cluster.cut(broker, other, both=False),
+    "cut from zookeeper": lambda cluster, broker, other: cluster.cut(broker, "zookeeper"),
+    "slow": lambda cluster, broker, other: cluster.slow(broker, other, 400),
+    "drop an answer": lambda cluster, broker, other: cluster.drop_next_answer(broker),
+}
+BETWEEN_BROKERS = {"cut", "cut one way", "slow"}  # these need another broker
 OFFLINE = re.compile(r"partition\.offline \{'topic': '([^']+)', 'partition': (\d+)")
-ALONE = {kill, stop, rot, pause, cut_from_zookeeper, drop_an_answer}  # these need no other end
 
 
 class FaultStorm:
@@ -154,19 +120,18 @@ class FaultStorm:
         """Cause one fault, and return its name; "" if it cannot be done now."""
         if len(self._cluster.zookeepers) > 1 and self._chance.random() < SERVERS:
             return self._harm_zookeeper()
-        cluster, fault = self._cluster, self._chance.choice(FAULTS)
+        cluster, fault = self._cluster, self._chance.choice([*FAULTS])
         broker = self._chance.choice(cluster.brokers)
         others = [each for each in cluster.brokers if each != broker]
         other = self._chance.choice(others) if others else broker
         child = cluster.child(broker)
-        if not child.alive or child.paused or (other == broker and fault not in ALONE):
+        if not child.alive or child.paused or (other == broker and fault in BETWEEN_BROKERS):
             return ""
-        if fault is rot and self.damaged:
+        if fault == ROT and self.damaged:
             return ""
-        self.damaged |= fault is rot
-        fault(cluster, broker, other)
-        words = [fault.__name__.replace("_", " "), f"{broker}"]
-        return " ".join(words if fault in ALONE else [*words, f"{other}"])
+        self.damaged |= fault == ROT
+        FAULTS[fault](cluster, broker, other)
+        return f"{fault} {broker}" + f" {other}" * (fault in BETWEEN_BROKERS)
 
     def _harm_zookeeper(self) -> str:
         cluster, servers = self._cluster, self._cluster.zookeepers
@@ -175,12 +140,12 @@ class FaultStorm:
             paused = self._chance.sample(servers, most)
             pause_quorum(cluster, paused, seconds := self.pick(*BRIEF))
             return f"pause {' and '.join(paused)} for {seconds:.1f} s"
-        fault, server = self._chance.choice(SERVER_FAULTS), self._chance.choice(servers)
+        fault, server = self._chance.choice([*SERVER_FAULTS]), self._chance.choice(servers)
         if server in self._harmed or len(servers) - len(self._harmed) <= most:
             return ""
         self._harmed.add(server)
-        fault(cluster, server)
-        return f"{fault.__name__.removesuffix('_server')} {server}"
+        SERVER_FAULTS[fault](cluster, server)
+        return f"{fault} {server}"
 
     def pick(self, least: float, most: float) -> float:
         return self._chance.uniform(least, most)

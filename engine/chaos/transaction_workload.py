@@ -121,9 +121,10 @@ class CopierWorkload:
 
     def advance(self, count: int = 50) -> None:
         """Wait until so many more records are written, and some more transactions committed."""
-        done = self._committed()
+        done = self.history.committed()
         self.feed.advance(count)
-        until(lambda: self._committed() > done + COPIERS, PATIENCE, "that transactions commit")
+        enough = done + COPIERS
+        until(lambda: self.history.committed() > enough, PATIENCE, "that transactions commit")
         if self.history.errors:
             raise Late(f"the copiers do not get on: {self.history.errors}")
 
@@ -153,9 +154,6 @@ class CopierWorkload:
         self.feed.close()
         self.copiers.stop()
         self.follower.stop()
-
-    def _committed(self) -> int:
-        return self.history.committed()
 
     def _offsets(self) -> dict[int, int]:
         """The offsets of the group."""

@@ -401,10 +401,13 @@ class Cluster:
             if isinstance(broker, str):
                 self._ensemble.change_links(broker, self._faults.of(broker))
                 continue
-            status = self._node(broker).status
-            if status is not Status.DOWN and not self._node(broker).is_kafka:
-                request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
-                self._observer.request(broker, request, wait=status is Status.UP)
+            request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
+            self._request(self._node(broker), request)
+
+    def _request(self, node: BrokerProcess, request: dict[str, Any]) -> None:
+        """Not of a broker that is down, nor of one of Apache Kafka; a paused one does it later."""
+        if node.status is not Status.DOWN and not node.is_kafka:
+            self._observer.request(node.number, request, wait=node.status is Status.UP)
 
     # -- state and events ----------------------------------------------------------------
 
@@ -430,12 +433,7 @@ class Cluster:
     def _switch(self, ask: str, **settings: bool) -> None:
         self._switches[ask] = settings
         for node in self._nodes.values():
-            self._send_switch(node, ask)
-
-    def _send_switch(self, node: BrokerProcess, ask: str) -> None:
-        if node.status is not Status.DOWN and not node.is_kafka:
-            request, wait = {"ask": ask, **self._switches[ask]}, node.status is Status.UP
-            self._observer.request(node.number, request, wait=wait)
+            self._request(node, {"ask": ask, **settings})
 
     def znodes(self) -> ZnodeWatcher:
         """The znodes and their changes, shared by all callers; see znode_watcher.py."""
@@ -593,5 +591,5 @@ class Cluster:
     def _await(self, node: BrokerProcess) -> None:
         node.await_ready()
         node.await_cluster({node.number})
-        for ask in self._switches:
-            self._send_switch(node, ask)
+        for ask, settings in self._switches.items():
+            self._request(node, {"ask": ask, **settings})

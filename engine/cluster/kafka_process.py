@@ -38,8 +38,9 @@ FLAGS = (
     "-XX:-UsePerfData",  # leaves nothing in /tmp
     "-Djava.awt.headless=true",
 )
+LOGGING = "log4j.properties"
 LOG4J = """\
-log4j.rootLogger={level}, out
+log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
@@ -100,6 +101,7 @@ class KafkaProcess(BrokerProcess):
             "zookeeper.connect": zookeeper,
             "log.dirs": self.directory,
         }
+        (self.directory / LOGGING).write_text(LOG4J)
         path = self.directory / "server.properties"
         if self._security is None:
             path.write_text(properties_text(settings, escapes=True))
@@ -110,13 +112,9 @@ class KafkaProcess(BrokerProcess):
         self.expected = True
 
     def arguments(self, zookeeper: str) -> list[str]:
-        properties, logging = (
-            self.directory / name for name in ("server.properties", "log4j.properties")
-        )
-        if self.directory.exists():
-            logging.write_text(LOG4J.format(level="INFO"))
-        java, *rest = command("kafka.Kafka", str(properties), folder=jars(), heap=HEAP)
-        return [java, f"-Dlog4j.configuration=file:{logging}", *rest]
+        properties = str(self.directory / "server.properties")
+        java, *rest = command("kafka.Kafka", properties, folder=jars(), heap=HEAP)
+        return [java, f"-Dlog4j.configuration=file:{self.directory / LOGGING}", *rest]
 
     def command(self, zookeeper: str) -> str:
         return shlex.join(self.arguments(zookeeper))

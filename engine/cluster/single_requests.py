@@ -20,6 +20,7 @@ from types import SimpleNamespace as Body
 from typing import Any, NamedTuple
 
 from engine.client.address import Address
+from engine.client.metadata import metadata_request
 from engine.client.raw_connection import RawConnection
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode
@@ -127,14 +128,7 @@ def list_offsets_request(topic: str, timestamp: int, partition: int = 0) -> Body
 
 def leaders(cluster: Cluster, broker: int, topic: str) -> dict[int, int]:
     """The leader of each partition, as this broker tells its clients."""
-    wanted = Body(topic_id=None, name=topic)
-    request = Body(
-        topics=(wanted,),
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-    found = ask(cluster, broker, Api.METADATA, request).topics[0].partitions
+    found = ask(cluster, broker, Api.METADATA, metadata_request([topic])).topics[0].partitions
     return {each.partition_index: each.leader_id for each in found}
 
 

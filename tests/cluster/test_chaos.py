@@ -136,7 +136,7 @@ def test_most_servers_of_an_ensemble_are_well_except_for_a_moment(count, monkeyp
 def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     seconds, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(storm, "FAULTS", (storm.rot,))
+    monkeypatch.setattr(storm, "FAULTS", {storm.ROT: storm.FAULTS[storm.ROT]})
     monkeypatch.setitem(chaos.CONFIG, "log.segment.bytes", "20000")
     assert main(["chaos", "--seconds", seconds, "--seed", "3", "--data", str(tmp_path)]) == 0
     assert "rot " in capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_files_are_damaged_only_where_others_have_all_of_them(
         directory=lambda broker: tmp_path,
         state=lambda: SimpleNamespace(partitions={TopicPartition("orders", 0): partition}),
     )
-    storm.rot(cluster, 3, 1)
+    storm.rot(cluster, 3)
     assert any(map(any, (path.read_bytes() for path in log.iterdir()))) == flipped
 
 

@@ -33,19 +33,14 @@ HOSTS = ("localhost", "127.0.0.1")
 class CertificateAuthority:
     def __init__(self, directory: Path, name: str = "Broker Lab") -> None:
         self.certificate = directory / "ca.pem"
-        self._key_file = directory / "ca.key"
-        if not self._key_file.exists():
+        key_file = directory / "ca.key"
+        if not key_file.exists():
             directory.mkdir(parents=True, exist_ok=True)
             key = ec.generate_private_key(ec.SECP256R1())
-            made = _builder(_name(name), _name(name), key.public_key(), _now() - DAY, VALID)
-            made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            made = made.add_extension(_usage(signs=True), critical=True)
-            signed = _identified(made, key.public_key(), key.public_key()).sign(
-                key, hashes.SHA256()
-            )
-            self.certificate.write_bytes(signed.public_bytes(Encoding.PEM))
-            write_secret(self._key_file, _text(key))
-        found = load_pem_private_key(self._key_file.read_bytes(), None)
+            made = _signed(_name(name), key, _name(name), key, _now() - DAY, VALID)
+            self.certificate.write_bytes(made.public_bytes(Encoding.PEM))
+            write_secret(key_file, _text(key))
+        found = load_pem_private_key(key_file.read_bytes(), None)
         assert isinstance(found, ec.EllipticCurvePrivateKey)
         self._key = found
         self._issuer = x509.load_pem_x509_certificate(self.certificate.read_bytes())
@@ -59,17 +54,12 @@ class CertificateAuthority:
     ) -> tuple[str, str]:
         """A new certificate and its key, as texts in PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
-        since = begins or _now() - DAY
-        made = _builder(_name(name), self._issuer.subject, key.public_key(), since, valid)
-        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        made = made.add_extension(_usage(signs=False), critical=True)
         purposes = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-        made = made.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+        more: list[x509.ExtensionType] = [x509.ExtendedKeyUsage(purposes)]
         if hosts:
-            named = x509.SubjectAlternativeName([_host(each) for each in hosts])
-            made = made.add_extension(named, critical=False)
-        made = _identified(made, key.public_key(), self._key.public_key())
-        signed = made.sign(self._key, hashes.SHA256())
+            more.append(x509.SubjectAlternativeName([_host(each) for each in hosts]))
+        issuer, since = self._issuer.subject, begins or _now() - DAY
+        signed = _signed(_name(name), key, issuer, self._key, since, valid, more)
         return signed.public_bytes(Encoding.PEM).decode(), _text(key)
 
 
@@ -81,27 +71,31 @@ def write_secret(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _builder(
+def _signed(
     subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
     issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
+    issuer_key: ec.EllipticCurvePrivateKey,
     since: datetime.datetime,
     valid: datetime.timedelta,
-) -> x509.CertificateBuilder:
-    made = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
+    more: Sequence[x509.ExtensionType] = (),
+) -> x509.Certificate:
+    """A certificate; one that is signed by its own key is an authority's."""
+    is_authority = key is issuer_key
+    public, signer = key.public_key(), issuer_key.public_key()
+    length = 0 if is_authority else None  # no other authority may follow
+    made = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public)
     made = made.serial_number(x509.random_serial_number())
-    return made.not_valid_before(since).not_valid_after(since + valid)
-
-
-def _identified(
-    made: x509.CertificateBuilder,
-    key: ec.EllipticCurvePublicKey,
-    issuer: ec.EllipticCurvePublicKey,
-) -> x509.CertificateBuilder:
-    made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    return made.add_extension(
-        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False
-    )
+    made = made.not_valid_before(since).not_valid_after(since + valid)
+    for critical in (x509.BasicConstraints(is_authority, length), _usage(signs=is_authority)):
+        made = made.add_extension(critical, critical=True)
+    for extension in (
+        *more,
+        x509.SubjectKeyIdentifier.from_public_key(public),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer),
+    ):
+        made = made.add_extension(extension, critical=False)
+    return made.sign(issuer_key, hashes.SHA256())
 
 
 def _usage(signs: bool) -> x509.KeyUsage:
