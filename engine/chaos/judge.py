@@ -59,10 +59,7 @@ class ChaosFinding(NamedTuple):
     kind: FindingKind
     text: str
     partition: int = -1
-    offset: int = -1
-    writer: str = ""
-    number: int = -1
-    places: tuple[int, ...] = ()  # all the offsets, if there are several
+    places: tuple[int, ...] = ()  # of a doubled value: all its offsets
 
     def __str__(self) -> str:
         return f"{self.kind.value}: {self.text}"
@@ -164,8 +161,8 @@ def compare(history: ClientHistory, found: Sequence[ReadRecord]) -> ChaosVerdict
     return ChaosVerdict(tuple(findings), evidence)
 
 
-def _about(kind: FindingKind, sent: Sent, offset: int, text: str) -> ChaosFinding:
-    return ChaosFinding(kind, f"{sent} {text}", sent.partition, offset, sent.writer, sent.number)
+def _about(kind: FindingKind, sent: Sent, text: str) -> ChaosFinding:
+    return ChaosFinding(kind, f"{sent} {text}", sent.partition)
 
 
 def _acknowledged(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
@@ -179,9 +176,9 @@ def _acknowledged(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterat
         text = f"was acknowledged at offset {sent.offset}"
         if not at:
             there = _named(history, stored.get((sent.partition, sent.offset)))
-            yield _about(FindingKind.LOST, sent, sent.offset, f"{text}, where now is {there}")
+            yield _about(FindingKind.LOST, sent, f"{text}, where now is {there}")
         elif sent.offset not in at and _has_offset(history, sent):
-            yield _about(FindingKind.MOVED, sent, sent.offset, f"{text}, and is at {at[0]}")
+            yield _about(FindingKind.MOVED, sent, f"{text}, and is at {at[0]}")
 
 
 def _has_offset(history: ClientHistory, sent: Sent) -> bool:
@@ -200,12 +197,10 @@ def _stored(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[Cha
         for partition, offset in places:
             if sent is None or partition != sent.partition:
                 text = f"{_named(history, value)} at offset {offset} of partition {partition}"
-                yield ChaosFinding(
-                    FindingKind.PHANTOM, f"{text} was never sent there", partition, offset
-                )
+                yield ChaosFinding(FindingKind.PHANTOM, f"{text} was never sent there", partition)
         if sent is not None and len(places) > 1:
             offsets = ", ".join(str(offset) for _, offset in places)
-            finding = _about(FindingKind.DOUBLED, sent, places[0][1], f"is at offsets {offsets}")
+            finding = _about(FindingKind.DOUBLED, sent, f"is at offsets {offsets}")
             yield finding._replace(places=tuple(offset for _, offset in places))
 
 
@@ -224,10 +219,10 @@ def _in_order(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[C
             behind = following.get(sent.writer)
             if behind is not None and behind.number < sent.number:
                 text = f"at offset {read.offset} stands before #{behind.number}"
-                yield _about(FindingKind.REORDERED, sent, read.offset, text)
+                yield _about(FindingKind.REORDERED, sent, text)
             elif earliest is not None and earliest.answered < sent.at:
                 text = f"at offset {read.offset} stands before {earliest}, acknowledged earlier"
-                yield _about(FindingKind.REORDERED, sent, read.offset, text)
+                yield _about(FindingKind.REORDERED, sent, text)
             following[sent.writer] = sent
             if sent.outcome is SendOutcome.ACKNOWLEDGED and sent.answered < (
                 earliest.answered if earliest else math.inf
@@ -244,9 +239,7 @@ def _readers(history: ClientHistory, found: Sequence[ReadRecord]) -> Iterator[Ch
             if (now := stored.get((partition, offset))) != value:
                 where = f"{_named(history, value)} at offset {offset} of partition {partition}"
                 text = f"{name} saw {where}, now it is {_named(history, now)}"
-                sent = history.sent.get(value)
-                who = (sent.writer, sent.number) if sent else ("", -1)
-                yield ChaosFinding(FindingKind.UNSTABLE, text, partition, offset, *who)
+                yield ChaosFinding(FindingKind.UNSTABLE, text, partition)
 
 
 def _steady(name: str, seen: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
@@ -255,12 +248,9 @@ def _steady(name: str, seen: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
     for partition, offset, _ in seen:
         where = f"{name} was at offset {expected[partition]} of partition {partition}, and then"
         if offset > expected[partition]:
-            text = f"{where} came {offset}"
-            yield ChaosFinding(FindingKind.HOLE, text, partition, expected[partition])
+            yield ChaosFinding(FindingKind.HOLE, f"{where} came {offset}", partition)
         elif offset < expected[partition]:
-            yield ChaosFinding(
-                FindingKind.UNSTABLE, f"{where} came {offset} again", partition, offset
-            )
+            yield ChaosFinding(FindingKind.UNSTABLE, f"{where} came {offset} again", partition)
         expected[partition] = offset + 1
 
 
@@ -269,7 +259,7 @@ def _errors(history: ClientHistory) -> Iterator[ChaosFinding]:
         yield ChaosFinding(FindingKind.ERROR, error)
     for sent in history.sent.values():
         if sent.outcome is SendOutcome.FAILED:
-            yield _about(FindingKind.ERROR, sent, sent.offset, f"failed: {sent.error}")
+            yield _about(FindingKind.ERROR, sent, f"failed: {sent.error}")
 
 
 def _places(found: Sequence[ReadRecord]) -> defaultdict[bytes, list[tuple[int, int]]]:
@@ -347,13 +337,13 @@ def _unsound(
     for batch in found:
         if batch.header.base_offset != expected:
             text = f"broker {broker} has no batch at offset {expected}, but {batch}"
-            return ChaosFinding(FindingKind.UNLIKE, text, partition, expected)
+            return ChaosFinding(FindingKind.UNLIKE, text, partition)
         if not crc_ok(batch.data, 0, batch.header):
-            return ChaosFinding(FindingKind.UNLIKE, f"damaged: {batch}", partition, expected)
+            return ChaosFinding(FindingKind.UNLIKE, f"damaged: {batch}", partition)
         expected = batch.header.next_offset
     if expected < below:
         text = f"broker {broker} has nothing from offset {expected} up to {below} in {path.name}"
-        return ChaosFinding(FindingKind.UNLIKE, text, partition, expected)
+        return ChaosFinding(FindingKind.UNLIKE, text, partition)
     return None
 
 
@@ -367,5 +357,5 @@ def _difference(
             pairs = zip_longest(mine.data, theirs.data)
             at = next(n for n, (a, b) in enumerate(pairs) if a != b)
             text = f"from byte {at} of a batch on, {mine}; but {theirs}"
-            return ChaosFinding(FindingKind.UNLIKE, text, partition, mine.header.base_offset)
+            return ChaosFinding(FindingKind.UNLIKE, text, partition)
     return None

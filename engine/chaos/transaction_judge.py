@@ -58,7 +58,7 @@ def compare(
 
 
 def _about(kind: FindingKind, text: str, read: ReadRecord) -> ChaosFinding:
-    return ChaosFinding(kind, text, read.partition, read.offset)
+    return ChaosFinding(kind, text, read.partition)
 
 
 def _values(history: TransactionHistory, outputs: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
@@ -107,8 +107,7 @@ def _copies(
             elif len(found) > 1:
                 names = ", ".join(f"{it.value.decode()} at offset {it.offset}" for it in found)
                 text = f"{what} has {len(found)} copies on side {side}: {names}"
-                at = tuple(it.offset for it in found)
-                yield _about(FindingKind.DOUBLED, text, record)._replace(places=at)
+                yield _about(FindingKind.DOUBLED, text, record)
 
 
 def _in_order(outputs: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:
@@ -137,9 +136,7 @@ def _offsets(
     for partition, end in sorted(ends.items()):
         if offsets.get(partition, 0) != end:
             text = f"the group's offset of partition {partition} is {offsets.get(partition, 0)}"
-            yield ChaosFinding(
-                FindingKind.APART, f"{text}, and the copies end at {end}", partition, end
-            )
+            yield ChaosFinding(FindingKind.APART, f"{text}, and the copies end at {end}", partition)
 
 
 def _readers(history: TransactionHistory, outputs: Sequence[ReadRecord]) -> Iterator[ChaosFinding]:

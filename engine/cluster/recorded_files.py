@@ -166,6 +166,9 @@ class RecordedFile:
     data: bytearray = field(default_factory=bytearray)
 
 
+_Names = dict[int, str]  # by the numbers of the files
+
+
 class Archive:
     """The files of a recording."""
 
@@ -187,32 +190,23 @@ class Archive:
 
     def moments(self, partition: str, broker: int) -> list[int]:
         """When something changed in a partition's files on a broker, or may have."""
-        mark = f"{broker}/{partition}/"
-        mine: set[int] = set()  # files
-        found = []
-        for at, changes in self._changes:
-            touched = {number for number, *rest in changes if rest and rest[0].startswith(mark)}
-            gone = {number for number, *rest in changes if not rest}
-            if touched or gone & mine:
-                found.append(at)
-            mine = (mine | touched) - gone
-        return found
+        return [at for at, changed, *_ in self._steps(partition, broker) if changed]
 
     def file_changes(self, partition: str, broker: int) -> list[int]:
         """The moments at which a file was created, deleted or renamed."""
+        return [at for at, _, then, now in self._steps(partition, broker) if then != now]
+
+    def _steps(self, partition: str, broker: int) -> Iterator[tuple[int, bool, _Names, _Names]]:
+        """Each moment, whether these files changed, and their names before and after it."""
         names: dict[int, str] = {}
-        found = []
-        mine = f"{broker}/{partition}/"
         for at, changes in self._changes:
-            before = dict(names)
+            before, changed = dict(names), False
             for number, *change in changes:
-                if change and change[0].startswith(mine):
-                    names[number] = change[0]
+                if change and change[0].startswith(f"{broker}/{partition}/"):
+                    names[number], changed = change[0], True
                 elif not change:
-                    names.pop(number, None)
-            if names != before:
-                found.append(at)
-        return found
+                    changed |= names.pop(number, None) is not None
+            yield at, changed, before, dict(names)
 
     def at(self, time: int) -> dict[str, RecordedFile]:
         """Every file that there was, by its name."""

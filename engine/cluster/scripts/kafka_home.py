@@ -30,9 +30,11 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from engine.cluster import defaults
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.scratch import Scratch
 from engine.config.properties import properties_text
@@ -99,10 +101,7 @@ class KafkaHome:
             "listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": self.path / "kafka-logs",
             "zookeeper.connect": zookeeper,
-            "offsets.topic.replication.factor": 1,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
-            "group.initial.rebalance.delay.ms": 0,
+            **defaults.small(brokers=1),
         }
         self._write_config("server.properties", server)
         if data is not None:
@@ -126,7 +125,7 @@ class KafkaHome:
     def _own(self) -> None:
         if self._owner is not None:
             return
-        path = self.path / "run" / "owner.lock"
+        path = _owner_lock(self.path)
         path.parent.mkdir(parents=True, exist_ok=True)
         owner = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if not locked(owner):
@@ -222,25 +221,21 @@ def locked(descriptor: int) -> bool:
 def is_owned(home: Path) -> bool:
     """Whether the process still runs that made this directory, and ends what is started here."""
     try:
-        owner = os.open(home / "run" / "owner.lock", os.O_RDWR)
+        with _owner_lock(home).open("rb+") as owner:
+            return not locked(owner.fileno())
     except FileNotFoundError:
         return False
-    try:
-        return not locked(owner)
-    finally:
-        os.close(owner)
 
 
 def await_orphan(home: Path) -> None:
     """Wait until that process has ended."""
-    try:
-        owner = os.open(home / "run" / "owner.lock", os.O_RDWR)
-    except FileNotFoundError:
-        return  # it was a temporary directory, and is removed already
-    try:
+    # No such file: it was a temporary directory, and is removed already.
+    with suppress(FileNotFoundError), _owner_lock(home).open("rb+") as owner:
         fcntl.flock(owner, fcntl.LOCK_SH)
-    finally:
-        os.close(owner)
+
+
+def _owner_lock(home: Path) -> Path:
+    return home / "run" / "owner.lock"
 
 
 def remove_rest(home: Path) -> None:
