@@ -59,7 +59,7 @@ __all__ += list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    """What stands at the top is fetched from below when it is asked for: a broker needs none."""
+    """Import a name when it is first used: a broker process uses none of them."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

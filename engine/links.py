@@ -48,21 +48,11 @@ class Links:
             links.change(name, **faults)
         return links
 
-    def change(
-        self,
-        name: str,
-        *,
-        out_cut: bool | None = None,
-        in_cut: bool | None = None,
-        delay: float | None = None,
-    ) -> None:
+    def change(self, name: str, **faults: bool | float) -> None:
+        """`faults`: fields of Link; the others stay as they are."""
         link = self._links.setdefault(name, Link())
-        if out_cut is not None:
-            link.out_cut = out_cut
-        if in_cut is not None:
-            link.in_cut = in_cut
-        if delay is not None:
-            link.delay = delay
+        for fault, value in faults.items():
+            setattr(link, fault, value)
         self._wake()
 
     def heal(self) -> None:

@@ -25,6 +25,7 @@ from random import Random
 
 from engine.chaos.wait import Late, until
 from engine.cluster.cluster import Cluster
+from engine.cluster.faults import End
 from engine.cluster.state import NOBODY
 from engine.storage.batch import HEADER_SIZE
 
@@ -172,14 +173,10 @@ class FaultStorm:
 def heal(cluster: Cluster) -> None:
     """Heal all links, resume and restart all servers of ZooKeeper and all brokers."""
     cluster.heal()
-    for server in cluster.zookeepers:
-        if not cluster.child(server).alive:
-            cluster.restart(server, wait=False)
-        elif cluster.child(server).paused:
-            cluster.resume(server)
-    for broker in cluster.brokers:
-        child = cluster.child(broker)
+    ends: list[End] = [*cluster.zookeepers, *cluster.brokers]
+    for each in ends:
+        child = cluster.child(each)
         if not child.alive:
-            cluster.restart(broker)
+            cluster.restart(each, wait=each in cluster.brokers)
         elif child.paused:
-            cluster.resume(broker)
+            cluster.resume(each)

@@ -126,7 +126,7 @@ class CopierWorkload:
         enough = done + COPIERS
         until(lambda: self.history.committed() > enough, PATIENCE, "that transactions commit")
         if self.history.errors:
-            raise Late(f"the copiers do not get on: {self.history.errors}")
+            raise Late(f"the copiers make no progress: {self.history.errors}")
 
     def verdict(self) -> ChaosVerdict:
         """Stop writing, wait until all is copied, and judge."""
@@ -198,7 +198,7 @@ def read_committed(
 def await_copies(
     offsets: Callable[[], Mapping[int, int]], ends: Mapping[int, int], patience: float = PATIENCE
 ) -> None:
-    """The copiers may be far behind those who write, but they have to get on."""
+    """The copiers may be far behind the writers, but they must make progress."""
     copied: Mapping[int, int] = {}
 
     def further() -> Mapping[int, int]:

@@ -212,10 +212,10 @@ class ChaosWorkload:
         for writer in self.writers:
             numbers = writer.sent()
             ahead = {number: numbers[number] + count for number in partitions or numbers}
-            what = f"that {writer.name} gets on"
+            what = f"that {writer.name} makes progress"
             until(partial(self._is_ahead, writer, ahead), PATIENCE, what)
             if errors:
-                raise Late(f"{writer.name} does not get on: {errors}")
+                raise Late(f"{writer.name} makes no progress: {errors}")
 
     def _is_ahead(self, writer: ChaosWriter, numbers: Mapping[int, int]) -> bool:
         return bool(self.history.errors) or writer.reached(numbers)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.cluster import resources
-from engine.cluster.child import Child
+from engine.cluster.child import Child, ServerProcess
 from engine.cluster.ports import HOST, bound, port_taken, taken
 from engine.cluster.state import Status
 from engine.cluster.state_merger import ProcessState
@@ -35,7 +35,7 @@ READY = "ready broker="
 PAUSE = 0.01  # seconds between two checks
 
 
-class BrokerProcess:
+class BrokerProcess(ServerProcess):
     is_kafka = False  # a broker of Apache Kafka, which has no debug server
 
     def __init__(
@@ -46,14 +46,13 @@ class BrokerProcess:
         settings: Mapping[str, str],
         security: "ClusterSecurity | None" = None,
     ) -> None:
+        super().__init__(port)
         self.number = number
-        self.port = port  # 0 until its first start has found a free one
         self.directory = directory
         self.expected = True  # to be up; if it is down, it has ended by itself
         self._settings = settings
         self._security = security
         self._properties: Path | None = None  # the file with its secrets
-        self._child: Child | None = None
         self._reserved: socket.socket | None = None
 
     def configure(
@@ -73,19 +72,6 @@ class BrokerProcess:
         self._properties = properties or self._properties
         self._security = security or self._security
         self.port = port or self.port
-
-    @property
-    def child(self) -> Child:
-        assert self._child is not None, "not started"
-        return self._child
-
-    @property
-    def launched(self) -> bool:
-        return self._child is not None
-
-    @property
-    def address(self) -> str:
-        return f"{HOST}:{self.port}"
 
     @property
     def security_settings(self) -> dict[str, str]:
@@ -193,7 +179,7 @@ class BrokerProcess:
 
     def reserve_port(self) -> None:
         """Bind the port while the broker is down and until it is ready, unless another program has
-        it already. It stands in nobody's way: it does not listen, and so the broker can bind, too.
+        it already. We do not listen there, so the broker can bind it, too.
         """
         if self._reserved is None:
             with suppress(OSError):

@@ -33,6 +33,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from engine.cluster.ports import HOST
+
 # The shell reads and writes the lifeline as its stdout, and the log is its stderr: any other
 # descriptor number could be one that the command inherits.
 WATCH = """
@@ -119,12 +121,8 @@ class Child:
 
     def terminate(self, timeout: float = 10.0) -> int:
         """Ask it to shut down; kill it if it has not ended in time."""
-        self.ask_to_end()
-        try:
-            return self.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return self.wait()
+        end_all([self], timeout)
+        return self.wait()
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, once there is one; `subprocess.TimeoutExpired` if there is none yet."""
@@ -157,6 +155,28 @@ class Child:
                 _running.discard(self)
                 with self._lifeline, contextlib.suppress(ConnectionError):  # it may have ended too
                     self._lifeline.sendall(b"released\n")
+
+
+class ServerProcess:
+    """A server on this machine: its port, and its process while it runs."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port  # 0 until the start has found a free one
+        self._child: Child | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def launched(self) -> bool:
+        return self._child is not None
+
+    @property
+    def child(self) -> Child:
+        """The process, to kill, pause and resume."""
+        assert self._child is not None, "not started"
+        return self._child
 
 
 def end_all(children: Sequence[Child], patience: float) -> None:

@@ -402,12 +402,7 @@ class Cluster:
                 self._ensemble.change_links(broker, self._faults.of(broker))
                 continue
             request = {"ask": "links", "change": self._faults.of(broker), "heal": heal}
-            self._request(self._node(broker), request)
-
-    def _request(self, node: BrokerProcess, request: dict[str, Any]) -> None:
-        """Not of a broker that is down, nor of one of Apache Kafka; a paused one does it later."""
-        if node.status is not Status.DOWN and not node.is_kafka:
-            self._observer.request(node.number, request, wait=node.status is Status.UP)
+            self._observer.request_running(self._node(broker), request)
 
     # -- state and events ----------------------------------------------------------------
 
@@ -433,7 +428,7 @@ class Cluster:
     def _switch(self, ask: str, **settings: bool) -> None:
         self._switches[ask] = settings
         for node in self._nodes.values():
-            self._request(node, {"ask": ask, **settings})
+            self._observer.request_running(node, {"ask": ask, **settings})
 
     def znodes(self) -> ZnodeWatcher:
         """The znodes and their changes, shared by all callers; see znode_watcher.py."""
@@ -511,7 +506,7 @@ class Cluster:
         return topics.records(self, topic, config)
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """By ZooKeeper; -1: there is none."""
+        """As ZooKeeper has it; -1: there is none."""
         return topics.state(self, topic, partition).leader
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
@@ -592,4 +587,4 @@ class Cluster:
         node.await_ready()
         node.await_cluster({node.number})
         for ask, settings in self._switches.items():
-            self._request(node, {"ask": ask, **settings})
+            self._observer.request_running(node, {"ask": ask, **settings})

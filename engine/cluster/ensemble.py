@@ -292,7 +292,7 @@ class ZookeeperEnsemble:
         return f"cd {shlex.quote(str(server.data_dir))} && {words}"
 
     def _report(self, what: str, number: int, **facts: Any) -> None:
-        if self.several:  # a server that is alone has no events, as ever
+        if self.several:  # a server that is alone reports no events
             self._note(f"{ZOOKEEPER}.{what}", now(), {"server": number, **facts})
 
 

@@ -4,8 +4,8 @@
     cons    /127.0.0.1:43210[1](...,sid=0x100004a1b2c0000,...)     the sessions that use this server
 
 A zxid numbers a transaction: its upper half is the epoch of the leader that proposed it, so a new
-leader shows as a higher epoch. A server that does not answer in time (paused, dead, cut off from
-nobody but very busy) has no report; `cluster.state()` never waits for one.
+leader shows as a higher epoch. A server that does not answer in time (paused, dead, very busy) has
+no report; `cluster.state()` never waits for one.
 """
 
 import asyncio

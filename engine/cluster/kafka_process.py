@@ -40,7 +40,7 @@ FLAGS = (
 )
 LOGGING = "log4j.properties"
 LOG4J = """\
-log4j.rootLogger=INFO, out
+log4j.rootLogger={level}, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
@@ -101,7 +101,7 @@ class KafkaProcess(BrokerProcess):
             "zookeeper.connect": zookeeper,
             "log.dirs": self.directory,
         }
-        (self.directory / LOGGING).write_text(LOG4J)
+        (self.directory / LOGGING).write_text(LOG4J.format(level="INFO"))
         path = self.directory / "server.properties"
         if self._security is None:
             path.write_text(properties_text(settings, escapes=True))

@@ -9,8 +9,8 @@
 
 Missing: groups and transactions, what a leader knows of its followers, and connections.
 
-A broker that does not answer must not hold up the others, so it is asked in a thread. Like a debug
-server's, its response counts when it arrives.
+A broker that does not answer must not delay the others, so it is asked in a thread. A late response
+is used when it arrives, as that of a debug server.
 """
 
 import time

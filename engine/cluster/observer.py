@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.debug_client import Callback, DebugClient, receive
 from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.kafka_reporter import KafkaReporter
@@ -113,6 +114,12 @@ class Observer:
         if wait and "error" in answers[0]:
             raise KafkaError(ErrorCode.invalid_request, str(answers[0]["error"]))
         return answers[0] if answers else {}
+
+    def request_running(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:
+        """The same, but not of a broker that is down, nor of one of Apache Kafka."""
+        if node.status is Status.DOWN or node.is_kafka:
+            return {}
+        return self.request(node.number, request, wait=node.status is Status.UP)
 
     def stop_reporting(self) -> None:
         """Before the cluster's own connection to ZooKeeper is closed."""

@@ -123,7 +123,7 @@ class QuorumLinks:
     async def _connect(
         self, source: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        target = self._names.get(port, source)  # a port of nobody's: refused below
+        target = self._names.get(port, source)  # an unknown port is refused below
         there, back = (source, target), (target, source)
         await self._passes(*there)  # the packets that open a connection go both ways
         await self._passes(*back)

@@ -51,11 +51,8 @@ class RequestFaultSender:
         asked = sorted(self._asked & {*(brokers or self._nodes)})
         self._asked -= {*asked}
         for node in map(self._nodes.__getitem__, asked):
-            if node.status is not Status.DOWN:
-                up = node.status is Status.UP
-                request = {"ask": "heal_requests"}
-                if self._observer.request(node.number, request, wait=up).get("healed"):
-                    self._observer.note("requests.healed", broker=node.number)
+            if self._observer.request_running(node, {"ask": "heal_requests"}).get("healed"):
+                self._observer.note("requests.healed", broker=node.number)
 
     def _send(self, node: BrokerProcess, request: dict[str, Any]) -> None:
         if node.status is not Status.UP and not node.is_kafka:

@@ -8,7 +8,7 @@ that nobody writes to. The parent and all its children hold the pipe's other end
     broker 1 ──┘
 
 The pipe is closed when the last of them has ended, in whatever way. An orderly stop removes the
-directory in the same way: there is only one.
+directory in the same way; there is no other.
 
 Invariant: no process writes into the directory any more when it is removed.
 """

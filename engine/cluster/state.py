@@ -15,13 +15,22 @@ broker that does not answer (killed, paused, hanging) the last known state is sh
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Self
 
 from engine.model import TopicPartition
 
 NOBODY = -1
+
+
+def facts(state: type[Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a broker's answer has for the fields of a state. JSON's lists are tuples here."""
+    names = [each.name for each in fields(state) if each.name in answer]
+    return {
+        name: tuple(answer[name]) if isinstance(answer[name], list) else answer[name]
+        for name in names
+    }
 
 
 class Status(Enum):
@@ -107,18 +116,8 @@ class GroupState:
 
     @classmethod
     def parse(cls, coordinator: int, answer: Mapping[str, Any]) -> Self:
-        members = {
-            each["member"]: MemberState(
-                each["client"],
-                each["host"],
-                each["instance"],
-                None if each["share"] is None else tuple(each["share"]),
-                each["waits"],
-            )
-            for each in answer["members"]
-        }
-        facts = {name: answer[name] for name in GROUP_FACTS}
-        return cls(coordinator=coordinator, members=members, **facts)
+        members = {it["member"]: MemberState(**facts(MemberState, it)) for it in answer["members"]}
+        return cls(**{**facts(cls, answer), "coordinator": coordinator, "members": members})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +137,7 @@ class TransactionState:
 
     @classmethod
     def parse(cls, coordinator: int, answer: Mapping[str, Any]) -> Self:
-        return cls(
-            coordinator=coordinator,
-            partitions=tuple(answer["partitions"]),
-            unmarked=tuple(answer["unmarked"]),
-            **{name: answer[name] for name in TRANSACTION_FACTS},
-        )
-
-
-TRANSACTION_FACTS = ("partition", "state", "producer_id", "epoch", "updated", "started", "timeout")
-GROUP_FACTS = ("partition", "state", "since", "generation", "protocol", "leader", "offsets")
+        return cls(**{**facts(cls, answer), "coordinator": coordinator})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ Invariant: what is unchanged from one snapshot to the next is the same object in
 that draws or records them can find the changes with `is`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from engine.cluster.state import (
@@ -23,6 +23,7 @@ from engine.cluster.state import (
     ReplicaState,
     Status,
     TransactionState,
+    facts,
 )
 from engine.model import TopicPartition
 
@@ -97,14 +98,9 @@ class StateMerger:
         if headless != seen.headless:
             self._changed |= headless.keys() | seen.headless.keys()
             seen.headless = headless
-        seen.facts = {
-            name: tuple(answer[name]) if isinstance(answer[name], list) else answer[name]
-            for name in FACTS & answer.keys()
-        }
-        counts: Mapping[str, Sequence[int]] = answer.get("requests", NOT_COUNTED)
-        seen.facts["requests"] = (
-            {api: (number, ms) for api, (number, ms) in counts.items()} if counts else NOT_COUNTED
-        )
+        seen.facts = facts(BrokerState, answer)
+        counts = answer.get("requests") or NOT_COUNTED
+        seen.facts["requests"] = counts and {api: tuple(row) for api, row in counts.items()}
         self._answered.add(broker)
 
     def snapshot(
@@ -112,7 +108,9 @@ class StateMerger:
     ) -> ClusterState:
         """The cluster after a round of requests; brokers without a response do not answer."""
         for number, seen in self._seen.items():
-            self._answers(seen, number in self._answered)
+            if seen.answers != (number in self._answered):
+                seen.answers = not seen.answers
+                self._changed |= seen.rows.keys()
         self._answered.clear()
         if self._changed:
             self._refresh()
@@ -139,11 +137,6 @@ class StateMerger:
             known.get(name) is each for name, each in found.items()
         )
         return known if unchanged else found
-
-    def _answers(self, seen: _Reported, answers: bool) -> None:
-        if seen.answers != answers:
-            seen.answers = answers
-            self._changed |= seen.rows.keys()
 
     def _refresh(self) -> None:
         """Make a new mapping, because earlier snapshots still have the old one."""
@@ -193,8 +186,6 @@ class StateMerger:
 
 
 NOT_COUNTED: Mapping[str, Any] = {}  # one for all: many states are kept
-# What a broker says of itself; it does not know the rest.
-FACTS = {each.name for each in fields(BrokerState)} - {"answers", *ProcessState._fields}
 
 
 def _keep_equal(

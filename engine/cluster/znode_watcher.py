@@ -168,7 +168,7 @@ class ZnodeWatcher:
         try:
             reply.get(timeout=PATIENCE)
         except UnimplementedError:
-            self._old = "This ZooKeeper is older than 3.6 and reports no changes: so it was."
+            self._old = "This ZooKeeper is older than 3.6, so it reports no changes."
         self._unread = deque("/")
 
     def _follow(self) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from engine.cluster import java, resources
-from engine.cluster.child import Child
+from engine.cluster.child import Child, ServerProcess
 from engine.cluster.ports import HOST, free_port, port_taken, taken
 
 ALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
@@ -104,30 +104,19 @@ class QuorumMember(NamedTuple):
         return [*proxy, "-DsocksNonProxyHosts="]
 
 
-class ZookeeperServer:
+class ZookeeperServer(ServerProcess):
     """One server; as a context manager, started and stopped by the with block."""
 
     def __init__(
         self, data_dir: Path, port: int = 0, tick_time: int = 200, keep: Sequence[int] = ()
     ) -> None:
+        super().__init__(port)
         self.data_dir = data_dir.resolve()
-        self.port = port  # 0 until the start has found a free one
         self.tick_time = tick_time  # ms; sessions last two ticks at least, and end on a tick
         self.member: QuorumMember | None = None  # None: it is alone
         self._any_port = port == 0
         self._keep = keep  # file descriptors that its process inherits
         self._lock: int | None = None
-        self._child: Child | None = None
-
-    @property
-    def address(self) -> str:
-        return f"{HOST}:{self.port}"
-
-    @property
-    def child(self) -> Child:
-        """The server's process, to kill, pause and resume."""
-        assert self._child is not None, "not started"
-        return self._child
 
     @property
     def end_reason(self) -> str:
@@ -135,10 +124,6 @@ class ZookeeperServer:
         if self._child is None or self._child.alive:
             return ""
         return f"ZooKeeper has ended{_end(self._child)}"
-
-    @property
-    def launched(self) -> bool:
-        return self._child is not None
 
     def start(self) -> Self:
         """Returns once the server answers."""

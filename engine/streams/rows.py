@@ -2,7 +2,7 @@
 
     value      STRING or BINARY     null is a tombstone
     key        STRING or BINARY     optional: without one, any partition will do
-    topic      STRING               optional if there is the option of that name, which goes first
+    topic      STRING               optional if the option of that name is set, which has precedence
     partition  INT                  optional: null leaves it to the key
     headers    ARRAY<STRUCT<key: STRING, value: BINARY>>      optional
 

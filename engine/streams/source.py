@@ -288,7 +288,7 @@ def resolve(
 def _find(topics: Topics, wanted: Offsets) -> dict[TopicPartition, int]:
     found = topics.find(wanted) if wanted else {}
     if gone := wanted.keys() - found.keys():
-        why = f"{listed(gone)} went away while its offsets were asked for"
+        why = f"{listed(gone)} was deleted while its offsets were looked up"
         raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
     return found
 

@@ -74,7 +74,7 @@ def alive(table: DataFrame) -> DataFrame:
 def from_changelog(
     spark: SparkSession, bootstrap: str, topic: str, schema: Schema | None = None
 ) -> DataFrame:
-    """A topic of changes, replayed from its beginning: the table as it is now, and stays."""
+    """The table of a topic of changes, replayed from its beginning; later changes are not read."""
     changes = records(spark, bootstrap, topic, schema)
     return alive(latest(good(changes) if CORRUPT in changes.columns else changes))
 
@@ -85,8 +85,8 @@ def enrich(stream: DataFrame, table: DataFrame, on: Keys) -> DataFrame:
     The table of a running query, `spark.table(name)` of `as_table`, is followed: Spark plans the
     table's side again for each micro-batch, and reads its current rows. One that was read as a
     batch (`from_changelog`) stays as it was when the query began. Kafka Streams keeps the table's
-    state beside the stream's and follows both by their timestamps. In none of them does a change of
-    the table change rows that were output before.
+    state beside the stream's and follows both by their timestamps. In all of these cases rows that
+    were output before stay as they are when the table changes.
     """
     twice = set(stream.columns) & set(table.columns) - set(names(on))
     return stream.join(table.drop(*twice), names(on), "left")

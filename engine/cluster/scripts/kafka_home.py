@@ -139,7 +139,7 @@ class KafkaHome:
     def stop(self) -> None:
         """End what was started by scripts, then give the directory up."""
         if self._owner is not None:
-            for kind in (SERVER, ZOOKEEPER):  # brokers first: they say good-bye to ZooKeeper
+            for kind in (SERVER, ZOOKEEPER):  # brokers first: they close their sessions
                 stop(self.path, kind)
             self._give_up()
         if self._scratch is not None:

@@ -5,8 +5,8 @@
         └─ with -daemon:    the same command in a session of its own, output to DIR/logs/*.out
 
 The process in the middle ends the server when it is told to end (Control-C, SIGTERM, the stop
-script), and when the process ends that made the directory: a cluster or a notebook. If itself is
-killed, the server ends too (child.py).
+script), and when the process ends that made the directory: a cluster or a notebook. If it is killed
+itself, the server ends too (child.py).
 """
 
 import os
@@ -23,7 +23,7 @@ from engine.cluster.scripts.kafka_home import Registered, await_orphan, remove_r
 from engine.errors import ErrorCode, KafkaError
 
 STOP_TIMEOUT = 30.0  # seconds for a broker to hand over leadership and close its logs
-ORPHAN_TIMEOUT = 1.0  # the same when nobody is left: ZooKeeper has ended, too, most likely
+ORPHAN_TIMEOUT = 1.0  # the same when the owner has ended: ZooKeeper has probably ended, too
 
 
 def start_daemon(home: Path, output: str, arguments: Sequence[str]) -> int:
@@ -38,7 +38,7 @@ def start_daemon(home: Path, output: str, arguments: Sequence[str]) -> int:
             stderr=printed,
             start_new_session=True,
         )
-    process.returncode = 0  # nobody waits for it: it is not a child to be missed
+    process.returncode = 0  # we do not wait for it, and Popen need not warn of that
     return process.pid
 
 
