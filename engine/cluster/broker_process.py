@@ -23,7 +23,6 @@ from engine.client.cluster import ClusterClient
 from engine.cluster import resources
 from engine.cluster.child import Child, ServerProcess
 from engine.cluster.ports import HOST, bound, port_taken, taken
-from engine.cluster.state import Status
 from engine.cluster.state_merger import ProcessState
 from engine.errors import ErrorCode, KafkaError
 
@@ -79,14 +78,8 @@ class BrokerProcess(ServerProcess):
         return self._security.settings() if self._security else {}
 
     @property
-    def status(self) -> Status:
-        if self._child is None or not self._child.alive:
-            return Status.DOWN
-        return Status.PAUSED if self._child.paused else Status.UP
-
-    @property
     def member(self) -> ProcessState:
-        return ProcessState(self.status, self._child.pid if self._child else 0, self.port)
+        return ProcessState(self.status, self.pid, self.port)
 
     # -- start ---------------------------------------------------------------------------
 
@@ -98,29 +91,30 @@ class BrokerProcess(ServerProcess):
         if self.port:
             self.reserve_port()
         self.directory.mkdir(parents=True, exist_ok=True)
-        if self._security is not None:
-            self._properties = self._security.properties(self.number, self.port)
-        self._child = Child(
-            [sys.executable, "-m", *self.arguments(zookeeper)],
-            self.directory / "broker.log",
-            env=environment,
-            keep=keep,
-        )
+        self._write_settings(zookeeper)
+        arguments, log = self.arguments(zookeeper), self.directory / "broker.log"
+        self._child = Child(arguments, log, env=environment, keep=keep)
         self.expected = True  # only now: another thread may check it, and the old one is dead
 
-    def arguments(self, zookeeper: str) -> list[str]:
+    def _write_settings(self, zookeeper: str) -> None:
+        """Those that are no arguments."""
+        if self._security is not None:
+            self._properties = self._security.properties(self.number, self.port)
+
+    def arguments(self, zookeeper: str, python: str = sys.executable) -> list[str]:
         settings = [
             part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
         ]
         secret = [] if self._properties is None else ["--properties", str(self._properties)]
         return [
-            *("engine", "broker", "--id", str(self.number), "--port", str(self.port)),
+            *(python, "-m", "engine", "broker", "--id", str(self.number)),
+            *("--port", str(self.port)),
             *("--zookeeper", zookeeper, "--data", str(self.directory), *secret, *settings),
         ]
 
     def command(self, zookeeper: str) -> str:
         """The command that starts this broker by hand."""
-        return shlex.join(["python", "-m", *self.arguments(zookeeper)])
+        return shlex.join(self.arguments(zookeeper, "python"))
 
     def await_ready(self) -> None:
         """Wait for the line with its port, which it prints when it serves."""

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.cluster.ports import HOST
+from engine.cluster.state import Status
 
 # The shell reads and writes the lifeline as its stdout, and the log is its stderr: any other
 # descriptor number could be one that the command inherits.
@@ -177,6 +178,17 @@ class ServerProcess:
         """The process, to kill, pause and resume."""
         assert self._child is not None, "not started"
         return self._child
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs, or ran last; 0: none has run."""
+        return self._child.pid if self._child else 0
+
+    @property
+    def status(self) -> Status:
+        if self._child is None or not self._child.alive:
+            return Status.DOWN
+        return Status.PAUSED if self._child.paused else Status.UP
 
 
 def end_all(children: Sequence[Child], patience: float) -> None:

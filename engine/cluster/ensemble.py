@@ -33,7 +33,7 @@ from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport, now
 from engine.cluster.faults import End, is_zookeeper
 from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
-from engine.cluster.state import ClusterState, ZookeeperState
+from engine.cluster.state import ClusterState, Status, ZookeeperState
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER
@@ -274,16 +274,11 @@ class ZookeeperEnsemble:
 
     def _state(self, number: int, brokers: Mapping[int, int]) -> ZookeeperState:
         server, report = self.servers[number], self._monitor.reports.get(number, SILENT)
-        child = server.child if server.launched else None
-        role = "dead"
-        if child and child.alive:
-            role = "paused" if child.paused else report.role
-        if role in ("dead", "paused"):
-            report = SILENT
+        if server.status is not Status.UP:
+            report = ServerReport("paused" if server.status is Status.PAUSED else "dead")
         here = tuple(sorted(brokers[each] for each in report.sessions if each in brokers))
         sessions = len(report.sessions)
-        pid = child.pid if child else 0
-        return ZookeeperState(role, report.zxid, here, sessions, pid, server.port)
+        return ZookeeperState(report.role, report.zxid, here, sessions, server.pid, server.port)
 
     def command(self, name: str) -> str:
         """The command that starts a server again by hand."""

@@ -14,14 +14,12 @@ Invariant: a Java process ends with the process that started it (child.py).
 
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import engine
 from engine.cluster import java
 from engine.cluster.broker_process import BrokerProcess
-from engine.cluster.child import Child
 from engine.cluster.ports import free_port
 from engine.config import protocol
 from engine.config.properties import properties_text
@@ -90,9 +88,9 @@ class KafkaProcess(BrokerProcess):
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
         self.port = self.port or free_port()
-        self.reserve_port()
-        self.directory.mkdir(parents=True, exist_ok=True)
-        arguments = self.arguments(zookeeper)
+        super().launch(zookeeper, environment, keep)
+
+    def _write_settings(self, zookeeper: str) -> None:
         settings = {
             **SMALL,
             **self._settings,
@@ -108,16 +106,11 @@ class KafkaProcess(BrokerProcess):
         else:
             secured = self._security.kafka_settings(self.number, self.port)
             self._security.write(path, {**settings, **secured})
-        self._child = Child(arguments, self.directory / "broker.log", env=environment, keep=keep)
-        self.expected = True
 
-    def arguments(self, zookeeper: str) -> list[str]:
+    def arguments(self, zookeeper: str, python: str = "") -> list[str]:
         properties = str(self.directory / "server.properties")
         java, *rest = command("kafka.Kafka", properties, folder=jars(), heap=HEAP)
         return [java, f"-Dlog4j.configuration=file:{self.directory / LOGGING}", *rest]
-
-    def command(self, zookeeper: str) -> str:
-        return shlex.join(self.arguments(zookeeper))
 
     def await_ready(self) -> None:
         if not self._wait(lambda: STARTED in self.child.output()):

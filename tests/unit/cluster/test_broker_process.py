@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 
 import pytest
 
@@ -18,7 +19,7 @@ def node(tmp_path, monkeypatch):
     node = BrokerProcess(7, free_port(), tmp_path / "broker-7", {"a": "b c"})
 
     def start(script, *keep):
-        monkeypatch.setattr(node, "arguments", lambda zookeeper: ["this"])
+        monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
         (tmp_path / "this.py").write_text(script)
         node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, keep)
         return node
@@ -61,7 +62,7 @@ def test_a_port_is_held_until_the_process_serves(tmp_path, monkeypatch):
         "server.accept()",
     ]
     (tmp_path / "this.py").write_text("\n".join(lines))
-    monkeypatch.setattr(node, "arguments", lambda zookeeper: ["this"])
+    monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
     node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
     try:
         assert not can_be_taken(node.port)

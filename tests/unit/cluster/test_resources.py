@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import sys
 
 import pytest
 
@@ -237,7 +238,7 @@ def test_a_cluster_whose_processes_are_refused_says_so(monkeypatch):
 )
 def test_a_broker_that_finds_no_room_dies_with_a_hint(tmp_path, monkeypatch, script, told):
     node = BrokerProcess(7, 0, tmp_path / "broker-7", {})
-    monkeypatch.setattr(node, "arguments", lambda zookeeper: ["this"])
+    monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
     (tmp_path / "this.py").write_text(script)
     node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
     with pytest.raises(KafkaError, match=f"broker 7 did not start: {told}"):
