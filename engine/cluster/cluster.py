@@ -23,7 +23,6 @@ also when its broker is restarted meanwhile.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -145,9 +144,9 @@ class Cluster:
         """Loaded only if it is needed: it needs a library for certificates."""
         if security == "PLAINTEXT" and not users:
             return None
-        kind = import_module("engine.cluster.security.cluster_security").ClusterSecurity
-        made: ClusterSecurity = kind(self.data, security, users)
-        return made
+        from engine.cluster.security.cluster_security import ClusterSecurity  # noqa: PLC0415
+
+        return ClusterSecurity(self.data, security, users)
 
     @property
     def admin(self) -> "AdminClient":

@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.cluster.child import Child
-from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport, now
+from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport
 from engine.cluster.faults import End, is_zookeeper
 from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
-from engine.cluster.state import ClusterState, Status, ZookeeperState
+from engine.cluster.state import ClusterState, Status, ZookeeperState, now
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
 from engine.errors import ErrorCode, KafkaError
 from engine.links import ZOOKEEPER

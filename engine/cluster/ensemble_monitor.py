@@ -10,12 +10,12 @@ no report; `cluster.state()` never waits for one.
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from engine.cluster.ports import HOST
+from engine.cluster.state import now
 from engine.cluster.zookeeper import NOT_SERVING
 
 INTERVAL = 0.2  # seconds between two questions to a server
@@ -82,11 +82,6 @@ def leading(reports: Mapping[int, ServerReport]) -> tuple[int, int] | None:
     """(epoch, server): of two that believe to lead, the newer; an old one may not know yet."""
     found = [(each.epoch, number) for number, each in reports.items() if each.role == LEADER]
     return max(found, default=None)
-
-
-def now() -> int:
-    """ms since 1970"""
-    return time.time_ns() // 1_000_000
 
 
 async def ask(port: int, word: str) -> str:

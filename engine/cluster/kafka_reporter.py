@@ -13,7 +13,6 @@ A broker that does not answer must not delay the others, so it is asked in a thr
 is used when it arrives, as that of a debug server.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -31,6 +30,7 @@ from engine.client.metadata import metadata_request
 from engine.client.raw_connection import RawConnection
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import HOST
+from engine.cluster.state import now
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
@@ -107,7 +107,7 @@ class KafkaReporter:
         partitions = dict(by_partition(metadata.topics))
         epoch, _ = self._zookeeper(lambda kazoo: kazoo.get_async(znodes.CONTROLLER_EPOCH))
         return {
-            "at": time.time_ns() // 1_000_000,
+            "at": now(),
             **self._session,
             "controller": metadata.controller_id,
             "controller_epoch": int(epoch),

@@ -15,7 +15,7 @@ from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.debug_client import Callback, DebugClient, receive
 from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.kafka_reporter import KafkaReporter
-from engine.cluster.state import ClusterState, LinkState, Status
+from engine.cluster.state import ClusterState, LinkState, Status, now
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.errors import ErrorCode, KafkaError
 
@@ -63,7 +63,7 @@ class Observer:
                 left = max(until - time.monotonic(), 0)
                 if (answer := self._reporters[broker].take(left)) is not None:
                     self._merger.update(broker, 1, answer)
-            return self._merger.snapshot(_now(), members, links)
+            return self._merger.snapshot(now(), members, links)
 
     def events(self, after: int) -> list[ClusterEvent]:
         with self._lock:
@@ -85,7 +85,7 @@ class Observer:
 
     def note(self, kind: str, **data: Any) -> None:
         """Add an event: something that was done to the cluster."""
-        self.note_at(kind, _now(), data)
+        self.note_at(kind, now(), data)
 
     def note_at(self, kind: str, at: int, data: dict[str, Any]) -> None:
         """The same, for something that happened a little earlier."""
@@ -163,7 +163,3 @@ class Observer:
 
 def _up(members: Mapping[int, ProcessState]) -> list[int]:
     return [broker for broker, member in members.items() if member.status is Status.UP]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -262,15 +262,11 @@ def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
         links = tuple(LinkState(*each) for each in line["links"])
     controller = line.get("controller", state.controller)
     zookeepers = dict(state.zookeepers)
-    for number, row in line.get("zookeepers", {}).items():
-        zookeepers[int(number)] = _parse_zookeeper(*row)
+    for number, (role, zxid, sessions, *others) in line.get("zookeepers", {}).items():
+        zookeepers[int(number)] = ZookeeperState(role, zxid, tuple(sessions), *others)
     return ClusterState(
         *(line["t"], controller, brokers, partitions, links, groups, transactions, zookeepers)
     )
-
-
-def _parse_zookeeper(role: str, zxid: int, brokers: list[int], *others: int) -> ZookeeperState:
-    return ZookeeperState(role, zxid, tuple(brokers), *others)
 
 
 def _after(

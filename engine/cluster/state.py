@@ -14,6 +14,7 @@ broker that does not answer (killed, paused, hanging) the last known state is sh
 `answers`.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -22,6 +23,11 @@ from typing import Any, Self
 from engine.model import TopicPartition
 
 NOBODY = -1
+
+
+def now() -> int:
+    """ms since 1970"""
+    return time.time_ns() // 1_000_000
 
 
 def facts(state: type[Any], answer: Mapping[str, Any]) -> dict[str, Any]:

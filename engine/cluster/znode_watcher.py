@@ -29,6 +29,7 @@ from kazoo.exceptions import KazooException, NoNodeError, UnimplementedError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import EventType, KazooState, WatchedEvent, ZnodeStat
 
+from engine.cluster.state import now
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree, child
 from engine.cluster.zookeeper import NOT_SERVING, ask
 from engine.errors import ErrorCode, KafkaError
@@ -142,7 +143,7 @@ class ZnodeWatcher:
             self._again = True
 
     def _notify(self, event: WatchedEvent) -> None:
-        self._notified.append((_now(), event.type, event.path))
+        self._notified.append((now(), event.type, event.path))
 
     # -- following the tree --------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class ZnodeWatcher:
             self._due = time.monotonic() + LATER
             answer = self._four_letter_word("wchc")
             if answer is not None:
-                self._tree.watched(self._watches(answer), _now())
+                self._tree.watched(self._watches(answer), now())
 
     def _begin(self) -> None:
         """Watch the tree, and only then read it, so that no change is missed."""
@@ -200,7 +201,7 @@ class ZnodeWatcher:
         until = time.monotonic() + PORTION
         while self._unread and time.monotonic() < until:
             paths = [self._unread.popleft() for _ in range(min(AT_ONCE, len(self._unread)))]
-            known, at = self._get(paths), _now()
+            known, at = self._get(paths), now()
             for path, (znode, _) in known.items():
                 self._tree.found(
                     path, znode, at, ChangeKind.THERE if self._first else ChangeKind.CREATED
@@ -331,7 +332,3 @@ def _znode(data: bytes | None, stat: ZnodeStat) -> ZnodeState:
 
 def _within(path: str, root: str) -> bool:
     return path == root or path.startswith(root + "/")
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

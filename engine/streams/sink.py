@@ -76,7 +76,7 @@ def taken_from(options: Any, schema: StructType) -> WriteOptions:
     return taken
 
 
-class BatchWriter(DataSourceArrowWriter):
+class _Sender:
     """Each task sends its rows; there is nothing left to commit."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -86,14 +86,12 @@ class BatchWriter(DataSourceArrowWriter):
         return send(self._options, iterator)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class BatchWriter(_Sender, DataSourceArrowWriter):
+    """The writer of an ordinary batch."""
+
+
+class StreamWriter(_Sender, DataSourceStreamArrowWriter):
     """The same, epoch by epoch."""
-
-    def __init__(self, options: WriteOptions) -> None:
-        self._options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return send(self._options, iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:
         """All is done by the tasks."""

@@ -19,7 +19,6 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -80,17 +79,14 @@ class KafkaLab(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         if overwrite:
             raise bad("mode", "a topic can't be overwritten; append to it, or delete it first")
-        made: DataSourceArrowWriter = _sink().batch_writer(self.options, schema)
-        return made
+        from engine.streams.sink import batch_writer  # noqa: PLC0415 (only to write)
+
+        return batch_writer(self.options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        made: DataSourceStreamArrowWriter = _sink().stream_writer(self.options, schema)
-        return made
+        from engine.streams.sink import stream_writer  # noqa: PLC0415 (as above)
 
-
-def _sink() -> Any:
-    """Imported only for a query that writes."""
-    return import_module("engine.streams.sink")
+        return stream_writer(self.options, schema)
 
 
 class Losses:
