@@ -71,14 +71,14 @@ def flip(path: Path, at: int) -> None:
 
 
 def isolate_server(cluster: Cluster, server: str) -> None:
-    """From the other servers; brokers reach it, and it serves nobody."""
+    """Cut it off from the other servers: brokers can reach it, but it does not serve them."""
     for other in cluster.zookeepers:
         if other != server:
             cluster.cut(server, other)
 
 
 def pause_quorum(cluster: Cluster, servers: Sequence[str], seconds: float) -> None:
-    """Nobody is a leader or a follower meanwhile, and nothing is written."""
+    """Meanwhile no server leads or follows, and nothing can be written."""
     for server in servers:
         cluster.pause(server)
     time.sleep(seconds)

@@ -120,7 +120,7 @@ class CopierWorkload:
         self.copiers = CopierKeeper(cluster.bootstrap, self.history, cluster.data)
 
     def advance(self, count: int = 50) -> None:
-        """Wait until so many more records are written, and some more transactions committed."""
+        """Wait until `count` more records are written, and some more transactions committed."""
         done = self.history.committed()
         self.feed.advance(count)
         enough = done + COPIERS

@@ -207,7 +207,7 @@ class ChaosWorkload:
         self.readers.pop(0).stop()
 
     def advance(self, count: int = 50, partitions: tuple[int, ...] = ()) -> None:
-        """Wait until each partition has acknowledged so many new messages."""
+        """Wait until each partition has acknowledged `count` new messages."""
         errors = self.history.errors
         for writer in self.writers:
             numbers = writer.sent()
@@ -221,7 +221,7 @@ class ChaosWorkload:
         return bool(self.history.errors) or writer.reached(numbers)
 
     def write(self, count: int) -> None:
-        """Wait until so many more messages are sent, acknowledged or not."""
+        """Wait until `count` more messages are sent, acknowledged or not."""
         for writer in self.writers:
             enough = sum(writer.sent().values()) + count
             until(partial(writer.has_sent, enough))

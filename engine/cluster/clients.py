@@ -74,7 +74,7 @@ class Clients:
         return made
 
     def ask(self, read: Callable[[KazooClient], IAsyncResult]) -> Any:
-        """Read from ZooKeeper; once more in a new session, if ours has ended meanwhile."""
+        """Read from ZooKeeper. If our session has ended, read again in a new one."""
         try:
             try:
                 return read(self._session()).get(timeout=ANSWER)
@@ -89,7 +89,7 @@ class Clients:
             ) from None
 
     def znode(self, path: str) -> tuple[bytes, ZnodeStat] | None:
-        """What stands at a path; None: there is no such znode."""
+        """The data and the stat of a znode; None: there is no such znode."""
         try:
             found: tuple[bytes, ZnodeStat] = self.ask(lambda kazoo: kazoo.get_async(path))
         except NoNodeError:

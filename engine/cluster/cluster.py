@@ -513,7 +513,7 @@ class Cluster:
         return topics.state(self, topic, partition).isr
 
     def znode(self, path: str) -> bytes | None:
-        """What stands at a path in ZooKeeper; None: there is no such znode."""
+        """The data of a znode; None: there is no such znode."""
         found = self._clients.znode(path)
         return found and found[0]
 

@@ -292,7 +292,7 @@ class ZookeeperEnsemble:
 
 
 def check(count: int, address: str | None) -> None:
-    """Before anything is made: can a cluster have so many servers, and this address?"""
+    """Refuse a number of servers, or an address, that a cluster can't have."""
     if count < 1:
         raise _invalid(f"a cluster has one ZooKeeper server or more, not {count}")
     if address and count > 1:

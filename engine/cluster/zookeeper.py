@@ -83,7 +83,7 @@ class PortTaken(StartError):
 
 
 class QuorumMember(NamedTuple):
-    """What a member of an ensemble knows of it."""
+    """How one server of an ensemble reaches the others."""
 
     number: int  # its own
     ports: Mapping[int, tuple[int, int]]  # of each member: for the quorum, for elections

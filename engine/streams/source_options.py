@@ -123,7 +123,7 @@ class ReadOptions(Options):
     )
     # Where a batch ends: latest (the default), or JSON.
     ending_offsets: Bound | None = option("endingOffsets", None, _offsets)
-    # Before the first record that is not older: likewise.
+    # Before the first record that is not older: again a time for each, or the same for all.
     ending_offsets_by_timestamp: Bound | None = option("endingOffsetsByTimestamp", None, _times)
     ending_timestamp: Bound | None = option("endingTimestamp", None, _time)
 

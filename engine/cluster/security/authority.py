@@ -64,7 +64,7 @@ class CertificateAuthority:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """For nobody else to read, not even for a moment."""
+    """Write a file that only its owner can read, from the first moment on."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(descriptor, 0o600)  # it may have existed
