@@ -110,9 +110,9 @@ def _table(
         _timestamps(rows.times),
         pa.array(rows.kinds),
     ]
-    table = pa.RecordBatch.from_arrays(
-        [*arrays, rows.headers][: 7 + headers], schema=schema(headers)
-    )
+    if headers:
+        arrays.append(rows.headers)
+    table = pa.RecordBatch.from_arrays(arrays, schema=schema(headers))
     low, high = np.searchsorted(rows.offsets, (start, end))
     return table.slice(low, high - low)
 
@@ -133,17 +133,14 @@ def _timestamps(times: Numbers) -> Any:
     return pa.array(times * 1000, mask=beyond).view(_TIME)
 
 
-def _each(block: list[_FetchedBatch], values: Iterable[int], dtype: Any = np.int64) -> Any:
+def _each(block: list[_FetchedBatch], values: Iterable[int], dtype: Any = np.int64) -> NDArray[Any]:
     """Repeat the value of each batch for all of its records."""
     return np.repeat(np.array(list(values), dtype), [batch.header.count for batch in block])
 
 
 def _kinds(block: list[_FetchedBatch]) -> NDArray[np.int32]:
     stamped = [batch.header.is_log_append_time for batch in block]
-    kinds: NDArray[np.int32] = _each(
-        block, np.where(stamped, LOG_APPEND_TIME, CREATE_TIME), np.int32
-    )
-    return kinds
+    return _each(block, np.where(stamped, LOG_APPEND_TIME, CREATE_TIME), np.int32)
 
 
 def _slow(block: list[_FetchedBatch], headers: bool) -> _Rows:

@@ -169,8 +169,7 @@ class RangeReader:
 
     def _goes_to(self, answer: Any) -> int:
         """The end of what may be read, by the leader."""
-        goes_to: int = answer.last_stable_offset if self._committed else answer.high_watermark
-        return goes_to
+        return int(answer.last_stable_offset if self._committed else answer.high_watermark)
 
     # -- lost records --------------------------------------------------------------------
 

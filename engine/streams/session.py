@@ -111,8 +111,8 @@ def stop(spark: SparkSession) -> None:
 def settings(name: str, master: str, conf: Mapping[str, str] = MappingProxyType({})) -> Conf:
     """The settings of a session; for a server, only those that a session may set there."""
     if master.startswith("sc://"):
-        chosen = {key: value for key, value in CONFIG.items() if key.startswith("spark.sql.")}
-        return {key: value for key, value in chosen.items() if key not in STATIC} | dict(conf)
+        allowed = [it for it in CONFIG if it.startswith("spark.sql.") and it not in STATIC]
+        return {key: CONFIG[key] for key in allowed} | dict(conf)
     near = master.startswith("local") or "127.0.0.1" in master
     return CONFIG | (NEAR if near else {}) | {"spark.app.name": name} | dict(conf)
 
