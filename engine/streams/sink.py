@@ -76,7 +76,7 @@ def taken_from(options: Any, schema: StructType) -> WriteOptions:
     return taken
 
 
-class _Sender:
+class _RowSender:
     """Each task sends its rows; there is nothing left to commit."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -86,11 +86,11 @@ class _Sender:
         return send(self._options, iterator)
 
 
-class BatchWriter(_Sender, DataSourceArrowWriter):
+class BatchWriter(_RowSender, DataSourceArrowWriter):
     """The writer of an ordinary batch."""
 
 
-class StreamWriter(_Sender, DataSourceStreamArrowWriter):
+class StreamWriter(_RowSender, DataSourceStreamArrowWriter):
     """The same, epoch by epoch."""
 
     def commit(self, messages: Messages, batchId: int) -> None:
