@@ -99,8 +99,7 @@ def as_read(message: Message) -> ReadRecord:
 def placement(bootstrap: str, topic: str, **settings: Any) -> dict[int, list[int]]:
     """Which brokers have which partition."""
     admin = AdminClient(QUICK | {"bootstrap.servers": bootstrap} | settings)
-    partitions = admin.list_topics(topic, 10)
-    found = partitions.topics[topic].partitions
+    found = admin.list_topics(topic, 10).topics[topic].partitions
     return {number: sorted(each.replicas) for number, each in sorted(found.items())}
 
 

@@ -6,6 +6,7 @@ leader and the ISR are what ZooKeeper has, not what a broker believes.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.cluster.state import ClusterState
@@ -48,11 +49,9 @@ def create(
     from engine.client.admin.values import NewTopic  # noqa: PLC0415 (clients are imported late)
 
     known = cluster.children(znodes.TOPICS)
-    title = name
-    for number in range(2, len(known) + 3):
-        if title not in known:
-            break
-        title = f"{name}-{number}"
+    title, numbers = name, count(2)
+    while title in known:
+        title = f"{name}-{next(numbers)}"
     if isinstance(replicas, int):
         factor = min(replicas, len(cluster.brokers))
         cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TIMEOUT)
