@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engine.client.consumer import Consumer as Consumer
     from engine.client.listener.ack_mode import AckMode as AckMode
     from engine.client.listener.application import application_settings as application_settings
-    from engine.client.listener.container import ListenerContainer as ListenerContainer
     from engine.client.listener.container import Acknowledgment as Acknowledgment
+    from engine.client.listener.container import ListenerContainer as ListenerContainer
     from engine.client.listener.start_offset import PartitionOffset as PartitionOffset
     from engine.client.producer import Producer as Producer
     from engine.client.values import KafkaError as KafkaError
