@@ -25,7 +25,7 @@ from engine.errors import ErrorCode
 from engine.replication.partition import Proposal
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition, by_topic
+from engine.wire.by_topic import by_partition, topics_of
 from engine.wire.messages import alter_isr
 
 log = logging.getLogger(__name__)
@@ -120,10 +120,7 @@ class AlterIsrManager:
         return alter_isr.AlterIsrRequest(
             broker_id=self._replicas.broker_id,
             broker_epoch=self._replicas.broker_epoch,
-            topics=tuple(
-                alter_isr.AlterIsrTopic(name=topic, partitions=each)
-                for topic, each in by_topic(rows)
-            ),
+            topics=topics_of(alter_isr.AlterIsrTopic, rows),
         )
 
     # -- the controller ------------------------------------------------------------------

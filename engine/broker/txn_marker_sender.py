@@ -23,7 +23,7 @@ from engine.coordinator.effects import TxnMarkers
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition, by_topic
+from engine.wire.by_topic import by_partition, numbered
 from engine.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -120,10 +120,7 @@ def _request(markers: TxnMarkers, partitions: Iterable[TopicPartition]) -> Write
         producer_id=markers.producer.producer_id,
         producer_epoch=markers.producer.epoch,
         transaction_result=markers.committed,
-        topics=tuple(
-            WritableTxnMarkerTopic(name=topic, partition_indexes=numbers)
-            for topic, numbers in by_topic((each, each.partition) for each in partitions)
-        ),
+        topics=numbered(WritableTxnMarkerTopic, partitions),
         coordinator_epoch=markers.coordinator_epoch,
     )
     return WriteTxnMarkersRequest(markers=(marker,))

@@ -12,7 +12,7 @@ from kio.schema.offset_fetch.v7 import request as fetch_v7
 
 from engine.client.values import ConsumerGroupMetadata, TopicPartition
 from engine.model import TopicPartition as Partition
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import numbered, topics_of
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -48,7 +48,7 @@ def topic_rows(
     topic_row: Callable[..., Any], partition_row: Callable[..., Any], offsets: Offsets
 ) -> tuple[Any, ...]:
     """The rows of a request, by topic."""
-    topics = by_topic(
+    rows = (
         (
             partition,
             partition_row(
@@ -60,7 +60,7 @@ def topic_rows(
         )
         for partition, it in sorted(offsets.items())
     )
-    return tuple(topic_row(name=name, partitions=rows) for name, rows in topics)
+    return topics_of(topic_row, rows)
 
 
 def commit_request(identity: ConsumerGroupMetadata, offsets: Offsets) -> Any:
@@ -81,8 +81,5 @@ def fetch_request(group: str, partitions: Iterable[Partition] | None, stable: bo
     for a partition whose offset an open transaction may still commit."""
     topics = None
     if partitions is not None:
-        topics = tuple(
-            fetch_v7.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
-            for topic, numbers in by_topic((each, each.partition) for each in partitions)
-        )
+        topics = numbered(fetch_v7.OffsetFetchRequestTopic, partitions)
     return fetch_v7.OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)

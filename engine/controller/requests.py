@@ -173,7 +173,9 @@ class ControllerRequestBatch:
                 )
                 for partition, delete in stops.items()
             }
-            topics = topics_of(StopReplicaTopicState, states, "topic_name", "partition_states")
+            topics = topics_of(
+                StopReplicaTopicState, states.items(), "topic_name", "partition_states"
+            )
             self._post(broker, StopReplicaRequest, topic_states=topics)
 
     def _stop_epoch(self, partition: TopicPartition) -> int:

@@ -189,7 +189,7 @@ def with_codes(codes: Codes, error: ErrorCode = ErrorCode.none) -> Any:
         )
         for each, code in codes.items()
     }
-    topics = topics_of(delete_v0.OffsetDeleteResponseTopic, rows)
+    topics = topics_of(delete_v0.OffsetDeleteResponseTopic, rows.items())
     return delete_v0.OffsetDeleteResponse(
         throttle_time=NO_THROTTLE, error_code=error, topics=topics
     )
@@ -206,7 +206,7 @@ def fetched(offsets: Mapping[TopicPartition, OffsetValue], codes: Codes) -> Any:
         )
         for each, value in offsets.items()
     }
-    topics = topics_of(fetch_v7.OffsetFetchResponseTopic, rows)
+    topics = topics_of(fetch_v7.OffsetFetchResponseTopic, rows.items())
     return fetch_v7.OffsetFetchResponse(throttle_time=NO_THROTTLE, topics=topics)
 
 

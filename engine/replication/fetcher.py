@@ -41,7 +41,7 @@ from engine.model import TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
 from engine.storage.batch import NO_EPOCH
-from engine.wire.by_topic import topics_of
+from engine.wire.by_topic import numbered, topics_of
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
@@ -141,7 +141,7 @@ class Fetcher:
             asked[partition] = OffsetForLeaderPartition(
                 partition=partition.partition, current_leader_epoch=each.epoch, leader_epoch=known
             )
-        topics = topics_of(OffsetForLeaderTopic, asked, "topic")
+        topics = topics_of(OffsetForLeaderTopic, asked.items(), "topic")
         return topics and OffsetForLeaderEpochRequest(
             replica_id=self._policy.broker_id, topics=topics
         )
@@ -155,7 +155,7 @@ class Fetcher:
             )
             for partition, each in self._ready(Stage.SEEKING_END, Stage.SEEKING_START)
         }
-        topics = topics_of(ListOffsetsTopic, asked)
+        topics = topics_of(ListOffsetsTopic, asked.items())
         return topics and ListOffsetsRequest(
             replica_id=self._policy.broker_id, isolation_level=0, topics=topics
         )
@@ -170,19 +170,16 @@ class Fetcher:
         wanted = {each: self._wanted(each, held) for each in every}
         named = {each: it for each, it in wanted.items() if it not in (None, self._known.get(each))}
         gone = [each for each, it in wanted.items() if it is None and each in self._known]
-        forgotten = {each: each.partition for each in gone}
-        if len(self._known) == len(forgotten) and not named:
+        if len(self._known) == len(gone) and not named:
             self._paused_until = now + HELD_MS if held else 0
             return None
         self._known.update(named)
-        for partition in forgotten:
+        for partition in gone:
             del self._known[partition]
         self._changed, self._held, self._asked = {}, held, self._known
-        return self._request(named, forgotten)
+        return self._request(named, gone)
 
-    def _request(
-        self, named: dict[TopicPartition, Any], forgotten: dict[TopicPartition, Any]
-    ) -> Any:
+    def _request(self, named: dict[TopicPartition, Any], gone: list[TopicPartition]) -> Any:
         config = self._policy.config()
         return FetchRequest(
             replica_id=self._policy.broker_id,
@@ -191,8 +188,8 @@ class Fetcher:
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=topics_of(FetchTopic, named, "topic"),
-            forgotten_topics_data=topics_of(ForgottenTopic, forgotten, "topic"),
+            topics=topics_of(FetchTopic, named.items(), "topic"),
+            forgotten_topics_data=numbered(ForgottenTopic, gone, "topic", "partitions"),
         )
 
     def _wanted(self, partition: TopicPartition, held: set[TopicPartition]) -> Any:

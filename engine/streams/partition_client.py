@@ -27,7 +27,7 @@ from engine.model import TopicPartition
 from engine.storage.batch import Header, scan
 from engine.storage.files import Buffer
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 ACKS_ALL = -1
 FETCH_BYTES = 4 << 20
@@ -144,7 +144,7 @@ class PartitionClient:
     def _produce(
         self, leader: int, batches: Mapping[TopicPartition, Buffer]
     ) -> dict[TopicPartition, AppendResult]:
-        topics = by_topic(
+        rows = (
             (partition, PartitionProduceData(index=partition.partition, records=batch))
             for partition, batch in batches.items()
         )
@@ -152,9 +152,7 @@ class PartitionClient:
             transactional_id=None,
             acks=ACKS_ALL,
             timeout=timedelta(seconds=REQUEST_TIMEOUT),
-            topic_data=tuple(
-                TopicProduceData(name=topic, partition_data=it) for topic, it in topics
-            ),
+            topic_data=topics_of(TopicProduceData, rows, listed="partition_data"),
         )
         response = self._cluster.ask(leader, Api.PRODUCE, request)
         return {

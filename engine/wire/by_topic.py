@@ -5,11 +5,12 @@ engine works with single partitions.
 
     by_topic        (orders-0, a), (users-0, b), (orders-1, c)  ->  (orders, (a, c)), (users, (b,))
     topics_of       the same, with each topic as an object of the message
+    numbered        the same, of partitions that have no row but their number
     by_partition    the other way round, of a list that has a row a partition
     partitions_in   the partitions of a list that has only their numbers
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from engine.model import TopicPartition
@@ -28,12 +29,22 @@ def by_topic(rows: Iterable[tuple[TopicPartition, T]]) -> list[tuple[str, tuple[
 
 def topics_of(
     kind: Callable[..., S],
-    rows: Mapping[TopicPartition, Any],
+    rows: Iterable[tuple[TopicPartition, Any]],
     name: str = "name",
     listed: str = "partitions",
 ) -> tuple[S, ...]:
     """Each topic with its rows, as a `kind`, whose fields for the two have these names."""
-    return tuple(kind(**{name: topic, listed: each}) for topic, each in by_topic(rows.items()))
+    return tuple(kind(**{name: topic, listed: each}) for topic, each in by_topic(rows))
+
+
+def numbered(
+    kind: Callable[..., S],
+    partitions: Iterable[TopicPartition],
+    name: str = "name",
+    listed: str = "partition_indexes",
+) -> tuple[S, ...]:
+    """Each topic with the numbers of its partitions: what `partitions_in` reads."""
+    return topics_of(kind, ((each, each.partition) for each in partitions), name, listed)
 
 
 def partitions_in(

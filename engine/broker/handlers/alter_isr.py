@@ -7,12 +7,12 @@ its metadata and sends the request again. controller/isr_changes.py decides.
 from typing import Any
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import attempt, code_of, topics_of
+from engine.broker.handlers.results import attempt, code_of
 from engine.controller.context import Leadership
 from engine.controller.events import AlterIsr, IsrChange
 from engine.errors import KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_partition
+from engine.wire.by_topic import by_partition, topics_of
 from engine.wire.messages.alter_isr import (
     AlterIsrPartitionResult,
     AlterIsrRequest,

@@ -27,11 +27,11 @@ from kio.schema.elect_leaders.v2 import response as elect_v2
 from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields, topics_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
 from engine.controller import events
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_partition, partitions_in
+from engine.wire.by_topic import by_partition, partitions_in, topics_of
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from kio.schema.produce.v9 import response as produce_v9
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import fetch, offsets, produce
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, topics_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import MAGIC
@@ -39,7 +39,7 @@ from engine.storage.log import Log
 from engine.storage.message_sets import from_batches, magic_of, to_batch
 from engine.storage.segment import Slice
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition, partitions_in
+from engine.wire.by_topic import by_partition, partitions_in, topics_of
 from engine.wire.errors import Malformed
 from engine.wire.fetch import FetchAnswer, FetchedPartition
 
@@ -77,7 +77,7 @@ async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.Produ
         return None
     for topic in answer.responses:
         rows += [(TopicPartition(topic.name, it.index), it) for it in topic.partition_responses]
-    responses = topics_of(produce_v9.TopicProduceResponse, rows, partitions="partition_responses")
+    responses = topics_of(produce_v9.TopicProduceResponse, rows, listed="partition_responses")
     return produce_v9.ProduceResponse(responses=responses)
 
 

@@ -29,7 +29,7 @@ from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 from engine.wire.errors import Malformed
 
 ACKS = (-1, 0, 1)
@@ -90,10 +90,7 @@ def _append(
 def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
     answers = ((each, _answer(broker, each, outcome)) for each, outcome in outcomes.items())
     return ProduceResponse(
-        responses=tuple(
-            TopicProduceResponse(name=name, partition_responses=rows)
-            for name, rows in by_topic(answers)
-        )
+        responses=topics_of(TopicProduceResponse, answers, listed="partition_responses")
     )
 
 

@@ -6,7 +6,7 @@ so each is attempted on its own, and its error is a part of the response.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ from kazoo.exceptions import KazooException
 from engine.broker.broker import Broker
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.wire.by_topic import by_topic
 
 T = TypeVar("T")
 
@@ -57,16 +56,6 @@ def error_fields(outcome: object) -> dict[str, Any]:
 
 def bad_request(message: str) -> KafkaError:
     return KafkaError(ErrorCode.invalid_request, message)
-
-
-def topics_of(
-    kind: Callable[..., T],
-    rows: Iterable[tuple[TopicPartition, Any]],
-    name: str = "name",
-    partitions: str = "partitions",
-) -> tuple[T, ...]:
-    """The topics of a response, with the rows of their partitions; the two fields by name."""
-    return tuple(kind(**{name: topic, partitions: each}) for topic, each in by_topic(rows))
 
 
 def deadline(timeout: timedelta) -> float:

@@ -18,14 +18,14 @@ from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_topic import OFFSETS
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated, topics_of
+from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage import control
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
-from engine.wire.by_topic import partitions_in
+from engine.wire.by_topic import partitions_in, topics_of
 from engine.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

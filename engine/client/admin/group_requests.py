@@ -22,7 +22,7 @@ from kio.schema.offset_delete.v0.request import (
 )
 
 from engine.assignors.protocol import decode_assignment
-from engine.client.admin.requests import Outcomes, numbers_by_topic, outcomes
+from engine.client.admin.requests import Outcomes, outcomes
 from engine.client.cluster import PASSING, ClusterClient, check
 from engine.client.consuming.offset_commits import FetchedOffsets
 from engine.client.offset_and_metadata import (
@@ -35,7 +35,7 @@ from engine.client.values import ConsumerGroupMetadata
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition
+from engine.wire.by_topic import by_partition, topics_of
 
 T = TypeVar("T")
 
@@ -187,18 +187,12 @@ def delete_offsets(
     cluster: ClusterClient, group: str, partitions: Collection[TopicPartition]
 ) -> Outcomes:
     """Delete the committed offsets of partitions that no member of the group reads."""
-    request = OffsetDeleteRequest(
-        group_id=group,
-        topics=tuple(
-            OffsetDeleteRequestTopic(
-                name=topic,
-                partitions=tuple(
-                    OffsetDeleteRequestPartition(partition_index=number) for number in numbers
-                ),
-            )
-            for topic, numbers in numbers_by_topic(partitions)
-        ),
+    rows = (
+        (each, OffsetDeleteRequestPartition(partition_index=each.partition))
+        for each in sorted(partitions)
     )
+    topics = topics_of(OffsetDeleteRequestTopic, rows)
+    request = OffsetDeleteRequest(group_id=group, topics=topics)
 
     def take(response: Any) -> Outcomes:
         _check(response)

@@ -60,7 +60,7 @@ from engine.config.key import printed
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition, by_topic
+from engine.wire.by_topic import by_partition, numbered, topics_of
 
 T = TypeVar("T")
 
@@ -249,10 +249,7 @@ def elect_leaders(
     """
     topics = None
     if partitions is not None:
-        topics = tuple(
-            TopicPartitions(topic=topic, partitions=numbers)
-            for topic, numbers in numbers_by_topic(partitions)
-        )
+        topics = numbered(TopicPartitions, sorted(partitions), "topic", "partitions")
     request = ElectLeadersRequest(
         election_type=int(unclean), topic_partitions=topics, timeout=TIMEOUT
     )
@@ -273,19 +270,16 @@ def alter_reassignments(
     cluster: ClusterClient, moves: Mapping[TopicPartition, Sequence[int] | None]
 ) -> Outcomes:
     """Begin to move partitions to these brokers; None cancels a move in progress."""
-    topics = tuple(
-        ReassignableTopic(
-            name=topic,
-            partitions=tuple(
-                ReassignablePartition(
-                    partition_index=number, replicas=None if to is None else tuple(to)
-                )
-                for number in numbers
-                for to in [moves[TopicPartition(topic, number)]]
+    rows = (
+        (
+            each,
+            ReassignablePartition(
+                partition_index=each.partition, replicas=None if to is None else tuple(to)
             ),
         )
-        for topic, numbers in numbers_by_topic(moves)
+        for each, to in sorted(moves.items())
     )
+    topics = topics_of(ReassignableTopic, rows)
     request = AlterPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
 
     def take(response: Any) -> Outcomes:
@@ -301,10 +295,7 @@ def list_reassignments(
     """The moves in progress, of these partitions or of all."""
     topics = None
     if partitions is not None:
-        topics = tuple(
-            ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
-            for topic, numbers in numbers_by_topic(partitions)
-        )
+        topics = numbered(ListPartitionReassignmentsTopics, sorted(partitions))
     request = ListPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
 
     def take(response: Any) -> dict[TopicPartition, PartitionReassignment]:
@@ -317,10 +308,6 @@ def list_reassignments(
         }
 
     return from_controller(cluster, Api.LIST_PARTITION_REASSIGNMENTS, request, take)
-
-
-def numbers_by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...]]]:
-    return by_topic((each, each.partition) for each in sorted(partitions))
 
 
 def outcomes(

@@ -35,7 +35,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, LOG_OVERHEAD, Header
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 READY = 2  # answers of a partition that are kept
 LANES = ("fetch", "fetch at once")  # their own, so that nothing else waits for a long poll
@@ -210,7 +210,7 @@ def fetch_request(
     rack: str = "",
 ) -> FetchRequest:
     """`wanted`: for each partition, the next offset and the epoch of its leader (-1: any)."""
-    topics = by_topic(
+    rows = (
         (
             partition,
             FetchPartition(
@@ -227,7 +227,7 @@ def fetch_request(
         min_bytes=min_bytes,
         max_bytes=max_bytes,
         isolation_level=isolation,
-        topics=tuple(FetchTopic(topic=topic, partitions=rows) for topic, rows in topics),
+        topics=topics_of(FetchTopic, rows, "topic"),
         forgotten_topics_data=(),
         rack_id=rack,
     )

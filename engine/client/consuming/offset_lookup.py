@@ -26,7 +26,7 @@ from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_partition, by_topic
+from engine.wire.by_topic import by_partition, topics_of
 
 EARLIEST, LATEST = -2, -1  # as timestamps
 CONSUMER = -1  # the replica id of a consumer
@@ -153,7 +153,7 @@ def list_offsets_request(
 ) -> ListOffsetsRequest:
     """`wanted`: a time, EARLIEST or LATEST for each. With a view, a broker refuses the request if
     the view has another leader epoch."""
-    topics = by_topic(
+    rows = (
         (
             partition,
             ListOffsetsPartition(
@@ -167,7 +167,7 @@ def list_offsets_request(
     return ListOffsetsRequest(
         replica_id=CONSUMER,
         isolation_level=isolation,
-        topics=tuple(ListOffsetsTopic(name=topic, partitions=rows) for topic, rows in topics),
+        topics=topics_of(ListOffsetsTopic, rows),
     )
 
 

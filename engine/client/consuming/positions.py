@@ -50,7 +50,7 @@ from engine.config.consumer import ConsumerConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 # The group's committed offsets: OffsetManager.fetch.
 FetchCommitted = Callable[
@@ -287,7 +287,7 @@ class Positions:
 
 
 def _validation(leader: int, places: Sequence[AssignedPartition]) -> Ask:
-    topics = by_topic(
+    rows = (
         (
             place.partition,
             OffsetForLeaderPartition(
@@ -300,9 +300,7 @@ def _validation(leader: int, places: Sequence[AssignedPartition]) -> Ask:
     )
     for place in places:
         place.waiting = True
-    request = OffsetForLeaderEpochRequest(
-        replica_id=CONSUMER,
-        topics=tuple(OffsetForLeaderTopic(topic=topic, partitions=rows) for topic, rows in topics),
-    )
+    topics = topics_of(OffsetForLeaderTopic, rows, "topic")
+    request = OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics)
     about = {place.partition: (place, place.turn) for place in places}
     return Ask(leader, Api.OFFSET_FOR_LEADER_EPOCH, request, about)

@@ -36,7 +36,7 @@ from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
 from engine.storage.batch import Codec
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import topics_of
 
 ACKS = {"all": -1, "0": 0, "1": 1}
 
@@ -206,7 +206,7 @@ class Sender:
         return source.producer
 
     def _produce(self, leader: int, batches: Batches) -> Ask:
-        topics = by_topic(
+        rows = (
             (
                 queue.partition,
                 PartitionProduceData(
@@ -220,7 +220,7 @@ class Sender:
             transactional_id=self._settings.transactional_id,
             acks=ACKS[self._settings.acks],
             timeout=timedelta(milliseconds=self._settings.request_timeout_ms),
-            topic_data=tuple(TopicProduceData(name=name, partition_data=it) for name, it in topics),
+            topic_data=topics_of(TopicProduceData, rows, listed="partition_data"),
         )
         about = {queue.partition: (queue, batch) for queue, batch in batches}
         return Ask(leader, Api.PRODUCE, request, about, answered=self._settings.acks != "0")

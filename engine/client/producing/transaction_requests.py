@@ -36,7 +36,7 @@ from engine.client.values import ConsumerGroupMetadata
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
-from engine.wire.by_topic import by_topic
+from engine.wire.by_topic import numbered
 
 LANE = "transactions"  # a connection of their own, so that they don't wait behind batches
 
@@ -62,9 +62,8 @@ def add_partitions(who: TransactionIdentity, partitions: frozenset[TopicPartitio
         v3_and_below_transactional_id=who.transactional_id,
         v3_and_below_producer_id=who.producer_id,
         v3_and_below_producer_epoch=who.producer_epoch,
-        v3_and_below_topics=tuple(
-            partitions_v3.AddPartitionsToTxnTopic(name=topic, partitions=numbers)
-            for topic, numbers in by_topic((it, it.partition) for it in sorted(partitions))
+        v3_and_below_topics=numbered(
+            partitions_v3.AddPartitionsToTxnTopic, sorted(partitions), listed="partitions"
         ),
     )
     return Ask(ANY, Api.ADD_PARTITIONS_TO_TXN, request, partitions, lane=LANE)

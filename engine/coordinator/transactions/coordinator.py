@@ -209,7 +209,9 @@ def added(caller: Caller, codes: Mapping[TopicPartition, ErrorCode]) -> Any:
         )
         for each, error in codes.items()
     }
-    topics = topics_of(added_v3.AddPartitionsToTxnTopicResult, rows, listed="results_by_partition")
+    topics = topics_of(
+        added_v3.AddPartitionsToTxnTopicResult, rows.items(), listed="results_by_partition"
+    )
     return added_v3.AddPartitionsToTxnResponse(
         throttle_time=NO_THROTTLE, results_by_topic_v3_and_below=topics
     )
