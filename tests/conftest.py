@@ -36,8 +36,8 @@ SHARING = {"tests/cluster", "tests/interop"}
 # target of this name runs the whole lab.
 REST = {
     "04_streams": ("flow-predict", "spark"),
-    "05_delivery": ("acks-predict", "advanced"),
-    "06_speed": ("select-predict", "advanced"),
+    "05_delivery": ("buffer-predict", "advanced"),
+    "06_speed": ("tail-predict", "advanced"),
     "07_operations": ("one-predict", "advanced"),
 }
 

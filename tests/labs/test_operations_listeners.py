@@ -145,6 +145,7 @@ def test_count_time_takes_the_answer() -> None:
 # -- lag -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.advanced
 def test_the_causes_are_found_in_figures_and_others_are_refused() -> None:
     lag, exercises = lab("operations.lag"), lab("operations.listener_exercises")
     case = lag.plant(7)
