@@ -35,7 +35,7 @@ lab: $(READY) ## open JupyterLab on labs/00_start.ipynb
 	$(BIN)/jupyter lab --config labs/.jupyter/jupyter_lab_config.py $(ARGS)
 
 test: $(READY) ## run the tests that need neither a browser nor Spark, and the labs
-	$(BIN)/pytest -n 3 --dist loadscope -m 'not long and not spark and not advanced' \
+	$(BIN)/pytest -n 4 --dist loadscope -m 'not long and not spark and not advanced' \
 	    --ignore tests/browser --ignore tests/real tests \
 	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 
