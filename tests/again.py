@@ -3,11 +3,12 @@
 Thousands of tests start real processes on two cores that others use, too; now and then one of them
 gets no time when it needs it, and a machine that stands still for twenty seconds ends the session
 of every broker at once. Alone it passes, or it is broken. (Apache Kafka's CI does the same:
-maxTestRetries=1, maxTestRetryFailures=10.) A cell of a lab needs those before it: its whole
-notebook is run again.
+maxTestRetries=1, maxTestRetryFailures=10.) The tests of a module often share a cluster, so that one
+cause fails several of them: they are run again together. A cell of a lab needs those before it: its
+whole notebook is run again.
 
-More than MOST failures are no accident, and stay failures. What failed once is named in the
-output, so that somebody finds the cause. `make test` itself forgives nothing.
+Failures in more than MOST modules are no accident, and stay failures. What failed once is named in
+the output, so that somebody finds the cause. `make test` itself forgives nothing.
 """
 
 import json
@@ -22,24 +23,29 @@ NOTEBOOK = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
 MOST = 10
 
 
-def to_run(failed: Iterable[str]) -> list[str]:
-    """Tests by name; of a lab the file."""
-    lab = ".ipynb::"
-    return sorted({name.split("::")[0] if lab in name else name for name in failed})
+def to_run(failed: Iterable[str]) -> dict[str, list[str]]:
+    """For each module the tests that failed; for a lab the file."""
+    modules: dict[str, list[str]] = {}
+    for name in sorted(failed):
+        module, _, test = name.partition("::")
+        modules.setdefault(module, []).append(name)
+        if test and module.endswith(".ipynb"):
+            modules[module] = [module]
+    return modules
 
 
 def main() -> int:
-    failed = to_run(json.loads(FAILED.read_text())) if FAILED.exists() else []
-    if not 0 < len(failed) <= MOST:
-        print(f"{len(failed)} failed: nothing is run again (only 1 to {MOST} are)")
+    modules = to_run(json.loads(FAILED.read_text())) if FAILED.exists() else {}
+    if not 0 < len(modules) <= MOST:
+        print(f"tests in {len(modules)} modules failed: nothing is run again (1 to {MOST} are)")
         return 1
-    for name in failed:
-        print(f"FAILED ONCE: {name}")
-        more = NOTEBOOK if name.endswith(".ipynb") else []
-        command = [sys.executable, "-m", "pytest", *more, name]
+    for module, names in modules.items():
+        print("\n".join(f"FAILED ONCE: {name}" for name in names))
+        more = NOTEBOOK if module.endswith(".ipynb") else []
+        command = [sys.executable, "-m", "pytest", *more, *names]
         if subprocess.run(command, cwd=ROOT, check=False).returncode:
             return 1
-        print(f"PASSED ALONE: {name}", flush=True)
+        print(f"PASSED ALONE: {module}", flush=True)
     return 0
 
 

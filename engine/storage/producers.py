@@ -196,6 +196,8 @@ class Producers:
 
         Ends below the high watermark are removed: they stay below it.
         """
+        if not self.open and not self.unreplicated:  # as nearly always, and each Fetch asks
+            return None
         while self.unreplicated and self.unreplicated[0].last_offset < high_watermark:
             self.unreplicated.popleft()
         begun = [*islice(self.open.values(), 1), *(it.first_offset for it in self.unreplicated)]

@@ -22,12 +22,12 @@ def last_failed(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> N
     monkeypatch.setattr(again, "ROOT", folder)
 
 
-def test_the_cells_of_a_lab_are_run_as_one_file() -> None:
-    cells = ["labs/01_storage.ipynb::Cell 3", "labs/01_storage.ipynb::Cell 4"]
-    assert again.to_run([*cells, "tests/x.py::test_y"]) == [
-        "labs/01_storage.ipynb",
-        "tests/x.py::test_y",
-    ]
+def test_the_cells_of_a_lab_are_run_as_one_file_and_a_module_s_tests_together() -> None:
+    lab, tests = "labs/01_storage.ipynb", ["tests/x.py::test_a[1-::]", "tests/x.py::test_b"]
+    assert again.to_run([f"{lab}::Cell 3", tests[1], f"{lab}::Cell 4", tests[0]]) == {
+        lab: [lab],
+        "tests/x.py": tests,
+    }
 
 
 def test_what_passes_alone_is_forgiven_and_what_fails_again_is_not(
@@ -46,8 +46,9 @@ def test_what_passes_alone_is_forgiven_and_what_fails_again_is_not(
 def test_many_failures_are_no_accident_and_neither_is_a_run_without_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "test_good.py").write_text("def test_it():\n    pass\n")
-    names = [f"test_good.py::test_it[{number}]" for number in range(again.MOST + 1)]
+    for number in range(again.MOST + 1):
+        (tmp_path / f"test_good_{number}.py").write_text("def test_it():\n    pass\n")
+    names = [f"test_good_{number}.py::test_it" for number in range(again.MOST + 1)]
     last_failed(tmp_path, monkeypatch, *names)
     assert again.main() == 1
     last_failed(tmp_path, monkeypatch)
