@@ -49,8 +49,6 @@ FOREVER = 10**9
 POLL = 0.5  # seconds between two checks whether to stop
 AT_ONCE = 1000  # records that are printed together
 KINDS = ("NoTimestampType", "CreateTime", "LogAppendTime")
-
-
 KEYS = "with --group: a key of the consumer's configuration; may be given several times"
 
 
