@@ -26,7 +26,7 @@ USUAL = (("heal_requests", "answer clients as usual again"),)
 
 
 def faults(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What is done to the answers of a broker, in words."""
+    """What is done to the requests of clients and their answers, in words."""
     found = []
     for row in rows:
         api = row["api"].title().replace("_", "") if row.get("api") else "request"
@@ -36,6 +36,10 @@ def faults(rows: Iterable[Mapping[str, Any]]) -> list[str]:
                 found.append(f"{times}: {row['error']}")
             case "drop":
                 found.append(f"{times}: answer lost")
+            case "repeat" if row["kept"]:
+                found.append(f"{api} will come again")
+            case "repeat":
+                found.append(f"{times}: comes twice")
             case _:
                 found.append(f"coordinator {row['ms']} ms late")
     return found

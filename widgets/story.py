@@ -402,6 +402,8 @@ TELLERS: dict[str, Teller] = {
     "request.failed": _answer("answered with an error: {}", "error"),
     "answer.dropping": _answer("the next answer is to be lost: {}", "to be lost"),
     "answer.dropped": _answer("done, and the answer was lost: {}", "lost"),
+    "request.repeating": _answer("the next request is to come twice: {}", "to come twice"),
+    "request.repeated": _answer("came a second time, late, and was answered: {}", "again"),
     "coordinator.slowed": _slowed,
     "requests.healed": _broker(CURE, "broker {broker} answers clients as usual", "usual {0}"),
     "zookeeper.started": _server(CURE, "zookeeper-{server} started, pid {pid}", "start ZK{server}"),

@@ -224,7 +224,7 @@ class BrokerServer:
                 services, groups, producer_ids, connect, environment.transactions
             ),
             links=environment.links,
-            request_faults=RequestFaults(self._report),
+            request_faults=RequestFaults(self._report, self._spawn),
             listeners=listeners,
             quotas=QuotaManagers(config, self._emit),
             acls=self._acls(zookeeper),

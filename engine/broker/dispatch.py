@@ -36,14 +36,16 @@ from engine.broker.handlers import (
     transactions,
     versions,
 )
+from engine.broker.handlers.results import codes_in
+from engine.broker.request_faults import RequestCopy
 from engine.broker.request_quotas import serve_with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
-from engine.errors import KafkaError
+from engine.errors import ErrorCode, KafkaError
 from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response
-from engine.wire.errors import UnservedVersion
+from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
 
 Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
@@ -134,12 +136,11 @@ class Dispatcher:
         connection.peer_id = broker_of(request, header.client_id)
         broker, began, connection.throttle_ms = self.broker, time_ns(), 0
         call = Call(header, connection.peer, connection.listener, connection.principal)
-        api = APIS[header.api_key]
-        last_old, handler = old_versions.OLD.get(api, CURRENT)
-        if header.api_version > last_old:
-            handler = HANDLERS[api]
-        serve = handler if broker.acls is None else partial(authorized, handler=handler)
+        api, serve = APIS[header.api_key], self._handler(header)
         faults, from_client = broker.request_faults, connection.peer_id is None
+        if faults.repeats and (from_client or api is Api.WRITE_TXN_MARKERS):
+            handle = partial(self._handle_copy, call, bytes(frame))
+            faults.keep(RequestCopy(api, header.client_id, handle))
         if from_client and (failure := faults.refuses(api, header.client_id)) is not None:
             serve = partial(_refused, failure)
         if broker.quotas.enabled:
@@ -157,6 +158,24 @@ class Dispatcher:
             who, span = connection.peer, Span(began, time_ns())
             broker.events.traced(header, who, request, response, span, frame, answer)
         return answer
+
+    def _handler(self, header: RequestHeader) -> Handler:
+        """The function that serves a request of this API and version."""
+        api = APIS[header.api_key]
+        last_old, handler = old_versions.OLD.get(api, CURRENT)
+        if header.api_version > last_old:
+            handler = HANDLERS[api]
+        return handler if self.broker.acls is None else partial(authorized, handler=handler)
+
+    async def _handle_copy(self, call: Call, frame: Frame) -> set[ErrorCode]:
+        """Do what a request asks for that came a second time; returns the errors of its answer."""
+        header, request = decode_request(frame, HANDLERS)
+        broker, began = self.broker, time_ns()
+        response = await self._handler(header)(broker, call, request)
+        if broker.events.tracing:
+            span = Span(began, time_ns())
+            broker.events.traced(header, call.host, request, response, span, frame, None)
+        return codes_in(response)
 
 
 async def _refused(error: KafkaError, broker: Broker, call: Call, request: Any) -> Any:

@@ -6,7 +6,9 @@
     cluster_reader   reads what the cluster has in the end, by a stock client
     judge            compares both: lost, moved, doubled, phantom, reordered ...
     transaction_*    the same for clients that read and write in transactions, each of them a
-                     process: copier
+                     process: copier, kept by client_keeper
+    random_*         clients that send and poll in random transactions; operations is their history,
+                     anomalies its checks, jepsen_edn its form for others
     run              all of it, from the start of a cluster to the verdict
     wait             waits for a condition
 

@@ -69,7 +69,7 @@ class Copier:
 
     def run(self) -> None:
         producer, consumer = self._producer, self._consumer
-        self._insist(partial(producer.init_transactions, STEP))
+        insist(partial(producer.init_transactions, STEP))
         consumer.subscribe([self._source], on_assign=self._is_moved, on_revoke=self._is_moved)
         while not self.over.is_set():
             records = [each for each in consumer.consume(BATCH, 0.2) if each.error() is None]
@@ -86,14 +86,14 @@ class Copier:
             ends = self._write(number, records)
             may_crash()
             members = self._consumer.consumer_group_metadata()
-            self._insist(partial(producer.send_offsets_to_transaction, ends, members, STEP))
+            insist(partial(producer.send_offsets_to_transaction, ends, members, STEP))
             may_crash()
-            self._insist(partial(producer.commit_transaction, STEP))
+            insist(partial(producer.commit_transaction, STEP))
             say("committed", number)
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-            self._insist(partial(producer.abort_transaction, STEP))
+            insist(partial(producer.abort_transaction, STEP))
             say("aborted", number)
             self._go_back()
 
@@ -123,19 +123,20 @@ class Copier:
                 each.offset = max(each.offset, 0)
             self._consumer.assign(places)
 
-    def _insist(self, step: Callable[[], object]) -> None:
-        """What may be tried again is tried again."""
-        deadline = time.monotonic() + INSISTENCE
-        while True:
-            try:
-                step()
-                return
-            except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > deadline:
-                    raise
-
     def _is_moved(self, consumer: Consumer, partitions: list[Any]) -> None:
         self._moved = True
+
+
+def insist(step: Callable[[], object]) -> None:
+    """What may be tried again is tried again."""
+    deadline = time.monotonic() + INSISTENCE
+    while True:
+        try:
+            step()
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
 
 
 def may_crash() -> None:

@@ -51,6 +51,18 @@ class FindingKind(Enum):
     HALF = "half"  # these three are of transactions: see transaction_judge.py
     DIRTY = "dirty"
     APART = "apart"
+    LOST_WRITE = "lost-write"  # these are of random transactions: see anomalies.py
+    UNSEEN = "unseen"
+    INCONSISTENT_OFFSETS = "inconsistent-offsets"
+    DUPLICATE = "duplicate"
+    ABORTED_READ = "G1a"
+    PRECOMMITTED_READ = "precommitted-read"
+    NONMONOTONIC_POLL = "nonmonotonic-poll"
+    INT_NONMONOTONIC_POLL = "int-nonmonotonic-poll"
+    POLL_SKIP = "poll-skip"
+    INT_POLL_SKIP = "int-poll-skip"
+    NONMONOTONIC_SEND = "nonmonotonic-send"
+    CYCLE = "G1c"
     ERROR = "error"
     BLIND = "blind"
 

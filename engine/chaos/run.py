@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from confluent_kafka.cimpl import NewTopic
 
 from engine.chaos.cluster_reader import create
 from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind
+from engine.chaos.random_workload import RandomWorkload
 from engine.chaos.security_switch import SecuritySwitch
 from engine.chaos.storm import FaultStorm
 from engine.chaos.transaction_workload import CopierWorkload
@@ -26,7 +28,7 @@ from engine.chaos.wait import Late, until
 from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
 
-TOPIC, COPIES = "chaos", "chaos-copies"
+TOPIC, COPIES, RANDOM = "chaos", "chaos-copies", "chaos-random"
 PARTITIONS = 3
 ROUND = 3  # faults at most, before all is healed
 WAIT = (0.1, 1.5)  # seconds between two faults
@@ -45,7 +47,33 @@ CONFIG = {  # quicker than by default, so that a short run has many elections
 }
 
 Say = Callable[[str], None]
-Workload = ChaosWorkload | CopierWorkload
+
+
+class TransactionClients:
+    """Copiers, and clients with random transactions, at the same time; as `ChaosWorkload`."""
+
+    def __init__(self, copiers: CopierWorkload, clients: RandomWorkload) -> None:
+        self.copiers, self.clients = copiers, clients
+        self.await_whole = copiers.await_whole
+
+    def advance(self, count: int = 50) -> None:
+        self.copiers.advance(count)
+        self.clients.advance(count)
+
+    def verdict(self) -> ChaosVerdict:
+        copied, found = self.copiers.verdict(), self.clients.verdict()
+        evidence = f"{copied.evidence}; {found.evidence}"
+        return ChaosVerdict((*copied.findings, *found.findings), evidence)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clients.close()
+        self.copiers.close()
+
+
+Workload = ChaosWorkload | TransactionClients
 
 
 def run(
@@ -57,9 +85,15 @@ def run(
     zookeepers: int = 1,
     transactions: bool = False,
     switch: bool = False,
+    history: Path | None = None,
+    late: bool = False,
 ) -> ChaosVerdict:
-    """`data`: the directory in which the cluster's files are kept. `switch`: to SASL_SSL."""
-    topics = [TOPIC, COPIES] if transactions else [TOPIC]
+    """`data`: the directory in which the cluster's files are kept. `switch`: to SASL_SSL.
+
+    `history`: where the random transactions are written down, for Jepsen (jepsen_edn.py). `late`:
+    requests that end a transaction come a second time.
+    """
+    topics = [TOPIC, COPIES, RANDOM] if transactions else [TOPIC]
     config = settings(brokers)
     with Cluster(brokers, zookeepers=zookeepers, data=data, config=config) as cluster:
         for topic in topics:
@@ -69,13 +103,18 @@ def run(
         work: Workload
         steps: SecuritySwitch | None = None
         if transactions:
-            work = CopierWorkload(cluster, TOPIC, COPIES, whole, partitions=PARTITIONS)
+            work = TransactionClients(
+                CopierWorkload(cluster, TOPIC, COPIES, whole, partitions=PARTITIONS),
+                RandomWorkload(cluster, RANDOM, whole, partitions=PARTITIONS),
+            )
         else:
             work = ChaosWorkload(cluster, TOPIC, whole, partitions=PARTITIONS)
             steps = SecuritySwitch(cluster, work, seed) if switch else None
         with work:
-            findings = blow(cluster, work, seconds, seed, say, steps)
+            findings = blow(work, FaultStorm(cluster, seed, late), seconds, say, steps)
             verdict = work.verdict()
+            if history is not None and isinstance(work, TransactionClients):
+                work.clients.write_history(history)
         return ChaosVerdict(
             verdict.findings + tuple(findings) + tuple(bugs(cluster)), verdict.evidence
         )
@@ -87,14 +126,13 @@ def settings(brokers: int) -> dict[str, str]:
 
 
 def blow(
-    cluster: Cluster,
     work: Workload,
+    storm: FaultStorm,
     seconds: float,
-    seed: int,
     say: Say,
     switch: SecuritySwitch | None = None,
 ) -> list[ChaosFinding]:
-    storm, story = FaultStorm(cluster, seed), list[str]()
+    story = list[str]()
     try:
         work.advance()  # all clients are at work: copiers are processes that have to start
         began = time.monotonic()

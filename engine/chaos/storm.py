@@ -13,6 +13,9 @@ partitions, and of another one only when all replicas are in sync again.
 If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and
 now and then more than half, for less than a session lasts.
 
+With `late` the end of a transaction (EndTxn) comes a second time now and then, in a later one: then
+Kafka 2.8 loses half of a transaction, and so does this cluster (docs/transactions.md).
+
 The seed decides the faults, but not their effects, which depend on how far the clients are. So a
 run cannot be replayed to the last event, as a run of the simulator can.
 """
@@ -28,6 +31,7 @@ from engine.cluster.cluster import Cluster
 from engine.cluster.faults import End
 from engine.cluster.state import NOBODY
 from engine.storage.batch import HEADER_SIZE
+from engine.wire.apis import Api
 
 ROT = "rot"
 MOVED = 3.0  # seconds until the state shows who leads after a broker has stopped
@@ -106,19 +110,21 @@ FAULTS: dict[str, Callable[[Cluster, int, int], object]] = {
     "slow": lambda cluster, broker, other: cluster.slow(broker, other, 400),
     "drop an answer": lambda cluster, broker, other: cluster.drop_next_answer(broker),
 }
+LATE = (0.05, 0.8)  # seconds after which the end of a transaction comes a second time
 BETWEEN_BROKERS = {"cut", "cut one way", "slow"}  # these need another broker
 OFFLINE = re.compile(r"partition\.offline \{'topic': '([^']+)', 'partition': (\d+)")
 
 
 class FaultStorm:
-    def __init__(self, cluster: Cluster, seed: int) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, seed: int, late: bool = False) -> None:
+        self._cluster, self._late = cluster, late
         self._chance = Random(seed)
         self.damaged = False  # files of one broker; until its replicas are in sync again
         self._harmed: set[str] = set()  # the servers of ZooKeeper that have a fault
 
     def harm(self) -> str:
         """Cause one fault, and return its name; "" if it cannot be done now."""
+        self._repeat_ends()
         if len(self._cluster.zookeepers) > 1 and self._chance.random() < SERVERS:
             return self._harm_zookeeper()
         cluster, fault = self._cluster, self._chance.choice([*FAULTS])
@@ -133,6 +139,14 @@ class FaultStorm:
         self.damaged |= fault == ROT
         FAULTS[fault](cluster, broker, other)
         return f"{fault} {broker}" + f" {other}" * (fault in BETWEEN_BROKERS)
+
+    def _repeat_ends(self) -> None:
+        """The ends of transactions come again to each broker that runs, some time later."""
+        for broker in self._cluster.brokers:
+            child = self._cluster.child(broker)
+            if self._late and child.alive and not child.paused:
+                ms = round(1000 * self.pick(*LATE))
+                self._cluster.repeat_request(broker, Api.END_TXN, ms, times=1000)
 
     def _harm_zookeeper(self) -> str:
         cluster, servers = self._cluster, self._cluster.zookeepers
@@ -156,6 +170,7 @@ class FaultStorm:
         self._harmed.clear()
         for broker in self._cluster.brokers:
             self._replace(broker)
+        self._repeat_ends()
 
     def _replace(self, broker: int) -> None:
         """Move away what is offline: what is broken on one broker is whole on the others."""

@@ -15,12 +15,11 @@ transaction_judge.py.
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from threading import Event, Thread
 from typing import Self
 
 from confluent_kafka import KafkaException, TopicPartition
 
+from engine.chaos.client_keeper import ClientKeeper
 from engine.chaos.cluster_reader import as_read, consumer, read_all
 from engine.chaos.copier import GROUP, STEP
 from engine.chaos.history import ClientHistory, ReadRecord
@@ -30,72 +29,12 @@ from engine.chaos.transaction_history import TransactionEnd, TransactionHistory
 from engine.chaos.transaction_judge import compare
 from engine.chaos.wait import Late, until
 from engine.chaos.workload import ChaosWorkload, TailReader
-from engine.cluster.child import Child, end_all
 from engine.cluster.cluster import Cluster
 
 COPIERS = 3
 RATE = 150  # records a second, into the source
 LIFE = 100_000  # transactions of one process of a copier, at most
-HANGS = 30.0  # seconds without a line, after which a copier is replaced
-ENDING = 10.0  # seconds to end in good order
-LOOK = 0.2  # seconds between two looks
 PATIENCE = 120.0  # seconds until transactions are committed, or more records are copied
-
-
-class CopierKeeper:
-    """The processes of the copiers; what they say goes into the history."""
-
-    def __init__(self, bootstrap: str, history: TransactionHistory, logs: Path) -> None:
-        self._bootstrap, self._history, self._logs = bootstrap, history, logs
-        self._living: dict[str, tuple[Child, float]] = {}  # since when it has said nothing new
-        self._heard: dict[Child, int] = {}  # letters of its output
-        self._over = Event()
-        for number in range(COPIERS):
-            self._start(f"copier-{number + 1}")
-        self._thread = Thread(target=self._run, name="the keeper of copiers")
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._over.set()
-        self._thread.join()
-        end_all([child for child, _ in self._living.values()], ENDING)
-        for name in self._living:
-            self._listen(name)
-
-    def _start(self, name: str) -> None:
-        history = self._history
-        what = [self._bootstrap, history.source, history.sink, str(history.partitions), name]
-        command = [sys.executable, "-m", "engine.chaos.copier", *what, str(history.lives * LIFE)]
-        child = Child(command, self._logs / f"{name}-{history.lives}.log")
-        history.lives += 1
-        self._living[name], self._heard[child] = (child, time.monotonic()), 0
-
-    def _run(self) -> None:
-        while not self._over.wait(LOOK):
-            for name, (child, _) in list(self._living.items()):
-                self._listen(name)
-                silent = time.monotonic() - self._living[name][1] > HANGS
-                if silent or not child.alive:
-                    child.kill()
-                    self._listen(name)
-                    self._start(name)
-
-    def _listen(self, name: str) -> None:
-        """Whole lines of its output that are new."""
-        child, _ = self._living[name]
-        heard = self._heard[child]
-        said = child.output()[heard:]
-        whole = said[: said.rfind("\n") + 1]
-        if whole:
-            self._heard[child] += len(whole)
-            self._living[name] = child, time.monotonic()
-        for line in whole.splitlines():
-            match line.split():
-                case ["begin", number, *values]:
-                    made = self._history.begin(name, int(number))
-                    made.values = {each.encode() for each in values}
-                case ["committed" | "aborted" as end, number]:
-                    self._history.transactions[name, int(number)].end = TransactionEnd(end)
 
 
 class CopierWorkload:
@@ -117,7 +56,22 @@ class CopierWorkload:
         self.history.seen = copies.seen
         self.history.errors = copies.errors
         self.follower = TailReader(cluster.bootstrap, copies, "the reader of copies")
-        self.copiers = CopierKeeper(cluster.bootstrap, self.history, cluster.data)
+        names = [f"copier-{number + 1}" for number in range(COPIERS)]
+        self.copiers = ClientKeeper(names, self._command, self._heard, cluster.data)
+
+    def _command(self, name: str, life: int) -> list[str]:
+        history = self.history
+        history.lives = life + 1
+        what = [history.source, history.sink, str(history.partitions), name, str(life * LIFE)]
+        return [sys.executable, "-m", "engine.chaos.copier", self._cluster.bootstrap, *what]
+
+    def _heard(self, name: str, life: int, line: str) -> None:
+        match line.split():
+            case ["begin", number, *values]:
+                made = self.history.begin(name, int(number))
+                made.values = {each.encode() for each in values}
+            case ["committed" | "aborted" as end, number]:
+                self.history.transactions[name, int(number)].end = TransactionEnd(end)
 
     def advance(self, count: int = 50) -> None:
         """Wait until `count` more records are written, and some more transactions committed."""

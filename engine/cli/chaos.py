@@ -9,7 +9,11 @@ reordered, or never sent? The seed decides the faults; their effects depend on t
 
 With --transactions copiers read what is written, and write each record twice, and their offsets,
 in one transaction. They crash now and then. Is each record copied once, is a transaction there as a
-whole or not at all, and do the offsets agree with the copies?
+whole or not at all, and do the offsets agree with the copies? Other clients send and poll in random
+transactions, which are checked as Jepsen does: lost writes, aborted reads, polls that go back or
+leave something out, circles ... --history FILE writes them down in Jepsen's EDN. With --late the
+end of a transaction comes a second time now and then, in a later transaction: Kafka 2.8 loses half
+of a transaction then, and the run tells which (docs/transactions.md).
 
 With --switch the cluster moves from PLAINTEXT to SASL_SSL meanwhile, by rolling restarts, and its
 clients with it. The run takes until that is done, if N seconds are not enough.
@@ -29,7 +33,9 @@ OPTIONS: Options = {
     "brokers N": (int, 3, "how many (default: %(default)s)"),
     "zookeepers N": (int, 1, "servers of ZooKeeper; several have faults, too (default: 1)"),
     "data DIR": (Path, None, "keep the cluster's files here; an empty directory"),
-    "transactions": "a chain of clients that read and write in transactions",
+    "transactions": "clients that read and write in transactions: copiers, and random ones",
+    "history FILE": (Path, None, "with --transactions: the random ones, in Jepsen's EDN"),
+    "late": "with --transactions: requests that end a transaction come again, in a later one",
     "switch": "from PLAINTEXT to SASL_SSL by rolling restarts, with clients that write and read",
 }
 
@@ -45,6 +51,8 @@ def run(options: Namespace) -> int:
         raise UsageError("chaos needs a broker or more, and some seconds")
     if options.switch and (options.transactions or options.brokers < 2):
         raise UsageError("--switch needs two brokers or more, and goes without --transactions")
+    if (options.history is not None or options.late) and not options.transactions:
+        raise UsageError("--history and --late are of transactions: they need --transactions")
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
@@ -61,6 +69,8 @@ def run(options: Namespace) -> int:
             zookeepers=options.zookeepers,
             transactions=options.transactions,
             switch=options.switch,
+            history=options.history,
+            late=options.late,
         )
     except Late as late:
         print(f"the cluster did not recover: {late}")

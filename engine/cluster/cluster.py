@@ -353,7 +353,7 @@ class Cluster:
         if faults != [*self._faults.states()]:
             self._observer.note("link.healed", **ends)
 
-    # -- faults of answers to clients; see request_faults.py -------------------------------
+    # -- faults of requests of clients, and of answers; see request_faults.py --------------
 
     def fail_requests(self, broker: int, api: Api | str, error: ErrorName, times: int = 1) -> None:
         """Answer the next requests of clients of this API with an error, and do nothing else.
@@ -377,8 +377,23 @@ class Cluster:
         """
         self._request_faults.slow_coordinator(self._node(broker), ms)
 
+    def repeat_request(
+        self, broker: int, api: Api | str, ms: int | None = None, times: int = 1
+    ) -> None:
+        """The next request of this API comes a second time, as if the network had delivered it
+        twice: it is done and answered as always, and a copy comes `ms` later.
+
+        Without `ms`: when `deliver_repeats` is called. WriteTxnMarkers of brokers may be repeated.
+        `times`: the next so many requests; 0 takes it back.
+        """
+        self._request_faults.repeat(self._node(broker), api, ms, times)
+
+    def deliver_repeats(self, broker: int) -> Table:
+        """The copies of requests come now; returns what each was, and how it was answered."""
+        return self._request_faults.deliver(self._node(broker))
+
     def heal_requests(self, broker: int) -> None:
-        """Take back these three, on one broker; `heal()` does so on all."""
+        """Take back all of these, on one broker; `heal()` does so on all."""
         self._request_faults.heal(self._node(broker).number)
 
     def _check_ends(self, one: End, other: End, *kept_by: End) -> None:

@@ -1,24 +1,30 @@
-"""What a lab asks a broker to do to its answers to clients: checked here, done by the broker.
+"""What a lab asks a broker to do to clients' requests and its answers: checked here, done there.
 
     cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=3)
     cluster.drop_next_answer(1, "Produce")
     cluster.slow_coordinator(1, 500)
+    cluster.repeat_request(1, "EndTxn"); cluster.deliver_repeats(1)
 
 The broker keeps them (engine.broker.request_faults) until they are used up, healed, or its process
 ends.
 """
 
+import time
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.observer import Observer
 from engine.cluster.state import Status
 from engine.errors import ErrorCode, KafkaError
+from engine.table import Table
 from engine.wire.apis import Api
 
 ErrorName = ErrorCode | str  # "NOT_ENOUGH_REPLICAS", or the code
 MOST_MS = 3_600_000
+HANDLED_S = 60.0  # in which a request that came again is handled, replication included
+PAUSE_S = 0.02  # between two looks
 
 
 class RequestFaultSender:
@@ -46,6 +52,33 @@ class RequestFaultSender:
         self._send(node, {"ask": "slow_coordinator", "ms": ms})
         self._observer.note("coordinator.slowed", broker=node.number, ms=ms)
 
+    def repeat(self, node: BrokerProcess, api: Api | str, ms: int | None, times: int) -> None:
+        found = api_of(api, Api.WRITE_TXN_MARKERS)
+        if ms is not None:
+            _check("ms", ms, MOST_MS)
+        _check("times", times, 2**31 - 1)
+        facts = {"ms": ms, "times": times}
+        self._send(node, {"ask": "repeat", "api": int(found), **facts})
+        self._observer.note("request.repeating", broker=node.number, api=found.name, **facts)
+
+    def deliver(self, node: BrokerProcess) -> Table:
+        """A row for each copy that has come: its API, and the error that it was answered with."""
+        known = [*self._observer.events(0)][-1].number
+        copies = self._send(node, {"ask": "deliver"})["copies"]
+        deadline = time.monotonic() + HANDLED_S
+        while len(rows := self._repeated(node.number, known)) < copies:
+            if time.monotonic() > deadline:
+                raise KafkaError(ErrorCode.request_timed_out, "a repeated request is not done yet")
+            time.sleep(PAUSE_S)
+        return Table("request, answered", rows)
+
+    def _repeated(self, broker: int, after: int) -> list[tuple[str, str]]:
+        return [
+            (each.data["api"], each.data["error"])
+            for each in self._observer.events(after)
+            if each.kind == "request.repeated" and each.broker == broker
+        ]
+
     def heal(self, *brokers: int) -> None:
         """Take all of them back, or those of some brokers. A paused one does so when resumed."""
         asked = sorted(self._asked & {*(brokers or self._nodes)})
@@ -54,7 +87,7 @@ class RequestFaultSender:
             if self._observer.request_running(node, {"ask": "heal_requests"}).get("healed"):
                 self._observer.note("requests.healed", broker=node.number)
 
-    def _send(self, node: BrokerProcess, request: dict[str, Any]) -> None:
+    def _send(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:
         if node.status is not Status.UP and not node.is_kafka:
             remedy = "restart" if node.status is Status.DOWN else "resume"
             raise KafkaError(
@@ -62,20 +95,27 @@ class RequestFaultSender:
                 f"broker {node.number} is {node.status.value}: first call "
                 f"cluster.{remedy}({node.number})",
             )
-        self._observer.request(node.number, request)
         self._asked.add(node.number)
+        return self._observer.request(node.number, request)
 
 
-def api_of(name: Api | str) -> Api:
-    """Of clients: "Produce", "PRODUCE", Api.PRODUCE; "InitProducerId" ..."""
+def api_of(name: Api | str, *others: Api) -> Api:
+    """Of clients, or one of the others: "Produce", "PRODUCE", Api.PRODUCE; "InitProducerId" ..."""
     wanted = (name.name if isinstance(name, Api) else str(name)).replace("_", "").upper()
-    for api in Api:
-        if api.name.replace("_", "") == wanted and not api.between_brokers:
+    known = {
+        api.name.title().replace("_", ""): api
+        for api in Api
+        if api in others or not api.between_brokers
+    }
+    for title, api in known.items():
+        if title.upper() == wanted:
             return api
+    near = get_close_matches(str(name), known, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
     raise KafkaError(
         ErrorCode.invalid_request,
         f"there is no API {name!r} for clients: write its name as Kafka does, "
-        '"Produce" or "InitProducerId"',
+        f'"Produce" or "InitProducerId"{hint}',
     )
 
 

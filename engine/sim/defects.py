@@ -51,6 +51,7 @@ class Defect(NamedTuple):
     coordinator: type[GroupCoordinator] = GroupCoordinator
     transactions: type[TransactionCoordinator] = TransactionCoordinator
     in_transactions: bool = False  # only runs with transactions can show it
+    repeats: bool = False  # requests of transactions come a second time, later
 
 
 class PartitionsWith(ReplicaManager):
@@ -264,4 +265,6 @@ DEFECTS: Mapping[str, Defect] = {
     "last-replica-standing": Defect(power=Power.ANYTIME),
     # A broker that lost its power is back before its session is over.
     "back-too-soon": Defect(power=Power.BRIEFLY),
+    # A request of a transaction comes a second time, in a later transaction.
+    "late-request": Defect(repeats=True, in_transactions=True),
 }

@@ -98,8 +98,13 @@ class Run:
         )
         clients = [*MACHINES, *members, *writers]
         others = Random(seed) if is_sound and _is_one_of(OTHERS, seed) else None
+        repeats = Random(seed) if defect.repeats else None
         self.storm = Storm(
-            self.world, self._partitions, clients, self._chance, defect.power, others, servers
+            *(self.world, self._partitions, clients, self._chance),
+            defect.power,
+            others,
+            servers,
+            repeats,
         )
         clock = self.world.clock
         for at, other in forks:

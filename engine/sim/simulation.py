@@ -16,16 +16,20 @@ It is a shorter form of engine.sim.World; `sim.world` has the rest. Left out: co
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from engine.broker.metadata import PartitionInfo
+from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.sim import diagram
 from engine.sim.client import Client, Delivery, Row, rows_of
+from engine.sim.transactions.producer import SteppedProducer
 from engine.sim.world import World
 from engine.table import Table
+from engine.wire.apis import Api
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Ask, Multi, Set
 
@@ -62,6 +66,7 @@ class Simulation:
         self.world = World(seed, brokers, config=dotted(config))
         self.sent: list[Delivery] = []
         self._producers: dict[str, Client] = {}
+        self._processes = count(1)  # of transactional producers
         self._noted: list[NetworkMessage] = []
         self.world.network.carried.append(self._note)
         self.world.run(SETTLED)
@@ -130,17 +135,33 @@ class Simulation:
             self._producers[name] = self.world.add_client(name)
         return self._producers[name] if name else self.world.client
 
+    def transactional(self, id: str) -> SteppedProducer:
+        """A producer with this transactional id, in a process of its own; see its class."""
+        name = f"{id}-{next(self._processes)}"
+        return SteppedProducer(self.world.add_client(name), id, self.wait)
+
     def store(self, topic: str, values: Iterable[str], **how: Any) -> list[Delivery]:
         """Send records, and wait until each is answered or given up."""
         sent = [self.send(topic, value, **how) for value in values]
         self.wait(lambda: all(each.done for each in sent))
         return sent
 
-    def read(self, topic: str, *, broker: int | None = None, partition: int = 0) -> list[str]:
-        """What a consumer gets: from the leader, or from `broker`, which may be a follower."""
+    def read(
+        self,
+        topic: str,
+        *,
+        broker: int | None = None,
+        partition: int = 0,
+        committed: bool = False,
+    ) -> list[str]:
+        """What a consumer gets: from the leader, or from `broker`, which may be a follower.
+
+        `committed`: with isolation.level=read_committed.
+        """
         asked = self.leader(topic, partition) if broker is None else broker
         anywhere = broker is not None
-        seen = self.world.consume(TopicPartition(topic, partition), 0, asked, anywhere=anywhere)
+        place = TopicPartition(topic, partition)
+        seen = self.world.consume(place, 0, asked, anywhere=anywhere, committed=committed)
         return [row.value for row in seen.rows] if seen else []
 
     # -- time ------------------------------------------------------------------------------
@@ -200,6 +221,17 @@ class Simulation:
         """No message passes; with both=False, none from one end to the others."""
         for other in _ends(others):
             self.world.cut(one, other, both=both)
+
+    def repeat_request(self, api: Api | str, ms: int | None = None) -> None:
+        """The next request of this API comes a second time, as if the network had delivered it
+        twice: `ms` after it, or when `deliver_repeats` is called. "EndTxn", "WriteTxnMarkers"."""
+        self.world.repeats.repeat(api_of(api, Api.WRITE_TXN_MARKERS), ms)
+
+    def deliver_repeats(self) -> Table:
+        """The copies of requests come now; returns what each was, and how it was answered."""
+        copies = self.world.repeats.deliver()
+        self.wait(lambda: all(each.answers for each in copies))
+        return Table("request, answered", [(each.api.name, *each.answers) for each in copies])
 
     def heal(self) -> None:
         """No link is cut or slow any more."""

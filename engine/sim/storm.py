@@ -21,7 +21,8 @@ Kafka's promises hold only for a limited number of faults. So here
   added before the broker has left the ISR: the last replica must not be the one that lost records,
   and nobody may write back an ISR that still has the broker;
 - a machine without power takes longer to come back than a session lasts.
-`Power` can lift the last two: docs/reliability.md shows the consequences.
+`Power` can lift the last two: docs/reliability.md shows the consequences. And no request comes a
+second time in a later transaction, unless the defect `late-request` asks for it.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from random import Random
 from engine.model import TopicPartition
 from engine.sim.defects import Power
 from engine.sim.world import World
+from engine.wire.apis import Api
 from engine.zookeeper import znodes
 
 Link = tuple[int | str, int | str]
@@ -44,6 +46,8 @@ BRIEF = 200  # ms
 HARMS = (0.25, 0.5, 0.9)  # the probability of a fault in a turn; each storm picks one
 MENDS = (0.1, 0.3, 0.6, 1.0)  # and of its end
 WRITES = 0.1  # the probability that nonsense is written in a turn
+REPEATS = 0.2  # ... that a request of a transaction comes a second time
+OF_TRANSACTIONS = Api.ADD_PARTITIONS_TO_TXN, Api.END_TXN, Api.WRITE_TXN_MARKERS
 LEAVES = 0.15  # ... that one of ZooKeeper's servers is killed or silenced
 NODES = (
     znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.topic_path("extra"),
@@ -65,6 +69,7 @@ class Storm:
         power: Power = Power.CAREFUL,
         others: Random | None = None,  # for the nonsense in ZooKeeper; None: there is none
         servers: Random | None = None,  # for ZooKeeper's servers; None: nothing happens to them
+        repeats: Random | None = None,  # for requests that come twice; None: none does
     ) -> None:
         self.is_over = False
         self._world = world
@@ -73,6 +78,7 @@ class Storm:
         self._chance = chance
         self._others = others
         self._servers = servers
+        self._repeats = repeats
         # By path: the data before, and the nonsense.
         self._written: dict[str, tuple[bytes | None, bytes]] = {}
         self._ends: list[int | str] = [*world.nodes, "zookeeper", *clients]
@@ -93,6 +99,9 @@ class Storm:
             self._write(self._others)
         if self._servers is not None and self._servers.random() < LEAVES and self._may_harm:
             self._leave(self._servers)
+        if self._repeats is not None and self._repeats.random() < REPEATS:
+            api, after = self._repeats.choice(OF_TRANSACTIONS), self._repeats.choice(DELAYS)
+            self._world.repeats.repeat(api, after)
         self.mend(self._mends / 2)
 
     # -- brokers -------------------------------------------------------------------------

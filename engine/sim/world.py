@@ -34,6 +34,7 @@ from engine.sim.defects import SOUND, Defect
 from engine.sim.network import PATIENCE, Network
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.request_repeats import RequestRepeats
 from engine.sim.zookeeper.ensemble import Ensemble
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Unreadable, decoded
@@ -88,6 +89,7 @@ class World:
         self._defect = defect
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
         self.ensemble.answered.append(self._note_fencing)
+        self.repeats = RequestRepeats(self.clock, self.network, self.note)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
         for broker in range(1, brokers + 1) if isinstance(brokers, int) else brokers:

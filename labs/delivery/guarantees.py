@@ -1,10 +1,10 @@
-"""The questions of sections 6 to 9 of 05_delivery. Read it after you have made your guesses.
+"""The questions of sections 6 to 10 of 05_delivery. Read it after you have made your guesses.
 
 Each question has a function beside it that says, from what the run has found, which answer came
 true.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from widgets import Predict
 
@@ -136,3 +136,27 @@ def looped(partitions: Collection[int]) -> str:
     if len(partitions) == 1:
         return FIRST_PART if 0 in partitions else LAST_PART
     return ALL_PARTS
+
+
+NONE_OF_IT, HALF_OF_IT, WHOLE = "Nothing", "Half of it", "All of it"
+
+
+def late() -> Predict:
+    return Predict(
+        "The second transaction has written order 2 when the first one's EndTxn (commit) comes "
+        "again. Then it writes bill 2 and aborts. What does read_committed find of it?",
+        {
+            NONE_OF_IT: "For that the coordinator would have to see that the request is of another "
+            "transaction. A request names its producer and its epoch, and both are right.",
+            HALF_OF_IT: "What was written before the late commit is committed, and what came after "
+            "it is a transaction of its own, which is aborted.",
+            WHOLE: "Bill 2 was written after the late commit, so that commit does not contain it.",
+        },
+        hint="By what does the coordinator know which transaction an EndTxn is about?",
+    )
+
+
+def found(partitions: Sequence[Sequence[str]]) -> str:
+    """`partitions`: what is committed in each."""
+    second = sum(value.endswith(" 2") for values in partitions for value in values)
+    return (NONE_OF_IT, HALF_OF_IT, WHOLE)[second]

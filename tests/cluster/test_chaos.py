@@ -35,11 +35,30 @@ def test_a_short_run_with_an_ensemble(capsys, monkeypatch):
     assert "zookeeper-" in said.err
 
 
-def test_a_short_run_with_transactions(capsys):
-    assert main(["chaos", "--transactions", "--seconds", "6", "--seed", "3"]) == 0
+def test_a_short_run_with_transactions(capsys, tmp_path):
+    path = tmp_path / "history.edn"
+    words = ["--transactions", "--seconds", "6", "--seed", "3", "--history", str(path)]
+    assert main(["chaos", *words]) == 0
     said = capsys.readouterr()
+    assert re.search(r"; [1-9]\d* random transactions \([1-9]\d* ok", said.out)
+    lines = path.read_text().splitlines()
+    assert [line.split()[1] for line in lines] == [str(number) for number in range(len(lines))]
+    assert all(line.startswith("{:index ") and line.endswith("]}") for line in lines)
+    times = [int(re.search(r":time (\d+)", line)[1]) for line in lines]
+    assert times == sorted(times)
     assert re.match(r"nothing wrong: \d+ transactions \(\d+ unknown, [1-9]\d* committed", said.out)
     assert said.err.splitlines()[-1].endswith("all is healed")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_ends_of_transactions_that_come_late_do_harm_and_are_told(capsys):
+    """As in Kafka 2.8; a run without them has nothing to tell. One run in thousand may be lucky."""
+    words = ["chaos", "--transactions", "--late", "--seconds", "30"]
+    codes = (main([*words, "--seed", str(seed)]) for seed in range(4))
+    assert FAILED in codes
+    harm = r"^  (G1a|half|lost-write|unseen|precommitted-read): .*transaction"
+    assert re.search(harm, capsys.readouterr().out, re.M)
 
 
 @pytest.mark.long
@@ -71,9 +90,9 @@ def test_a_run_on_the_way_to_sasl_ssl(capsys, monkeypatch):
 def test_half_a_transaction_is_told(capsys, monkeypatch):
     """The judge of a real run hears of one value more than the cluster has."""
 
-    def blow(cluster, work, *_):
+    def blow(work, *_):
         work.advance()
-        with_values = (it for it in work.history.transactions.values() if it.values)
+        with_values = (it for it in work.copiers.history.transactions.values() if it.values)
         next(it for it in with_values if it.end is TransactionEnd.COMMITTED).values.add(b"lost")
         return []
 
@@ -180,7 +199,7 @@ def test_copiers_may_be_far_behind_as_long_as_they_get_on():
 
 
 def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
-    def blow(cluster, work, *_):
+    def blow(work, *_):
         work.advance()
         lost = Sent(
             "writer-9", 1, 0, at=0.0, outcome=SendOutcome.ACKNOWLEDGED, answered=0.1, offset=3
@@ -211,6 +230,8 @@ def test_without_the_stock_client_it_says_what_to_install(capsys, monkeypatch):
         (["--brokers", "0"], "chaos needs a broker or more, and some seconds"),
         (["--switch", "--brokers", "1"], "--switch needs two brokers or more"),
         (["--switch", "--transactions"], "goes without --transactions"),
+        (["--history", "history.edn"], "they need --transactions"),
+        (["--late"], "they need --transactions"),
         (["--data", "."], ". is not empty: it may contain another cluster"),
     ],
 )

@@ -12,6 +12,10 @@ what the step prints. `GOLDEN=write pytest tests/golden` writes the pages anew.
     read NAME-0 [broker=N] [from=OFFSET]  what a consumer sees, of the leader or of another
     wait MS; kill, power-cut, start, stop, pause, resume N; cut N M, slow N M MS, heal
     configure NAME KEY=VALUE, delete NAME, reassign NAME-0 4,5, elect NAME-0 [unclean]
+    till WHO init, till WHO begin, till WHO send NAME-0 a, till WHO commit or abort
+                                          a transactional producer; read NAME-0 committed
+    repeat API, deliver                   the network keeps a copy of the next request of this kind;
+                                          that copy arrives
     replicas NAME-0                       each replica's role, log end, high watermark, records
     zookeeper PATH, remove PATH           what stands there; take it away
 
@@ -20,16 +24,19 @@ is the leader epoch in which they were written.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.client.values import KafkaException
+from engine.cluster.request_faults import api_of
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.sim.client import Delivery, Row, rows_of
+from engine.sim.transactions.producer import SteppedProducer
 from engine.sim.world import Happened, World
 from engine.zookeeper.requests import Children, Delete
 
@@ -74,6 +81,7 @@ class Story:
     def __init__(self) -> None:
         self.begun: list[Delivery] = []
         self.answers: list[Any] = []
+        self.tills: dict[str, SteppedProducer] = {}
         self._told = 0
 
     def step(self, line: str) -> list[str]:
@@ -202,10 +210,40 @@ class Story:
         partition = _partition(plain[0])
         broker = int(options.get("broker", self.world.leader(partition)))
         offset = int(options.get("from", 0))
-        seen = self.world.consume(partition, offset, broker, anywhere="broker" in options)
+        how = {"anywhere": "broker" in options, "committed": "committed" in plain}
+        seen = self.world.consume(partition, offset, broker, **how)
         if seen.code != ErrorCode.none:
             return [_code(seen.code)]
         return [" ".join(f"{row.offset}:{row.value}" for row in seen.rows) or "nothing"]
+
+    # -- transactions --------------------------------------------------------------------
+
+    def till(self, plain: list[str], options: Options) -> list[str]:
+        name, what, *words = plain
+        try:
+            if what == "init":
+                client = self.world.add_client(f"{name}-{self.world.now}")
+                self.tills[name] = SteppedProducer(client, name, self._wait_for)
+            elif what == "send":
+                topic, number = _partition(words[0])
+                for value in words[1:]:
+                    self.tills[name].send(topic, value, number)
+            else:
+                getattr(self.tills[name], what)()
+        except KafkaException as error:
+            return [f"{name} hears: {error.args[0].name()}"]
+        return []
+
+    def repeat(self, plain: list[str], options: Options) -> None:
+        self.world.repeats.repeat(api_of(plain[0]), None)
+
+    def deliver(self, plain: list[str], options: Options) -> list[str]:
+        copies = self.world.repeats.deliver()
+        self._wait_for(lambda: all(each.answers for each in copies))
+        return [f"{each.request.transactional_id}: {each.answers[0]}" for each in copies]
+
+    def _wait_for(self, condition: Callable[[], object]) -> None:
+        assert self.world.until(lambda: bool(condition()), 200_000)
 
     # -- looking -------------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
-"""05_delivery, sections 6 to 9: what would change its verdicts, and its exercises."""
+"""05_delivery, sections 6 to 10: what would change its verdicts, and its exercises."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
 from typing import Any
 
 import pytest
+from nbformat import NotebookNode
 
 from engine import Cluster, TopicPartition
 from tests.labs.mutants import Mutant, check, parameters
@@ -27,6 +28,21 @@ def test_another_experiment_comes_to_another_verdict(
     shared: Reader, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(shared, mutant, monkeypatch)
+
+
+def test_a_late_request_commits_half_unless_a_new_session_has_begun(shared: Reader) -> None:
+    """The section shows what the notebook has; without the new session the half is there again."""
+    for name in ("late-predict", "late-clients", "late-run", "late-outcome", "late-answer"):
+        shared.run(shared.cell(name))
+    fenced = shared.cell("late-fenced")
+    assert repr(shared.run(fenced)[1]) == fenced.outputs[0].data["text/plain"]
+    half = [["order 1", "order 2"], ["bill 1"]]
+    assert shared.names["half"] == half
+    line = "producer = till(name)  # change me: leave this line out\n"
+    assert fenced.source.count(line) == 1
+    changed = NotebookNode(fenced, source=fenced.source.replace(line, ""))
+    *_, (_, answered, orders, bills) = shared.run(changed)[1]
+    assert (answered, [orders, bills]) == ("NONE", half)
 
 
 # -- the exercises -------------------------------------------------------------------------------

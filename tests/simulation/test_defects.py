@@ -37,6 +37,7 @@ FOUND = {
     "epoch-kept": Expected(3, "an_epoch_belongs_to_one_producer"),
     "last-replica-standing": Expected(10, "no_acknowledged_record_is_lost", first=40),
     "back-too-soon": Expected(30, "no_acknowledged_record_is_lost"),
+    "late-request": Expected(20, "transactions_end_in_one_way"),
 }
 SLOW = {"abort-forgotten", "unfenced"}  # many seeds, which take more than ten seconds
 

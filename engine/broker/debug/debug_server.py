@@ -11,6 +11,7 @@
             {"ask": "fail", "api": 0, "error": 19, "times": 1}      requests of clients, and
             {"ask": "drop", "answers": 1, "api": 0}                 their answers: see
             {"ask": "slow_coordinator", "ms": 300}                  request_faults.py
+            {"ask": "repeat", "api": 26, "ms": null, "times": 1}, {"ask": "deliver"}
             {"ask": "heal_requests"}
             {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
             {"ask": "count", "on": true}                     their number, in the state
@@ -112,6 +113,8 @@ class DebugServer:
             "fail": self._fail,
             "drop": self._drop,
             "slow_coordinator": self._slow_coordinator,
+            "repeat": self._repeat,
+            "deliver": lambda: {"copies": self._faults.deliver()},
             "heal_requests": lambda: {"healed": self._faults.heal()},
             "trace": self._switch_trace,
             "count": self._switch_counts,
@@ -233,6 +236,12 @@ class DebugServer:
         if not 0 <= ms / 1000 <= MAX_DELAY:
             raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
         self._faults.slow_coordinator(ms / 1000)
+        return self._request_faults()
+
+    def _repeat(self, api: int, ms: int | None, times: int) -> dict[str, Any]:
+        if ms is not None and not 0 <= ms / 1000 <= MAX_DELAY:
+            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
+        self._faults.repeat(_api(api), ms, max(0, int(times)))
         return self._request_faults()
 
     def _request_faults(self) -> dict[str, Any]:

@@ -6,7 +6,8 @@ so each is attempted on its own, and its error is a part of the response.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -43,6 +44,21 @@ async def attempt(work: Awaitable[T]) -> T | KafkaError:
 
 def code_of(outcome: object) -> ErrorCode:
     return outcome.code if isinstance(outcome, KafkaError) else ErrorCode.none
+
+
+def codes_in(response: object) -> set[ErrorCode]:
+    """The errors of a response, also of its parts."""
+    return {ErrorCode(code) for code in _codes(response)} - {ErrorCode.none}
+
+
+def _codes(what: Any) -> Iterator[int]:
+    if is_dataclass(what):
+        for field in fields(what):
+            value = getattr(what, field.name)
+            if field.name.endswith("error_code"):
+                yield value
+            for each in value if isinstance(value, tuple) else ():
+                yield from _codes(each)
 
 
 def message_of(outcome: object) -> str | None:

@@ -8,9 +8,9 @@ An error is the text of its response.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
+from engine.broker.handlers.results import codes_in
 from engine.errors import ErrorCode
 
 REQUESTS = frozenset(
@@ -32,10 +32,9 @@ def transaction_text(name: str, what: Any) -> str | None:
             return f"producer {what.producer_id} epoch {what.producer_epoch}"
     if name.removesuffix("Response") not in REQUESTS | {"WriteTxnMarkers", "OffsetDelete"}:
         return None
-    codes = {ErrorCode(code) for code in _codes(what) if code != ErrorCode.none}
     # The coordinator answers commits with the fields that OffsetDelete's response has.
     done = "offsets written" if name == "OffsetDeleteResponse" else None
-    return ", ".join(sorted(code.name for code in codes)) or done
+    return ", ".join(sorted(code.name for code in codes_in(what))) or done
 
 
 def _asked(name: str, what: Any) -> str:
@@ -75,14 +74,3 @@ def _listed(places: Iterator[str]) -> str:
     found = list(places)
     rest = len(found) - NAMED
     return ", ".join(found[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _codes(what: Any) -> Iterator[int]:
-    """Every error code of a response, also of its parts."""
-    if is_dataclass(what):
-        for field in fields(what):
-            value = getattr(what, field.name)
-            if field.name.endswith("error_code"):
-                yield value
-            for each in value if isinstance(value, tuple) else ():
-                yield from _codes(each)

@@ -2,12 +2,12 @@
 
     application   init, then again and again: begin, some records, perhaps offsets of a group,
                   commit or abort                                         (TransactionManager)
-    cores         Sender, TransactionManager ──> cores.py ──> requests ──> brokers
+    producer      the client's cores ──> requests ──> brokers               (producer.py)
 
 It notes what it was told of each transaction. The application gives up when its producer is fenced,
 as one should: another process has its transactional id.
 
-Each record is a batch, and each transaction has a number, which is also the offset that it commits
+Each transaction has a number, which is also the offset that it commits
 for its group: so the number tells which transaction an offset belongs to.
 """
 
@@ -15,32 +15,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 
-from engine.client.metadata import MetadataView
 from engine.client.offset_and_metadata import OffsetAndMetadata
-from engine.client.producing.accumulator import RecordAccumulator
 from engine.client.producing.batch import ProducerIdAndEpoch
-from engine.client.producing.sender import Sender
 from engine.client.producing.transaction_manager import (
     ABORT,
     COMMIT,
     ProducerState,
     TransactionCall,
-    TransactionManager,
 )
 from engine.client.values import ConsumerGroupMetadata
-from engine.config.producer import ProducerConfig
 from engine.model import TopicPartition
 from engine.sim.client import Client
-from engine.sim.cores import SimulatedCores
+from engine.sim.transactions.producer import SimulatedProducer
 
-SETTINGS = {
-    "bootstrap.servers": "sim:1",
-    "batch.size": "0",  # each record is a batch
-    "request.timeout.ms": "3000",
-    "delivery.timeout.ms": "6000",
-    "transaction.timeout.ms": "6000",
-    "metadata.max.age.ms": "5000",
-}
 MOST = 4  # records of a transaction
 COMMITS = 0.75  # the share of transactions that are to be committed
 WITH_OFFSETS = 0.5  # ... that commit offsets of a group, too
@@ -74,23 +61,18 @@ class TransactionalWriter:
         everything: list[WrittenTransaction],
         chance: Random,
     ) -> None:
-        settings = ProducerConfig.parse({**SETTINGS, "transactional.id": id})
         self.id = id
         self.process = client.process
         self._partitions, self._source = partitions, source
         self._everything = everything  # of all writers
         self._chance = chance
-        self._accumulator = RecordAccumulator(settings)
-        self._manager = TransactionManager(settings, self._accumulator)
-        self._sender = Sender(settings, self._accumulator, None, self._manager)
-        view = MetadataView(settings)
-        view.want({each.topic for each in partitions})
-        timeout = settings.request_timeout_ms
-        self._cores = SimulatedCores(client, view, [self._sender, self._manager], timeout)
+        self._producer = SimulatedProducer(client, id)
+        self._producer.view.want({each.topic for each in partitions})
+        self._manager = self._producer.manager
         self._transaction: WrittenTransaction | None = None
         self._call: TransactionCall | None = self._manager.init()
         self._waits_since = self.process.clock.now
-        self._cores.act()
+        self._producer.cores.act()
 
     @property
     def waited(self) -> int:
@@ -114,7 +96,7 @@ class TransactionalWriter:
 
     def turn(self, *, begins: bool) -> None:
         """The next step of the application, if it does not wait; `begins`: new transactions."""
-        self._sender.reports.clear()
+        self._producer.sender.reports.clear()
         if self._call is not None and self._call.done:
             self._returned(self._call)
         if self._call is None:
@@ -128,11 +110,10 @@ class TransactionalWriter:
                     self._call = self._manager.commit() if commits else self._manager.abort()
                 case ProducerState.ABORTABLE_ERROR:
                     self._call = self._manager.abort()
-        self._cores.act()
+        self._producer.cores.act()
 
     def _begin(self) -> None:
         self._manager.begin()
-        now = self.process.clock.now
         written = WrittenTransaction(len(self._everything), self.id)
         self._transaction = written
         self._everything.append(written)
@@ -140,9 +121,7 @@ class TransactionalWriter:
             partition = self._chance.choice(self._partitions)
             value = f"t{written.number:04}.{index}"
             written.records.append((partition, value))
-            queue = self._accumulator.queue(partition)
-            data = value.encode()
-            self._accumulator.append(queue, len(data), None, data, now, (), self._cores.now)
+            self._producer.append(partition, value)
         if self._chance.random() < WITH_OFFSETS:
             written.has_offsets = True
             offsets = {self._source: OffsetAndMetadata(written.number)}

@@ -333,6 +333,17 @@ async def test_requests_fail_and_coordinators_are_slow_on_demand(lab):
         assert "error" in await ask("slow_coordinator", **wrong)
     assert "error" in await ask("fail", api=0, error=9999, times=1)
     assert "error" in await ask("fail", api=9999, error=19, times=1)
+    repeated = {"fault": "repeat", "api": "END_TXN", "ms": None, "times": 1, "kept": 0}
+    assert await ask("repeat", api=26, ms=None, times=1) == {
+        "request_faults": [failed, slow, repeated]
+    }
+    for wrong in (
+        {"api": 26, "ms": -1, "times": 1},
+        {"api": 9999, "ms": 1, "times": 1},
+        {"api": 26},
+    ):
+        assert "error" in await ask("repeat", **wrong)
+    assert await ask("deliver") == {"copies": 0}
     assert await ask("heal_requests") == {"healed": True}
     assert await ask("heal_requests") == {"healed": False}
     assert (await ask("state"))["request_faults"] == []

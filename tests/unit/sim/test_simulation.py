@@ -156,3 +156,84 @@ def test_each_producer_has_one_record_under_way(sim):
     three = [sim.send("orders", each, producer=each) for each in "efg"]
     sim.wait(lambda: all(each.done for each in three))
     assert max(each.answered_ms for each in three) < one[1].answered_ms
+
+
+# -- a request that comes a second time ---------------------------------------------------------
+
+
+@pytest.fixture
+def pair():
+    """A topic with two partitions, and a transactional producer that has committed one of each."""
+    sim = Simulation(brokers=3, transaction_state_log_num_partitions=1)
+    sim.topic("__transaction_state", replicas=[2, 1, 3])
+    sim.topic("bills", replicas=[[1, 2, 3], [3, 1, 2]])
+    return sim
+
+
+def bill(till, values, commits=True):
+    till.begin()
+    for partition, value in enumerate(values):
+        till.send("bills", value, partition)
+    (till.commit if commits else till.abort)()
+
+
+def committed(sim):
+    return [sim.read("bills", partition=each, committed=True) for each in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("first_commits", "expected"),
+    [(True, [["a", "c"], ["b"]]), (False, [[], ["d"]])],
+)
+def test_the_end_of_the_last_transaction_ends_half_of_the_next_one(pair, first_commits, expected):
+    """A transaction that its producer aborts is committed in half; one that it commits is lost in
+    half: as in Kafka 2.8."""
+    till = pair.transactional("till")
+    pair.repeat_request("EndTxn")
+    bill(till, ["a", "b"], first_commits)
+    till.begin()
+    till.send("bills", "c", 0)
+    assert pair.deliver_repeats().rows == [("END_TXN", "NONE")]
+    till.send("bills", "d", 1)
+    (till.abort if first_commits else till.commit)()
+    pair.run(1)
+    assert committed(pair) == expected
+
+
+def test_after_a_new_session_the_late_end_is_fenced(pair):
+    till = pair.transactional("till")
+    pair.repeat_request("EndTxn")
+    bill(till, ["a", "b"])
+    till = pair.transactional("till")
+    till.begin()
+    till.send("bills", "c", 0)
+    assert pair.deliver_repeats().rows == [("END_TXN", "PRODUCER_FENCED")]
+    till.send("bills", "d", 1)
+    till.abort()
+    pair.run(1)
+    assert committed(pair) == [["a"], ["b"]]
+
+
+def test_a_copy_comes_by_itself_or_to_nobody(pair):
+    till = pair.transactional("till")
+    pair.repeat_request("EndTxn", ms=700)
+    bill(till, ["a", "b"])
+    assert len(pair.events("request.repeated")) == 0
+    pair.run(1)
+    assert pair.events("request.repeated").column("error") == ["NONE"]
+    pair.repeat_request("EndTxn")
+    bill(till, ["c", "d"])
+    pair.kill(2)
+    assert pair.deliver_repeats().rows == [("END_TXN", "no connection")]
+    with pytest.raises(KafkaError, match='did you mean "EndTxn"'):
+        pair.repeat_request("EndTx")
+
+
+def test_a_produce_that_comes_twice_is_recognized_if_it_has_a_number(sim):
+    """A producer with acks=1 is not idempotent here."""
+    for acks, found in (("all", ["a", "b"]), (1, ["a", "b", "b", "b"])):
+        sim.repeat_request("Produce")
+        sim.store("orders", ["b"], acks=acks)
+        assert sim.deliver_repeats().rows == [("PRODUCE", "NONE")]
+        sim.run(1)
+        assert sim.read("orders") == found

@@ -122,10 +122,15 @@ def test_a_broker_says_what_its_clients_get_and_offers_to_end_it(view, cluster):
         request_faults=(
             {"fault": "drop", "api": None, "times": 2},
             {"fault": "slow coordinator", "ms": 50},
+            {"fault": "repeat", "api": "END_TXN", "ms": None, "times": 1, "kept": 0},
+            {"fault": "repeat", "api": "PRODUCE", "ms": None, "times": 0, "kept": 1},
         ),
     )
     go(view, 100)
-    told = "; next 2 × request: answer lost, coordinator 50 ms late"
+    told = (
+        "; next 2 × request: answer lost, coordinator 50 ms late, next EndTxn: comes twice, "
+        "Produce will come again"
+    )
     assert label(view, "broker 2").endswith(told)
 
 
