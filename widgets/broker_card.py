@@ -1,28 +1,32 @@
 """What the cards of brokers and of ZooKeeper servers share: their light, and their menu.
 
-A broker's menu also has faults of its answers to clients, or, while it has some, their end.
+A broker's menu also has faults of its answers to clients, or, while it has some, their end: apart,
+below what one does to a process.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from widgets.scene import SceneShape, circle, path
+from widgets.scene import ActKind, SceneShape, circle, path
 
 FAILED, ERROR = "Produce", "NOT_ENOUGH_REPLICAS"  # what the menu offers
 COORDINATOR_MS = 500
 
-OFFERS = {
-    "up": (("kill", "kill (SIGKILL)"), ("pause", "pause (SIGSTOP)"), ("restart", "restart")),
-    "starting": (("kill", "kill (SIGKILL)"),),
-    "paused": (("resume", "resume (SIGCONT)"), ("kill", "kill (SIGKILL)")),
+Offers: TypeAlias = tuple[tuple[str, str, ActKind], ...]  # acts, their words and kinds
+
+KILL: Offers = (("kill", "kill (SIGKILL)", "usual"),)
+OFFERS: dict[str, Offers] = {
+    "up": (*KILL, ("pause", "pause (SIGSTOP)", ""), ("restart", "restart", "")),
+    "starting": KILL,
+    "paused": (("resume", "resume (SIGCONT)", "usual"), ("kill", "kill (SIGKILL)", "")),
 }
-DOWN = (("restart", "start it again"),)
-ANSWERS = (
-    ("fail_requests", f"answer the next {FAILED} with {ERROR}"),
-    ("drop_next_answer", f"lose the answer to the next {FAILED}"),
-    ("slow_coordinator", f"slow coordinator: answer {COORDINATOR_MS} ms later"),
+DOWN: Offers = (("restart", "start it again", ""),)
+ANSWERS: Offers = (
+    ("fail_requests", f"answer the next {FAILED} with {ERROR}", "apart"),
+    ("drop_next_answer", f"lose the answer to the next {FAILED}", ""),
+    ("slow_coordinator", f"slow coordinator: answer {COORDINATOR_MS} ms later", ""),
 )
-USUAL = (("heal_requests", "answer clients as usual again"),)
+HEALED: Offers = (("heal_requests", "answer clients as usual again", "apart"),)
 
 
 def faults(rows: Iterable[Mapping[str, Any]]) -> list[str]:

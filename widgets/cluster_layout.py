@@ -7,8 +7,8 @@
          producers      legend      consumers
 
 On a narrow page the cards are narrow, and a row has fewer of them. Then all links are arcs below
-their row, since there is no room between the cards. Where the height is limited, the legend is left
-out, and then the clients.
+their row, since there is no room between the cards. Where the height is limited, ZooKeeper is one
+line, then the clients are left out, and at last the legend.
 
 An ensemble of ZooKeeper servers has a card for each of them inside ZooKeeper's, which is then as
 much higher; a session starts below the server that the broker is connected to.
@@ -21,14 +21,17 @@ from typing import NamedTuple
 
 WIDTH = 748  # usual, the margins included
 NARROW = 560  # below it, cards are close to each other
-TOP, HIGH = 150, 126  # of the first row of brokers; where the height is limited
+TOP, HIGH = 150, 126  # of the first row of brokers; without clients
+LOW_TOP = 78  # the same, below a ZooKeeper in one line
 MOST = 5  # brokers in a row
 LEAST, WIDEST = 104, 300  # of a broker's card
 HEADING, FOOT = 44, 26  # of a broker's card, above and below its replicas
-KEEPER = 62  # height of ZooKeeper's card
+KEEPER, LOW_KEEPER = 62, 32  # height of ZooKeeper's card
+LOW_WIDTH = 386  # of its card in one line
 SERVER_GAP = 8
 CLIENT = 226  # the widest card of clients
 SIGNS = 236  # the least room for the legend between the clients
+SIGNS_LINE = 490  # on one line
 SERVER, SERVER_LEAST, SERVER_HIGH = 168, 88, 62  # of a ZooKeeper server's card
 SERVERS = 58  # where these begin, below the upper edge of ZooKeeper's card
 LEVEL = 84  # where neighbours are linked, below the upper edge of their cards
@@ -60,6 +63,7 @@ class ClusterLayout:
     width: float = WIDTH
     signs: bool = True  # whether there is a legend
     ends: bool = True  # and clients
+    tight: bool = False  # whether it is to be low
     servers: tuple[int, ...] = ()  # of ZooKeeper, if it is an ensemble
     sessions: tuple[tuple[int, int], ...] = ()  # a broker, and the server that it uses
 
@@ -72,7 +76,14 @@ class ClusterLayout:
         return 8 if self.narrow else 14
 
     @property
+    def low(self) -> bool:
+        """Whether ZooKeeper is one line."""
+        return self.tight and not self.servers and self.width >= LOW_WIDTH + 2 * self.margin
+
+    @property
     def top(self) -> float:
+        if self.low:
+            return LOW_TOP
         return (TOP if self.ends else HIGH) + self.keeper.height - KEEPER
 
     @property
@@ -107,6 +118,8 @@ class ClusterLayout:
     @property
     def keeper(self) -> Box:
         """ZooKeeper's card."""
+        if self.low:
+            return Box((self.width - LOW_WIDTH) / 2, 8, LOW_WIDTH, LOW_KEEPER)
         if not self.servers:
             return Box(self.width / 2 - 120, 14, 240, KEEPER)
         across = self._servers_across
@@ -169,23 +182,23 @@ class ClusterLayout:
     @property
     def signs_between(self) -> bool:
         """Whether the legend stands between the clients, or below them."""
-        return self.width - 2 * self.margin - 2 * CLIENT >= SIGNS
+        return self.ends and self.width - 2 * self.margin - 2 * CLIENT >= SIGNS
 
     @property
     def legend(self) -> Box:
         """The place of the legend."""
         if self.signs_between:
             return Box(self.width / 2 - SIGNS / 2, self.clients + 4, SIGNS, 44)
-        y = self.clients + self.client_height + 12
+        y = self.clients + (self.client_height + 12 if self.ends else 8)
         wide = self.width - 2 * self.margin
-        return Box(self.margin, y, wide, 20 if wide >= 560 else 44)
+        return Box(self.margin, y, wide, 20 if wide >= SIGNS_LINE else 44)
 
     @property
     def height(self) -> float:
-        if not self.ends:
-            return self.floor + self.arcs + self.margin
         if self.signs and not self.signs_between:
             return self.legend.bottom + self.margin
+        if not self.ends:
+            return self.floor + self.arcs + self.margin
         return self.clients + self.client_height + self.margin
 
     @property

@@ -9,7 +9,8 @@
     └──────────────────────────────────────────────┘
 
 On a page of less than 800 px the texts stand below the cluster. Where the height is limited too, in
-the dock, it is all used: the list of events gets what the cluster leaves, and at least two lines.
+the dock, it is all used: the list of events gets what the cluster leaves. ZooKeeper is a line there
+if need be, and without clients there is room for more events; the legend stays as long as it can.
 
 A pure function: the same moment makes the same picture, with a kernel or without.
 """
@@ -18,7 +19,7 @@ from dataclasses import replace
 
 from engine.model import TopicPartition
 from widgets import ensemble_scene, event_list, links, replicas, timeline
-from widgets.broker_card import ANSWERS, DOWN, OFFERS, USUAL, faults, light
+from widgets.broker_card import ANSWERS, DOWN, HEALED, OFFERS, faults, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
 from widgets.moment import ViewMoment
 from widgets.scene import (
@@ -42,7 +43,7 @@ BESIDE = 800  # px: on a narrower page the texts are below
 PANEL, SLIM = 226, 190  # width of the texts beside; on a page that is not wide
 WIDE = 960
 INTERNAL = 18  # height of the line for Kafka's own topics
-TEXTS = 170  # px: what happened in three lines, and what it cost
+TEXTS = 165  # px: what happened, in six lines, and what it cost, beside them or below
 LEAST = 380  # so that there is room for what happened beside
 ROOMY = 190  # a broker's card with room for more than its name
 
@@ -67,7 +68,7 @@ def picture(moment: ViewMoment) -> Scene:
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *(_clients(moment, plan) if plan.ends else ()),
-        *(_legend(plan) if plan.ends and plan.signs else ()),
+        *(_legend(plan) if plan.signs else ()),
         *words,
         line("floor", 0, height, whole, height, look="rule"),
         *timeline.drawn(moment, 24, height, whole - 48),
@@ -77,10 +78,11 @@ def picture(moment: ViewMoment) -> Scene:
 
 
 def _within(plan: ClusterLayout, height: float) -> ClusterLayout:
-    """Without the legend, and without clients, if it would be too high with them."""
-    if plan.height > height:
-        plan = replace(plan, signs=False)
-    return plan if plan.height <= height else replace(plan, ends=False)
+    """With less in it, one thing after the other, as long as it is too high."""
+    tight = replace(plan, tight=True)
+    alone = replace(tight, ends=False)
+    plans = plan, tight, alone, replace(alone, signs=False)
+    return next((each for each in plans if each.height <= height), plans[-1])
 
 
 def _count(number: int, noun: str) -> str:
@@ -125,11 +127,12 @@ def _zookeeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:
     epoch = max((it.controller_epoch for it in state.brokers.values()), default=0)
     controller = f"broker {state.controller}" if state.controller >= 0 else "nobody"
     words = f"/controller → {controller} · epoch {epoch}"
+    first = 21 if plan.low else 25  # the baseline
     shapes = [
         rect("card", 0, 0, box.width, box.height, 10, look="card"),
-        text("name", 16, 25, "ZooKeeper", look="head"),
-        text("sessions", box.width - 14, 25, _count(alive, "session"), UP_TO, look="soft"),
-        text("controller", 16, 46, words, look="soft"),
+        text("name", 16, first, "ZooKeeper", look="head"),
+        text("sessions", box.width - 14, first, _count(alive, "session"), UP_TO, look="soft"),
+        text("controller", *((112, first) if plan.low else (16, 46)), words, look="soft"),
     ]
     label = f"ZooKeeper: {alive} of {len(state.brokers)} brokers have a session; {words}"
     if plan.servers:
@@ -140,16 +143,22 @@ def _zookeeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:
 
 # -- a broker -----------------------------------------------------------------------------------
 
-HINTS = {"up": "click: kill · pause · restart", "paused": "click: resume · kill"}
-STARTS_AGAIN = "click to start it again"
+HINTS = {
+    "up": ("click: kill · pause · restart", "click: kill · pause", "click: kill"),
+    "paused": ("click: resume · kill", "click: resume"),
+    "starting": (),
+}
+STARTS_AGAIN = "click to start it again", "click to start it", "click: start"
 
 
 def offers(moment: ViewMoment, number: int) -> tuple[Act, ...]:
     status = moment.status(number)
     found = OFFERS.get(status, DOWN)
     if status == "up":
-        found += USUAL if moment.broker(number).request_faults else ANSWERS
-    return tuple(Act(name, str(number), words) for name, words in found if name in moment.acts)
+        found += HEALED if moment.broker(number).request_faults else ANSWERS
+    return tuple(
+        Act(name, str(number), words, kind) for name, words, kind in found if name in moment.acts
+    )
 
 
 def _broker(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
@@ -164,10 +173,10 @@ def _broker(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     dim = "dim" if away else ""
     shapes.append(group("replicas", plan.indent, HEADING, held + own, look=dim))
     acts = offers(moment, number)
-    hint = HINTS.get(status, "" if status == "starting" else STARTS_AGAIN) if acts else ""
-    if box.width < ROOMY:
-        known = [status] if away else []
-        hint = " · ".join([*known, "click"] if hint else known)
+    hints = HINTS.get(status, STARTS_AGAIN) if acts else ()
+    if box.width < ROOMY and away:  # no room for the status in the heading
+        hints = (*(f"{status} · {each}" for each in hints), status)
+    hint = next((each for each in hints if width_of(each, 11) <= inside), "")
     wrong = ", ".join(faults(moment.broker(number).request_faults)) if status == "up" else ""
     words = fit(wrong, inside, 11) if wrong else hint
     look = "soft bad" if wrong else "soft"
@@ -285,7 +294,7 @@ def _rate(moment: ViewMoment) -> int:
 
 
 def _legend(plan: ClusterLayout) -> list[SceneShape]:
-    """The signs, and as many lines of them as there is need for."""
+    """The signs, on as many lines as they need."""
     signs: list[tuple[str, list[SceneShape], float, str]] = [
         (role, [chip(role, (0, 0), (20, 15), letter, look=role)], 26, words)
         for role, letter, words in (
@@ -303,7 +312,7 @@ def _legend(plan: ClusterLayout) -> list[SceneShape]:
     shapes, x, y = list[SceneShape](), 0.0, 0.0
     for key, sign, wide, words in signs:
         needs = wide + width_of(words, 11)
-        if x and x + needs > plan.legend.width:
+        if x and x + needs > plan.legend.width + 1:
             x, y = 0, y + 25
         inside = [*sign, text("words", wide, 11.5, words, look="soft")]
         shapes.append(group(f"sign {key}", x, y, inside))

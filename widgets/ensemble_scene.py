@@ -68,7 +68,9 @@ def _server(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
         told = f"zxid {zxid}: the last transaction that it knows, of epoch {server.epoch}"
         shapes.append(text("zxid", box.width - PAD, 37, zxid, UP_TO, look="tiny", label=told))
     acts = tuple(
-        Act(act, name, told) for act, told in OFFERS.get(status, DOWN) if act in moment.acts
+        Act(act, name, told, kind)
+        for act, told, kind in OFFERS.get(status, DOWN)
+        if act in moment.acts
     )
     label = f"{name}: {server.role}" + (f"; {words}" if words else "")
     x, y = box.x - keeper.x, box.y - keeper.y

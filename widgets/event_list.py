@@ -27,6 +27,8 @@ TOLD = 3  # sentences about cut links
 HEADING = 30  # its baseline
 BELOW = 112  # height of the list below a picture
 APART = 620  # px: on a wider page the list and the cost stand side by side
+SHARE = 0.6  # of the width for the list, where it stands beside the cost in a limited height
+ASIDE = 460  # px: on a page at least as wide
 MARGIN = 14
 
 
@@ -40,12 +42,16 @@ def below(
     moment: ViewMoment, top: float, width: float, foot: float = 0
 ) -> tuple[list[SceneShape], float]:
     """Below a picture that ends at `top`; and where this ends. `foot`: where it has to end."""
-    if foot:
-        edge = line("edge", 0, top, width, top, look="rule")
-        price, until = _cost_at_the_foot(moment, MARGIN, width - 2 * MARGIN, foot)
-        return [edge, *_list(moment, MARGIN, top, width - 2 * MARGIN, until), *price], foot
-    shapes = [line("edge", 0, top, width, top, look="rule")]
     words = _cost(moment)
+    shapes = [line("edge", 0, top, width, top, look="rule")]
+    if foot:
+        half, room = width * SHARE, width * (1 - SHARE) - 2 * MARGIN
+        high = HEADING + 10 + LINE * len(wrap(words, room, SIZE))
+        if width >= ASIDE and high <= foot - top:
+            shapes += _list(moment, MARGIN, top, half - MARGIN, foot)
+            return [*shapes, *_price(moment, words, half + MARGIN, top + 20, room)], foot
+        price, until = _cost_at_the_foot(moment, MARGIN, width - 2 * MARGIN, foot)
+        return [*shapes, *_list(moment, MARGIN, top, width - 2 * MARGIN, until), *price], foot
     if width >= APART:
         half = width * 0.56
         shapes += _list(moment, MARGIN, top, half - MARGIN, top + HEADING + BELOW)

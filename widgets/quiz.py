@@ -6,6 +6,7 @@
     │ │ ● your guess │ │ ✓ so it was  │ │           │ │   ... and the outcome ends the choice
     │ │ why not      │ │ why          │ │ why not   │ │
     │ └──────────────┘ └──────────────┘ └───────────┘ │
+    │ Hint: who had the record?                       │   or the button that asks for it
     └─────────────────────────────────────────────────┘   on a narrow page they stand below
                                                           each other
     guess = Predict("The leader is killed. What becomes of the record?", {
@@ -37,6 +38,8 @@ LETTERS = "ABCD"
 LEAST = 96  # the height of an answer: as large as a button should be
 LOW = 62  # the same, of one that has the whole width
 SLIM = 176  # px: an answer is never narrower
+BASELINE = 12  # of a hint, below the answers
+OFFER = 22  # the height of the button for a hint, where a hint's baseline would be
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class Quiz(SceneWidget):
         open_ones = [it for it in self.questions if it.chosen is None and it.truth is None]
         if open_ones:
             return "choose first, then run on"
-        return "run on to see whether it comes true; until then you may change your mind"
+        return "run on, or choose again"  # as long as the words before: the header does not wrap
 
 
 class Sheet:
@@ -171,17 +174,18 @@ class Sheet:
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
         self._write("question", question.text, "head", 14, bold=True)
-        for place, hint in enumerate(question.hints[: question.hinted], 1):
-            self._write(f"hint {place}", f"Hint: {hint}", "small")
         self._answers()
-        if question.truth is None and question.hinted < len(question.hints):
-            self._offer_hint()
+        if question.hints:
+            self._hints()
         self.height += 4
 
     def _write(self, key: str, words: str, look: str, size: float = 12, bold: bool = False) -> None:
-        for place, each in enumerate(wrap(words, self.width - 2 * MARGIN, size, bold)):
+        for place, each in enumerate(self._lines(words, size, bold)):
             self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
             self.height += LINE
+
+    def _lines(self, words: str, size: float = 12, bold: bool = False) -> list[str]:
+        return wrap(words, self.width - 2 * MARGIN, size, bold)
 
     def _answers(self) -> None:
         answers, room = list(self.question.answers), self.width - 2 * MARGIN
@@ -203,20 +207,35 @@ class Sheet:
     ) -> SceneShape:
         acts: tuple[Act, ...] = ()
         if self.question.truth is None:
-            acts = (Act("choose", f"{self.number} {card.answer}", card.answer),)
+            acts = (Act("choose", f"{self.number} {card.answer}", card.answer, "answer"),)
         shapes = list(card.shapes(height, LETTERS[place]))
         return group(f"answer {place + 1}", x, y, shapes, label=card.label(), acts=acts)
 
+    def _hints(self) -> None:
+        """Below the answers. There is room for all of them from the start: nothing moves when one
+        comes."""
+        asked, begin = self.question, self.height
+        told = [f"Hint: {hint}" for hint in asked.hints]
+        self.height += BASELINE
+        for place, hint in enumerate(told[: asked.hinted], 1):
+            self._write(f"hint {place}", hint, "small")
+        if asked.truth is None:
+            if asked.hinted < len(told):
+                self._offer_hint()
+            *before, last = (LINE * len(self._lines(hint)) for hint in told)
+            self.height = begin + BASELINE + sum(before) + max(last, OFFER)
+        elif not asked.hinted:
+            self.height = begin
+
     def _offer_hint(self) -> None:
         words = "a hint" if not self.question.hinted else "one more hint"
-        width, top = 110.0, self.height - 2
+        width, top = 110.0, self.height - BASELINE - 2
         shapes = [
             rect("box", 0, 0, width, 26, 7, look="card"),
             text("words", width / 2, 17.5, words, ABOUT, look="small"),
         ]
         act = Act("hint", str(self.number), words)
         self.shapes.append(group("ask", MARGIN, top, shapes, label=words, acts=(act,)))
-        self.height = top + 26 + 8
 
 
 def _across(count: int, room: float) -> int:
@@ -256,10 +275,12 @@ class AnswerCard:
         return ". ".join(it.rstrip(".") for it in (self.answer, status, why) if it)
 
     def shapes(self, height: float, letter: str) -> Iterator[SceneShape]:
-        chosen = self.answer in (self.question.chosen, self.question.truth)
+        chosen = self.answer == self.question.chosen
+        marked = chosen or self.answer == self.question.truth
+        dot = "leader" if chosen else "alive" if marked else "paper"  # blue is the learner's own
         yield rect("box", 0, 0, self.width, height, 10, look=self.look)
-        yield circle("dot", MARGIN + 10, 31, 11, look="leader" if chosen else "paper")
-        look = "letter leader" if chosen else "soft bold"
+        yield circle("dot", MARGIN + 10, 31, 11, look=dot)
+        look = "letter leader" if marked else "soft bold"
         yield text("letter", MARGIN + 10, 35, letter, ABOUT, look=look)
         y = 36.0
         for place, each in enumerate(self.words):

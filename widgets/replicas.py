@@ -1,7 +1,8 @@
 """The replicas on one broker, in as much detail as there is room for.
 
     rows     orders-1 [L] ▮▮▮▮▮▮▯▯ 118     a cell is some records; paler: not committed yet
-    lean     [1] ▮▮▮▯ 118                  in a narrow card; the topic is named once, above
+    lean     1 [L] ▮▮▯ 118                 in a narrow card; the topic is named once, above; where
+                                           it has one partition, with its number
     cells    [ 0]━━ [ 1]━━ [ 2]━           for up to sixty partitions
     counts   leads 334, in sync 640 ...    for a thousand, topic by topic
 
@@ -27,6 +28,8 @@ FEWEST = 5  # cells of a line that names its topic
 BADGE, COUNT = 26, 28  # widths
 NARROWEST = 172  # a card with lines that name their topic
 LINE, LEAN = 18, 24  # heights of a topic's name, and of a partition below it
+NUMBER = 14  # width of a partition's number before its badge
+LETTERED = 92  # the least width of a line with both; a narrower one has the number in the badge
 MINI = 48  # width of a small cell, with its bar
 HIGHEST = 430  # of a card's content; beyond it, counts are shown
 COUNTED = 8  # topics that are listed
@@ -157,24 +160,30 @@ def _bar(state: PartitionState, number: int, x: float, count: int) -> list[Scene
 
 
 def _lean(number: int, partitions: Partitions, width: float) -> list[SceneShape]:
-    """A line a partition, as narrow as it can be: its number stands in the badge."""
+    """A line a partition, as narrow as it can be."""
     shapes: list[SceneShape] = []
-    count = int(min(max((width - COUNT - BADGE - 2) // CELL, 2), CELLS))
     y = 0.0
     for topic, members in _by_topic(partitions).items():
+        alone = len(members) == 1  # its number stands with the topic
+        left = 0 if alone or width < LETTERED else NUMBER
+        count = int(min(max((width - COUNT - BADGE - 2 - left) // CELL, 2), CELLS))
         if any(number in partitions[it].replicas for it in members):
-            shapes.append(text(topic, 0, y + 9, fit(topic, width, 11), look="soft"))
+            words = _name(members[0], width) if alone else fit(topic, width, 11)
+            shapes.append(text(topic, 0, y + 9, words, look="soft"))
         y += LINE
         for partition in members:
             state = partitions[partition]
             replica = state.replicas.get(number)
             if replica is not None:
-                role = role_of(number, state, replica)
+                role, own = role_of(number, state, replica), str(partition.partition)
+                badge = LETTERS[role] if left or alone else own
                 inside = [
-                    chip("role", (0, 0), (22, 15), str(partition.partition), look=role),
-                    *_bar(state, number, BADGE, count),
+                    chip("role", (left, 0), (22, 15), badge, look=role),
+                    *_bar(state, number, left + BADGE, count),
                     text("end", width, 11.5, _count(replica.log_end), UP_TO, look="soft"),
                 ]
+                if left:
+                    inside.insert(0, text("number", 0, 11.5, own, look="soft"))
                 label = described(partition, role, replica)
                 shapes.append(group(str(partition), 0, y, inside, label=label))
             y += LEAN

@@ -17,7 +17,9 @@ animated. A new shape fades in. A `look` is one or more classes of static/looks.
 
 A shape with acts is a button: one act is done at once, several open a menu. An act is the name of
 a method of the widget, its argument, and the text for it. A shape with `drag` is a slider: the act
-gets the position in it, from 0 to 1. Shapes with the same `kin` are highlighted together.
+gets the position in it, from 0 to 1. Shapes with the same `kin` are highlighted together. In a menu
+the usual act is bold, and a line stands above an act that is apart; after an answer the notebook's
+next cell is the active one.
 
 For the browser a scene is compact: each shape is a list that ends with its last value.
 
@@ -29,7 +31,7 @@ Invariant: keys are unique among siblings; a shape with acts or drag has a label
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from widgets import svg
 from widgets.text_width import fit, width_of, wrap
@@ -39,6 +41,7 @@ __all__ = [
     "FROM",
     "UP_TO",
     "Act",
+    "ActKind",
     "Row",
     "Scene",
     "SceneShape",
@@ -58,6 +61,7 @@ __all__ = [
 FROM, ABOUT, UP_TO = -1, 0, 1  # the alignment of a text at its x
 
 Row: TypeAlias = list[Any]
+ActKind: TypeAlias = Literal["", "usual", "apart", "answer"]
 
 
 class Act(NamedTuple):
@@ -66,6 +70,11 @@ class Act(NamedTuple):
     name: str  # a method of the widget, and one of its ACTS
     on: str | float | None = None  # the method's argument, if it has one
     words: str = ""  # in the menu; else the name
+    kind: ActKind = ""
+
+    def row(self) -> Row:
+        row: Row = [self.name, self.on, self.words or self.name]
+        return [*row, self.kind] if self.kind else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ class SceneShape:
             self.look,
             content if isinstance(content, str) else [shape.row() for shape in content],
             self.label,
-            [[act.name, act.on, act.words or act.name] for act in self.acts],
+            [act.row() for act in self.acts],
             self.drag,
             self.kin,
         ]

@@ -1,9 +1,12 @@
 """The dock: a picture that stays in sight, beside the cells of its notebook or above them.
 
-A page with the parts of JupyterLab that the dock needs, a notebook and its cells, and several
-widgets in it. With JupyterLab itself it is in test_start.py.
+A page with the parts of JupyterLab that the dock needs, a panel with a notebook and its cells, and
+several widgets in it. As in JupyterLab, what gets the focus or the mouse in the notebook, but in
+no cell, loses the focus to the active cell. With JupyterLab itself the dock is in test_keys.py and
+test_newcomer.py.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,23 +17,43 @@ from engine.cluster.recording import Recording
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import NAMES, PicturePage
-from widgets import ClusterView, WireView
+from tests.unit.widgets.cluster import Cluster
+from widgets import ClusterView, SegmentView, WireView
 from widgets.stage import SceneWidget
 
 # As JupyterLab has them; the second cell shows the first widget again, the third one another.
 CELLS = """() => {
-    document.querySelector("main").innerHTML = `<div class="jp-Notebook">
-        <div class="jp-WindowedPanel-outer"><div class="jp-mod-active" tabindex="0">
-        <div id="one"></div><div id="again"></div><div id="two"></div></div></div></div>`;
+    const cells = ["one", "again", "two"].map((id) => `<div class="jp-Cell" tabindex="-1">
+        <div id="${id}"></div></div>`);
+    document.querySelector("main").innerHTML = `<div class="jp-NotebookPanel">
+        <div class="jp-Notebook" style="top: 30px; height: calc(100% - 30px)">
+        <div class="jp-WindowedPanel-outer">${cells.join("")}</div></div></div>`;
     const style = document.createElement("style");
-    style.textContent = `.jp-Notebook { height: 647px; }
+    style.textContent = `.jp-NotebookPanel { position: relative; height: 677px; }
+        .jp-Notebook { position: absolute; left: 0; width: 100%; overflow: hidden; }
         .jp-WindowedPanel-outer { width: 100%; height: 100%; overflow: auto; }`;
     document.head.append(style);
+    const notebook = document.querySelector(".jp-Notebook");
+    notebook.querySelector(".jp-Cell").classList.add("jp-mod-active");
+    window.commands = [];
+    document.addEventListener("keydown", ({ key, target }) =>
+        target.closest(".jp-Notebook") && commands.push(key));
+    for (const name of ["focusin", "mousedown"])
+        notebook.addEventListener(name, ({ target }) => {
+            const active = notebook.querySelector(".jp-mod-active");
+            const cell = target.closest(".jp-Cell") ?? active;
+            active.classList.remove("jp-mod-active");
+            cell.classList.add("jp-mod-active");
+            if (!cell.contains(target)) cell.focus();
+        });
     window.models = {};
     window.leave = {};
     window.draw = (place, name, traits) => {
         const model = (models[name] ??= new Model(traits));
-        model.send = (message) => heardBy(name, message).then((told) => model.tell(told));
+        model.send = (message) => heardBy(name, message).then((told) => {
+            model.tell(told);
+            window.done = message.act ?? window.done;
+        });
         leave[place] = brokerlab.render({ model, el: document.getElementById(place) });
     };
 }"""
@@ -48,6 +71,7 @@ HIDDEN_AT_TIMERS = """() => {
         style.display = "";
     }, ...more);
 }"""
+SCALE = "(it) => it.getBoundingClientRect().width / it.viewBox.baseVal.width"
 WORDS = "▸ The picture stays in sight"
 
 
@@ -58,6 +82,8 @@ class Cells:
         self.views: dict[str, SceneWidget] = {
             "cluster": ClusterView(recording),
             "wire": WireView(recording),
+            "live": ClusterView(Cluster()),
+            "log": SegmentView(recording, "orders", 0),
         }
         self.frame = PicturePage(page, self.views["cluster"], width)
         page.expose_function("heardBy", self._heard)
@@ -81,6 +107,12 @@ class Cells:
         self.page.evaluate(
             "(it) => { leave[it](); document.getElementById(it).innerHTML = ''; }", place
         )
+
+    def done(self, act: str, name: str) -> None:
+        """Wait for an act of the page, then show what the view sees of it."""
+        self.page.wait_for_function("(act) => window.done === act", arg=act)
+        self.views[name].poll()
+        self.page.evaluate("([name, told]) => models[name].tell(told)", [name, self._traits(name)])
 
     @property
     def dock(self) -> Locator:
@@ -112,7 +144,7 @@ def test_all_of_the_picture_is_beside_the_cells(
     cells: Callable[..., Cells], width: int, high: int
 ) -> None:
     page = cells(width, high + 120)
-    page.page.add_style_tag(content=f".jp-Notebook {{ height: {high}px !important; }}")
+    page.page.add_style_tag(content=f".jp-NotebookPanel {{ height: {high + 30}px !important; }}")
     view = page.views["cluster"]
     view.dock()
     cell = page.show("one")
@@ -175,7 +207,7 @@ def test_a_narrow_page_has_a_low_picture_above_the_cells(
     cells: Callable[..., Cells], width: int, high: int
 ) -> None:
     page = cells(width + 78, high + 122)
-    page.page.add_style_tag(content=f".jp-Notebook {{ height: {high}px !important; }}")
+    page.page.add_style_tag(content=f".jp-NotebookPanel {{ height: {high + 30}px !important; }}")
     page.page.evaluate("(it) => (document.querySelector('main').style.width = `${it}px`)", width)
     view = page.views["cluster"]
     view.dock()
@@ -207,7 +239,7 @@ def test_it_moves_when_the_page_gets_wide_or_narrow_or_low(cells: Callable[..., 
         expect(notebook).to_contain_class("lab-docked" + (" lab-above" if above else ""))
         expect(page.page.locator(".lab-above")).to_have_count(int(above))
         expect(page.dock.locator("svg.lab-scene")).to_be_visible()
-    page.page.add_style_tag(content=".jp-Notebook { height: 300px !important; }")
+    page.page.add_style_tag(content=".jp-NotebookPanel { height: 330px !important; }")
     expect(page.dock).to_have_count(0)
     expect(notebook).to_have_class("jp-Notebook")
     expect(cell.locator(".lab-dock-button")).to_be_hidden()
@@ -255,3 +287,53 @@ def test_when_the_kernel_has_ended_it_is_under_its_cell(cells: Callable[..., Cel
     expect(page.dock).to_have_count(0)
     expect(cell).to_contain_text("The kernel has ended. Run this cell again.")
     expect(cell.get_by_text(WORDS)).to_be_hidden()
+    assert cell.locator("svg.lab-scene").evaluate(SCALE) == pytest.approx(1, abs=0.02)
+
+
+def test_a_menu_in_the_dock_opens_by_mouse_and_by_keyboard(cells: Callable[..., Cells]) -> None:
+    """And its acts are done: a broker is killed, another one paused."""
+    page = cells(1366)
+    live: Any = page.views["live"]
+    live.dock()
+    page.show("one", "live")
+    broker = page.dock.locator('[data-key="broker 1"]')
+    broker.click()
+    menu = page.dock.get_by_role("menu")
+    expect(menu).to_be_visible()
+    items = menu.get_by_role("menuitem")
+    expect(items.first).to_have_class("usual")
+    expect(items.nth(3)).to_have_class("apart")
+    page.photograph("menu")
+    items.filter(has_text="kill").click()
+    page.done("kill", "live")
+    expect(broker).to_have_attribute("aria-label", re.compile("down|killed"))
+
+    page.dock.locator('[data-key="broker 2"]').focus()
+    page.page.keyboard.press("Enter")
+    expect(items.first).to_be_focused()
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")
+    page.done("pause", "live")
+    expect(page.dock.locator('[data-key="broker 2"]')).to_have_attribute(
+        "aria-label", re.compile("paused")
+    )
+    assert page.page.evaluate("commands") == []
+    live.close()
+
+
+def test_what_is_typed_in_the_dock_is_no_command_of_the_notebook(
+    cells: Callable[..., Cells],
+) -> None:
+    page = cells(1366)
+    page.views["log"].dock()
+    page.show("one", "log")
+    field = page.dock.get_by_role("spinbutton", name="offset")
+    field.click()
+    page.page.keyboard.type("00")
+    expect(field).to_have_value("00")
+    expect(field).to_be_focused()
+    assert page.page.evaluate("commands") == []
+
+    page.page.keyboard.press("Shift+Enter")  # but this one runs the active cell
+    assert page.page.evaluate("commands") == ["Enter"]
+    expect(page.page.locator(".jp-mod-active")).to_be_focused()

@@ -3,10 +3,13 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from engine.cluster.recording import Recording
 from tests.browser.conftest import SCREENSHOTS
-from tests.browser.jupyter import Notebook
+from tests.browser.jupyter import ROOT, Notebook
+from tests.browser.picture_page import PicturePage
+from widgets import ClusterView
 
 SETUP = """from widgets.scene import Act, Scene, circle
 from widgets.stage import SceneWidget
@@ -53,6 +56,37 @@ def test_controls_stay_when_the_words_beside_them_change(page: Page, notebook: N
     expect(stage.locator(".lab-top")).to_contain_text("Groupsbilling · lag 12,345")
     assert held.evaluate("it => it.isConnected")
     expect(stage.locator(".lab-part")).to_have_text(["billing", "lag 12,345"])
+
+
+AGAIN = """() => {  // elements that were taken out and put in again
+    window.again = [];
+    const svg = document.querySelector("svg.lab-scene");
+    new MutationObserver((changes) => {
+        const gone = new Set(changes.flatMap((each) => [...each.removedNodes]));
+        for (const it of gone) if (it.isConnected) again.push(it.getAttribute("data-key"));
+    }).observe(svg, { childList: true, subtree: true });
+}"""
+FILM = 15_000, 50  # ms of the run, and from one picture to the next
+LISTED = re.compile(r"[\w.]+ \d+ \d+")  # the key of an event in the list
+
+
+def test_what_stays_in_the_picture_is_not_put_in_again(browser: Browser) -> None:
+    """While dots travel and end, the list of what happened does not fade in once more."""
+    context = browser.new_context(viewport={"width": 1000, "height": 900})
+    page = context.new_page()
+    view = ClusterView(Recording.load(ROOT / "labs" / "recorded" / "failover.jsonl.gz"))
+    shown = PicturePage(page, view, 928)
+    page.evaluate(AGAIN)
+    start, (whole, step) = view.run_source.start, FILM
+    dots = 0
+    for at in range(start, start + whole, step):
+        view.stop_at(at)
+        shown.again()
+        dots += any(it.kind == "travel" for it in view.painted(view.moment()).all())
+    assert dots > 5, "nothing travels in this part of the run"
+    assert [key for key in page.evaluate("again") if LISTED.fullmatch(key)] == []
+    view.close()
+    context.close()
 
 
 @pytest.mark.parametrize("what", ["restart", "shutdown"])

@@ -11,7 +11,11 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "00_start")
+    """At the size at which the picture of the cluster is docked beside the cells, with its cost."""
+    lesson = Lesson(page, "00_start")
+    page.keyboard.press("Control+b")  # the file browser is folded, as `make lab` has it
+    page.set_viewport_size({"width": 1366, "height": 768})
+    return lesson
 
 
 def leader_on(view: Locator) -> int:
@@ -47,8 +51,8 @@ def test_first_a_recorded_failover_plays_by_itself(lesson: Lesson) -> None:
 def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
     lesson.photograph("before")
     lesson.run("Cluster(brokers=3")
-    view = lesson.run("ClusterView(cluster)").locator(".lab-stage")
-    lesson.page.get_by_role("button", name="put the picture back under its cell").click()
+    lesson.run("ClusterView(cluster)")
+    view = lesson.page.locator(".lab-dock .lab-stage")
     expect(view.locator("svg.lab-scene")).to_be_visible()
     expect(lesson.run("producer.flush")).to_have_text(re.compile("0$"))
     expect(lesson.run("SegmentView(cluster")).to_contain_text("offsets 0 to 1")
@@ -72,8 +76,6 @@ def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
     expect(part(guess, "answer 3")).to_contain_text("✓ so it was, as you said")
     lesson.photograph("told", guess)
 
-    lesson.cell("ClusterView(cluster)").scroll_into_view_if_needed()
-    view.scroll_into_view_if_needed()
     cost = re.compile("is the session time-out. Lost: nothing committed")
     expect(part(view, "cost")).to_have_attribute("aria-label", cost)
 
@@ -82,10 +84,7 @@ def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) 
     check = lesson.run_all("start.exercise(cluster)").locator(".lab-stage")
     check.scroll_into_view_if_needed()
     expect(check).to_contain_text(re.compile(r"Not yet: broker \d does not answer."))
-    lesson.page.get_by_role("button", name="put the picture back under its cell").click()
-    view = lesson.panel.locator(".jp-CodeCell").filter(has_text=re.compile(r"^\s*\[\d+\]:\s*view"))
-    view = view.locator(".lab-stage")
-    view.scroll_into_view_if_needed()
+    view = lesson.page.locator(".lab-dock .lab-stage")
     expect(view.locator('[aria-label*="killed"]').first).to_be_visible()
     victim = next(
         number
@@ -94,15 +93,14 @@ def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) 
     )
     lesson.photograph("cost")
 
-    part(view, f"broker {victim}").locator("text.head").first.click()
+    part(view, f"broker {victim}").get_by_text("broker").click()
 
     expect(part(view, f"broker {victim}")).to_have_attribute("aria-label", re.compile(": up"))
     check.scroll_into_view_if_needed()
     expect(check).to_contain_text(re.compile(r"Not yet: kill broker \d, which leads now."))
 
-    view.scroll_into_view_if_needed()
     leader = leader_on(view)
-    part(view, f"broker {leader}").locator("text.head").first.click()
+    part(view, f"broker {leader}").get_by_text("broker").click()
     view.get_by_role("menuitem", name="kill").click()
 
     expect(part(view, f"broker {leader}")).to_have_attribute("aria-label", re.compile("killed"))
@@ -112,7 +110,6 @@ def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) 
     check.scroll_into_view_if_needed()
     expect(check).to_contain_text("Done: the cluster says so.")
     lesson.photograph("passed", check)
-    view.scroll_into_view_if_needed()
     darken(lesson.page)
     lesson.photograph("dark")
     guess = lesson.ended("start.question()").locator(".lab-stage")

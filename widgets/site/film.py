@@ -112,10 +112,10 @@ def _row(row: Row, way: Walk) -> Row:
 
 
 def _act(act: Row, way: Walk) -> Row | None:
-    name, on, words = act
+    name, on, *words = act
     place = None if on is None else way.leads(name, on)
     if place is not None:
-        return ["frame", place, words]
+        return ["frame", place, *words]
     return act if name in way.acts else None
 
 

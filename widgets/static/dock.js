@@ -1,11 +1,16 @@
 // The dock: a picture that stays in sight while the cells of its notebook run, beside them or above.
 //
-//     ┌─ .jp-Notebook ───────┬─ .lab-dock ─┐
+//     ┌─ .jp-NotebookPanel ────────────────┐
+//     │ toolbar                            │
+//     ├─ .jp-Notebook ───────┬─ .lab-dock ─┤
 //     │ [4]: view            │  Cluster  ✕ │
 //     │      ▸ it is beside  │  ┌───────┐  │
 //     │ [5]: cluster.kill(1) │  │       │  │     the picture itself moves, as it is
 //     │      ...             │  └───────┘  │
 //     └──────────────────────┴─────────────┘
+//
+// It stands beside the notebook and not in it: in a notebook, JupyterLab gives the focus of whatever is
+// in no cell to the active cell, so a menu there closes, and what is typed are commands (`dd`).
 //
 // A narrow page has it above its cells, at half the height: there the view draws a low picture.
 //
@@ -19,12 +24,15 @@
 // dock, and the newest picture gets it. A widget that is shown by several cells is in the dock once,
 // and each of its cells says so. On a page too low for both, in an editor that is no JupyterLab, and
 // when the kernel has ended, a picture is below its own cell.
+//
+// A dock takes room from the cells: the active one, which is what the learner reads, stays in sight.
 
 const BESIDE = 1000; // px: a narrower notebook has it above
 const ABOVE = 320; // px: a notebook that is lower than this, and narrow, has none
 const SIDE = { share: 0.41, least: 420, most: 720 }; // the width of a dock beside, px
 const TOP = { share: 0.5, least: 228, most: 340 };
 const MOVED = "lab-dock"; // all cells of a notebook hear it
+const ABOVE_IT = 24; // px between the upper edge of the cells and a cell that was brought into sight
 
 function docking(el, root, top, model, send) {
   const button = html("button", "lab-button lab-dock-button", top);
@@ -42,9 +50,9 @@ function docking(el, root, top, model, send) {
     if (!notebook) {
       notebook = el.closest(".jp-Notebook");
       notebook?.addEventListener(MOVED, place);
-      if (notebook) observer.observe(notebook);
+      if (notebook) observer.observe(notebook.parentElement);
     }
-    const room = notebook && (isWide(notebook) || notebook.clientHeight >= ABOVE);
+    const room = notebook && (isWide(notebook) || sizeOf(notebook).high >= ABOVE);
     const name = ended || !room ? "" : model.get("docked");
     const theirs = () => name && notebook.lab?.name === name && !held();
     if (held() && !name) undock(notebook);
@@ -66,14 +74,13 @@ function docking(el, root, top, model, send) {
     fresh = true;
     place();
   };
-  root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && held()) notebook.querySelector(".jp-mod-active")?.focus();
-  });
   const observer = new ResizeObserver(() => place()); // when the cell comes to the page, and later
   observer.observe(el);
   model.on("change:docked", wish);
   place();
   return {
+    // The cell that the keys of the notebook belong to; none in an editor that is no JupyterLab.
+    cell: () => (held() ? activeCell(notebook) : el.closest(".jp-Cell")),
     end() {
       ended = true;
       place();
@@ -87,24 +94,34 @@ function docking(el, root, top, model, send) {
   };
 }
 
-const isWide = (notebook) => notebook.clientWidth >= BESIDE;
+// The room that a notebook and its dock have together: the panel, without its toolbar.
+function sizeOf(notebook) {
+  const panel = notebook.parentElement;
+  const top = parseFloat(notebook.style.top) || 0;
+  return { top, wide: panel.clientWidth, high: panel.clientHeight - top };
+}
+
+const isWide = (notebook) => sizeOf(notebook).wide >= BESIDE;
+const activeCell = (notebook) => notebook.querySelector(".jp-Cell.jp-mod-active");
 
 function dock(notebook, name, holder, root, release) {
   if (notebook.lab) remove(notebook, true);
-  const box = html("aside", "lab-dock", notebook);
+  const panel = notebook.parentElement;
+  const box = html("aside", "lab-dock", panel);
   box.setAttribute("aria-label", "the picture that stays in sight");
   const measure = () => {
-    const wide = isWide(notebook);
-    const { share, least, most } = wide ? SIDE : TOP;
-    const all = wide ? notebook.clientWidth : notebook.clientHeight;
-    const size = Math.min(Math.max(all * share, least), most);
-    notebook.style.setProperty("--lab-dock", `${Math.round(size)}px`);
-    notebook.classList.toggle("lab-above", !wide);
+    const { top, wide, high } = sizeOf(notebook);
+    const { share, least, most } = isWide(notebook) ? SIDE : TOP;
+    const size = Math.min(Math.max((isWide(notebook) ? wide : high) * share, least), most);
+    panel.style.setProperty("--lab-dock", `${Math.round(size)}px`);
+    panel.style.setProperty("--lab-top", `${top}px`);
+    notebook.classList.toggle("lab-above", !isWide(notebook));
   };
   const observer = new ResizeObserver(measure);
-  observer.observe(notebook);
+  for (const each of [panel, notebook]) observer.observe(each); // a toolbar may grow
   measure();
-  notebook.lab = { name, holder, box, release, observer };
+  const forget = following(notebook);
+  notebook.lab = { name, holder, box, release, observer, forget };
   notebook.classList.add("lab-docked");
   moved(root, () => box.append(root));
   notebook.dispatchEvent(new Event(MOVED));
@@ -117,12 +134,44 @@ function undock(notebook) {
 
 // The picture goes back below its cell, also when another one displaces it.
 function remove(notebook, displaced) {
-  const { box, release, observer } = notebook.lab;
+  const { box, release, observer, forget } = notebook.lab;
   notebook.lab = null;
   observer.disconnect();
+  forget();
   release(displaced);
   box.remove();
   notebook.classList.remove("lab-docked", "lab-above");
+}
+
+// Keep the active cell in sight when the dock comes, when pictures are laid out for their new widths,
+// and when Enter has made another cell the active one: JupyterLab scrolls to it as if the notebook had
+// all of its panel. Once the learner has scrolled or clicked, the page stays where it is.
+function following(notebook) {
+  const outer = notebook.querySelector(".jp-WindowedPanel-outer");
+  let follows = true;
+  const show = () => {
+    const cell = follows && activeCell(notebook);
+    if (!cell) return;
+    const [at, within] = [cell.getBoundingClientRect(), outer.getBoundingClientRect()];
+    const seen = Math.min(at.bottom, within.bottom) - Math.max(at.top, within.top);
+    if (seen < Math.min(at.height, within.height / 2)) outer.scrollTop += at.top - within.top - ABOVE_IT;
+  };
+  const stay = () => (follows = false);
+  const listeners = {
+    keydown: ({ key }) => (follows = key === "Enter"),
+    focusin: () => requestAnimationFrame(show), // JupyterLab scrolls first
+    pointerdown: stay,
+    wheel: stay,
+    touchmove: stay,
+  };
+  const how = { capture: true, passive: true };
+  for (const [name, hear] of Object.entries(listeners)) notebook.addEventListener(name, hear, how);
+  const observer = new ResizeObserver(show);
+  for (const each of [outer, ...outer.querySelectorAll(".jp-Cell")]) observer.observe(each);
+  return () => {
+    observer.disconnect();
+    for (const [name, hear] of Object.entries(listeners)) notebook.removeEventListener(name, hear, how);
+  };
 }
 
 // An element that is moved loses the focus: the next key would be the notebook's.

@@ -2,8 +2,9 @@
 //
 // A shape's element is found again by its key, so what moved is moved, and CSS makes it glide.
 // Everything a mouse can do a keyboard can: Tab to the picture, arrows from shape to shape,
-// Enter or Space to act, Escape to leave. On a slider left and right are its first two acts.
-// On the full screen a picture is as large as fits, and the notebook hears no key.
+// Enter or Space to act, Escape to go back to the cell. On a slider left and right are its first two
+// acts. Enter with Shift, Ctrl or Alt belongs to the notebook: it runs a cell. On the full screen a
+// picture is as large as fits, and the notebook hears no key.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", group: "g", chip: "g" };
@@ -30,27 +31,31 @@ function attribute(element, name, value) {
 // -- shapes ---------------------------------------------------------------------------------
 
 function children(parent, rows) {
-  const before = (parent.shapes ??= new Map());
+  const before = parent.shapes ?? new Map();
   const now = (parent.shapes = new Map());
   const held = parent.ownerDocument.activeElement;
+  for (const [kind, key] of rows) {
+    const known = before.get(key);
+    now.set(key, known?.kind === kind ? known : created(kind));
+    if (known?.kind === kind) before.delete(key);
+  }
+  // Before the others are placed: to place an element again begins its fade anew.
+  for (const element of before.values()) element.remove();
   let place = null;
   for (const row of rows) {
-    const [kind, key] = row;
-    let element = before.get(key);
-    if (!element || element.kind !== kind) {
-      element = document.createElementNS(SVG, TAGS[kind] ?? "path");
-      element.kind = kind;
-      element.fresh = true;
-    } else before.delete(key);
-    now.set(key, element);
+    const element = now.get(row[1]);
     const next = place ? place.nextSibling : parent.firstChild;
     if (next !== element) parent.insertBefore(element, next);
     place = element;
     const told = JSON.stringify(row);
     if (element.told !== told) shape(element, row, told);
   }
-  for (const element of before.values()) element.remove();
   if (held && held !== parent.ownerDocument.activeElement && held.isConnected) held.focus();
+}
+
+function created(kind) {
+  const element = document.createElementNS(SVG, TAGS[kind] ?? "path");
+  return Object.assign(element, { kind, fresh: true });
 }
 
 function shape(element, row, told) {
@@ -132,11 +137,15 @@ function render({ model, el }) {
       end();
     }
   };
-  const act = (name, on) => send(on == null ? { act: name } : { act: name, on });
+  const act = (name, on, words, kind) => {
+    send(on == null ? { act: name } : { act: name, on });
+    if (kind === "answer") onward(el);
+  };
   const menu = menus(frame, act);
   pointing(svg, frame, tip, menu, act);
   keys(svg, menu, act);
   globalThis.brokerlabTerms?.(svg);
+  svg.addEventListener("animationend", ({ target }) => target.classList.remove("fresh"));
 
   const draw = () => {
     const { size, title, shapes } = JSON.parse(model.get("scene"));
@@ -157,6 +166,7 @@ function render({ model, el }) {
   };
   top.full = fullScreen(root, top);
   const dock = docking(el, root, top, model, send);
+  toNotebook(root, el, dock.cell);
   const head = () => header(top, model, act);
   const say = () => {
     live.textContent = model.get("said");
@@ -251,7 +261,13 @@ function measuring(frame, send) {
 function choose(element, menu, act) {
   if (!element?.acts?.length) return;
   if (element.acts.length > 1) menu.open(element);
-  else act(element.acts[0][0], element.acts[0][1]);
+  else act(...element.acts[0]);
+}
+
+// After an answer the learner runs on: the next cell is the active one.
+function onward(el) {
+  const next = el.closest(".jp-Cell")?.nextElementSibling;
+  if (next?.matches(".jp-Cell")) next.focus({ preventScroll: true });
 }
 
 function menus(frame, act) {
@@ -263,13 +279,14 @@ function menus(frame, act) {
     box.replaceChildren();
     box.told = JSON.stringify(owner.acts);
     box.setAttribute("aria-label", owner.label);
-    for (const [name, on, words] of owner.acts) {
-      const item = html("button", "", box);
+    for (const each of owner.acts) {
+      const [, , words, kind = ""] = each;
+      const item = html("button", kind, box);
       item.setAttribute("role", "menuitem");
       item.textContent = words;
       item.onclick = () => {
         close();
-        act(name, on);
+        act(...each);
       };
     }
   };
@@ -329,14 +346,18 @@ function pointing(svg, frame, tip, menu, act) {
   const hint = (element, x, y) => {
     tip.about = element;
     tip.textContent = element?.label ?? "";
-    tip.classList.toggle("shown", Boolean(element?.label));
-    if (!element?.label) return;
+    const tells = Boolean(element?.label) && !repeats(element);
+    tip.classList.toggle("shown", tells);
+    if (!tells) return;
     const within = frame.getBoundingClientRect();
     const left = Math.min(x - within.left + 12, within.width - tip.offsetWidth - 4);
     const above = y - within.top - tip.offsetHeight - 10;
     tip.style.left = `${frame.scrollLeft + Math.max(4, left)}px`;
     tip.style.top = `${frame.scrollTop + (above < 0 ? y - within.top + 18 : above)}px`;
   };
+  // What a shape says already needs no tip, which would only cover it.
+  const repeats = ({ label, textContent }) =>
+    label.match(/[\p{L}\p{N}]+/gu)?.every((word) => textContent.includes(word));
   svg.addEventListener("pointermove", (event) => {
     hint(event.target.closest?.("[aria-label]:not(svg)"), event.clientX, event.clientY);
     light(found(event)?.kin);
@@ -397,7 +418,6 @@ function keys(svg, menu, act) {
     const element = event.target.closest?.("[data-does]");
     if (!element) return;
     if (event.key === "Enter" || event.key === " ") choose(element, menu, act);
-    else if (event.key === "Escape") element.blur();
     else if (turn(element, event.key)) act(...turn(element, event.key));
     else if (element.drag && STEPS[event.key]?.[0]) act(...element.acts[STEPS[event.key][0] > 0 ? 1 : 0]);
     else if (STEPS[event.key]) neighbour(svg, element, STEPS[event.key])?.focus();
@@ -405,6 +425,30 @@ function keys(svg, menu, act) {
     event.preventDefault();
     event.stopPropagation(); // or the notebook would move to another cell
   });
+}
+
+// What belongs to the notebook, from wherever the focus is in a picture: its cell gets the focus, and
+// hears the key.
+function toNotebook(root, el, cell) {
+  const full = () => document.fullscreenElement === root;
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || full()) return;
+    const home = cell();
+    if (!home) return document.activeElement.blur();
+    home.focus({ preventScroll: true });
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const run = (event) => { // before a shape, a menu or a field hears it
+    const modified = event.shiftKey || event.ctrlKey || event.altKey || event.metaKey;
+    if (event.key !== "Enter" || !modified || full()) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const home = cell() ?? el;
+    home.focus({ preventScroll: true });
+    home.dispatchEvent(new KeyboardEvent(event.type, event));
+  };
+  root.addEventListener("keydown", run, true);
 }
 
 // In a tree, right opens and left closes.
@@ -486,20 +530,24 @@ function header(top, model, act) {
     });
   }
   top.hidden = !told.length && !model.get("name");
-  told.forEach((control, i) => {
-    const key = `${control.kind} ${control.act} ${control.label}`;
-    if (top.fields[i]?.key !== key) {
-      const made = field(control, act);
-      made.key = key;
-      const home = TIME.includes(control.act) ? top.time : top;
-      const next = top.fields.slice(i + 1).find((each) => each.parentNode === home);
-      home.insertBefore(made, next ?? (home === top ? top.time : null));
-      top.fields[i]?.remove();
-      top.fields[i] = made;
-    }
-    top.fields[i].tell(control);
+  const before = new Map(top.fields.map((each) => [each.key, each]));
+  top.fields = told.map((control) => {
+    const own = control.kind === "button" ? control.on : control.label; // a label may change
+    const key = `${control.kind} ${control.act} ${own ?? ""}`;
+    const made = before.get(key) ?? Object.assign(field(control, act), { key });
+    before.delete(key);
+    made.home = TIME.includes(control.act) ? top.time : top;
+    made.tell(control);
+    return made;
   });
-  for (const extra of top.fields.splice(told.length)) extra.remove();
+  for (const gone of before.values()) gone.remove();
+  for (const home of [top, top.time]) {
+    let next = home === top ? top.time : null;
+    for (const each of top.fields.filter((it) => it.home === home).reverse()) {
+      if (each.nextSibling !== next || each.parentNode !== home) home.insertBefore(each, next);
+      next = each;
+    }
+  }
 }
 
 function field(control, act) {
@@ -522,7 +570,7 @@ function field(control, act) {
       sent = undefined; // the same again is asked on purpose
       send();
     }
-    event.stopPropagation();
+    if (event.key !== "Escape") event.stopPropagation();
   });
   made.tell = ({ value = "", least, most, step, hint, options }) => {
     attribute(input, "min", least);

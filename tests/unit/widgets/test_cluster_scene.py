@@ -7,7 +7,9 @@ from itertools import combinations
 import pytest
 
 from engine.cluster.state import GroupState
+from engine.model import TopicPartition
 from tests.unit.widgets.cluster import Cluster, ensemble, partition, state, topic
+from widgets import replicas
 from widgets.broker_card import ANSWERS
 from widgets.cluster_scene import about, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
@@ -99,7 +101,7 @@ def test_sixty_partitions_are_small_enough_for_a_notebook():
         key: partition(number % 3 + 1, **ends) for number, key in enumerate(topic("clicks", 60))
     }
     view = ClusterView(Cluster(partitions=partitions))
-    assert len(json.dumps(view.get_state(), default=str)) < 69_000
+    assert len(json.dumps(view.get_state(), default=str)) < 73_000
 
 
 def test_a_thousand_partitions_are_counted():
@@ -126,7 +128,7 @@ def test_kafkas_own_topics_are_one_line():
 @pytest.mark.parametrize(
     ("fault", "status", "acts"),
     [
-        (None, "up", ["kill", "pause", "restart", *(name for name, _ in ANSWERS)]),
+        (None, "up", ["kill", "pause", "restart", *(name for name, *_ in ANSWERS)]),
         ("kill", "killed", ["restart"]),
         ("pause", "paused", ["resume", "kill"]),
     ],
@@ -210,3 +212,36 @@ def test_it_draws_without_a_page():
 def test_no_brokers_no_picture_of_them():
     assert state(brokers=0).brokers == {}
     assert drawn(Cluster(brokers=0, partitions={})).shapes
+
+
+DOCKED = {"width": 509, "height": 540}  # px, at 1366 by 768
+
+
+def test_in_the_dock_it_shows_who_leads_the_legend_and_eight_events():
+    cluster = Cluster(partitions={TopicPartition("orders", 0): partition(1)}, brokers=3)
+    view = ClusterView(cluster)
+    for number in range(12):
+        cluster.pass_time(1000)
+        cluster.note("broker.started", broker=1 + number % 3, pid=number)
+        view.advance(number)
+    view.fit(**DOCKED)
+    scene = view.picture
+    roles = [it for it in scene.all() if it.key == "role"]
+    assert [it.content for it in roles] == ["L", "F", "F"]
+    words = {it.content for it in scene["legend"].content for it in it.content}
+    assert {"leader", "in sync", "out of sync", "high watermark", "not committed yet"} <= words
+    assert "click" not in {it.content for it in scene.all() if it.kind == "text"}
+    told = [it for it in scene.all() if it.key.startswith("broker.started ")]
+    assert len(told) >= 8
+    assert scene.height == DOCKED["height"]
+    view.close()
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "badges"), [(1, 80, "LFF"), (2, 92, "LLFFFF"), (2, 91, "010101")]
+)
+def test_a_line_has_a_letter_where_there_is_room(count, width, badges):
+    partitions = {TopicPartition("orders", each): partition(1) for each in range(count)}
+    found = [it for number in (1, 2, 3) for it in replicas.drawn(number, partitions, width)]
+    rows = [it.content for it in found if it.kind == "group"]
+    assert "".join(it.content for row in rows for it in row if it.key == "role") == badges

@@ -228,7 +228,7 @@ def test_a_page_of_the_smallest_records_stays_small(disk: Disk) -> None:
     view = HexView(path)
     view.do("byte", 1000)
     assert len(bands(view)) > 150
-    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 73_000
+    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 77_000
     view.do("choose", bands(view)[-1].acts[0].on)
     assert "Varint" in words(view)
     view.close()

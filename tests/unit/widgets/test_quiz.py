@@ -253,3 +253,31 @@ def test_it_is_small_and_stands_alone(quiz):
     svg = quiz.svg()
     assert svg.startswith("<svg")
     assert LOST in svg
+
+
+def places(quiz):
+    """Where each answer of the first question is, and how high the picture is."""
+    answers = [it for it in group_of(quiz) if it.key.startswith("answer ")]
+    return [it.where for it in answers], quiz.picture.height
+
+
+@pytest.mark.parametrize("width", [928, 630, 356])
+def test_nothing_moves_when_a_hint_or_a_choice_comes(quiz, width):
+    quiz.fit(width)
+    before = places(quiz)
+    for on in ("1", "1", f"1 {LOST}", f"1 {KEPT}"):
+        press(quiz, on)
+        assert places(quiz) == before
+    assert "one more hint" not in words_of(quiz)
+
+
+@pytest.mark.parametrize("chosen", [None, LOST, KEPT])
+def test_blue_is_the_answer_of_the_learner_and_green_the_right_one(quiz, chosen):
+    if chosen:
+        press(quiz, f"1 {chosen}")
+    quiz.tell(1, KEPT)
+    dots = [it.look for it in group_of(quiz) if it.key == "dot"]
+    looks = {LOST: "paper", KEPT: "alive", WAITS: "paper"}
+    if chosen:
+        looks[chosen] = "leader"
+    assert dots == list(looks.values())

@@ -317,7 +317,7 @@ def test_a_busy_partition_stays_small(count):
         tale.is_so(*ends, committed=min(ends), isr=range(1, count + 1))
     view = ReplicaView(tale.film(), "orders", 0)
     told = json.dumps(view.get_state(), default=str, ensure_ascii=False)
-    assert len(told) < 69_000
+    assert len(told) < 73_000
     drawn = sum(key.startswith("label ") for key in view.picture.by_key)
     left_out = "6 replicas are drawn, 2 more are not." if count == 8 else ""
     assert (drawn - 1, view.picture.by_key.get("words 0", text("", 0, 0, "")).content) == (

@@ -336,7 +336,7 @@ def test_a_cell_shows_both_and_stays_small(view: SegmentView) -> None:
     )
     assert list(view.both.children) == [view, view.hex]
     for each in (view, view.hex):
-        assert len(json.dumps(each.get_state(), default=str, ensure_ascii=False)) < 63_000
+        assert len(json.dumps(each.get_state(), default=str, ensure_ascii=False)) < 67_000
         assert each.svg().startswith("<svg")
 
 

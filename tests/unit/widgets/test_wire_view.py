@@ -250,4 +250,4 @@ def test_a_saved_notebook_stays_small(view, cluster):
     view.poll()
     press(view, "read", view.messages.arrows[-1].key)
     assert "more" in view.picture["button behind"].content[1].content
-    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 71_000
+    assert len(json.dumps(view.get_state(), default=str, ensure_ascii=False)) < 75_000
