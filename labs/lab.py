@@ -1,13 +1,13 @@
 """What the labs share: one cluster each that is whole again, waiting with words, topic settings.
 
-    keeper = lab.Keeper({"zookeeper.session.timeout.ms": "4000"})
-    cluster = keeper.cluster()              three brokers: started by whoever asks first, and mended
+    shared = lab.LabCluster({"zookeeper.session.timeout.ms": "4000"})
+    cluster = shared.cluster()              three brokers: started by whoever asks first, and mended
                                             for whoever asks after a section that left one dead
     lab.until("a leader", lambda: ...)      what it finds, or an error that says what was missing
     lab.configure(cluster, "orders", retention_ms=1000)
     with lab.traced(cluster, "orders") as served: ...     the requests about a topic
 
-Invariant: a cluster that a keeper hands out is running, with all its brokers up.
+Invariant: a cluster that `LabCluster` returns is running, with all its brokers up.
 """
 
 import time

@@ -31,6 +31,7 @@ TIME = frozenset({"seek", "goto", "begin", "back", "play", "forward", "slow_moti
 SLOW_MOTION = 1 / 8
 EAGER = 0.04  # seconds between two polls while a leader is about to be elected
 NOT_WATCHED = "not watched at this time: this is what was seen before"
+STALE = "not up to date: the cluster did not answer ({}), and is asked again"
 
 
 class Playback(SceneWidget):
@@ -158,6 +159,7 @@ class Playback(SceneWidget):
                 self.height,
                 self._slow,
                 self.head is None,
+                self.run_source.stale,
                 self.source,
             )
             if what == self._drawn:
@@ -165,6 +167,8 @@ class Playback(SceneWidget):
             self._drawn, self._axis = what, self.axis()
             missed = self.run_source.is_gap(moment.at)
             self.about = NOT_WATCHED if missed else self.headline(moment)
+            if self.head is None and self.run_source.stale:
+                self.about = STALE.format(self.run_source.stale)
             self.show(self.painted(moment), [*self.offers(moment), *self._buttons()])
 
     def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:

@@ -11,7 +11,8 @@ event). Snapshots share the objects that did not change between them, so storing
 All views of a cluster share one live run: what one has asked for a moment ago is new enough for the
 others, and when it brings news (a kill, an election) they are woken to draw it. Once a view is
 displayed, the run is recorded until the cluster has ended, whether a view is on the screen or not.
-A time without a poll, as while the computer sleeps, is a gap.
+A time without a poll, as while the computer sleeps, is a gap. If the cluster cannot be asked for a
+while, the run is `stale`: its pictures say so, and it is asked again.
 """
 
 import threading
@@ -24,6 +25,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
+from engine.errors import KafkaError
 from widgets.story import DEATHS, Story, StoryLine
 from widgets.time_axis import Axis, axis
 
@@ -35,6 +37,7 @@ EVENTS = 100_000  # kept
 RECORD = 0.5  # seconds between two polls while no view is on the screen
 FRESH = 0.04  # seconds: what another view has got is not asked for again
 GAP = 5_000  # ms without a poll: what happened meanwhile was not watched
+PASSING = (OSError, KafkaError)  # errors of a poll that may be over by the next one
 ROUTINE = frozenset({"request", "offset.committed", "segment.rolled"})  # events at idle times, too
 
 
@@ -67,6 +70,7 @@ class RunSource:
 
     live = False
     gaps: Sequence[tuple[int, int]] = ()  # from, until: not recorded
+    stale = ""  # why nothing newer is known; "": the last poll was answered
 
     def __init__(self, film: Film) -> None:
         self.film = film
@@ -171,8 +175,9 @@ class LiveRun(RunSource):
         try:
             while self.poll():
                 time.sleep(RECORD)
-        except Exception:
-            pass  # a view that is on the screen meets the same error, and shows it
+        except Exception as error:  # a bug of ours: the pictures say so, and the thread prints it
+            self.stale = f"{type(error).__name__}: {error}"
+            raise
 
     @property
     def start(self) -> int:
@@ -197,7 +202,12 @@ class LiveRun(RunSource):
         with self._polling:  # not the lock of the views: a broker that hangs delays no click
             if self._has_just_told(by):
                 return not self._ended
-            news = self._ask()
+            try:
+                news = self._ask()
+            except PASSING as error:  # a connection, or a time-out: the next poll may do better
+                news, self.stale = False, str(error) or type(error).__name__
+            else:
+                self.stale = ""
             self._asked = time.monotonic(), by
         for view in list(self._views) if news else ():
             if view is not by:

@@ -30,7 +30,6 @@ from engine.wire.messages import alter_isr
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 30.0  # seconds for an answer: Kafka's controller.socket.timeout.ms
 PAUSE = 0.5  # seconds until a request is sent again, if there is no other controller by then
 FINAL = frozenset(
     {
@@ -134,8 +133,9 @@ class AlterIsrManager:
             self._close()
             self._node = self._metadata.node(self._metadata.controller)
         if (node := self._node) is not None and self._peer is None:
-            me = str(self._replicas.broker_id)
-            self._peer = self._connect(node.host, node.port, node.id, me, TIMEOUT)
+            me, config = str(self._replicas.broker_id), self._replicas.config
+            timeout_s = config.controller_socket_timeout_ms / 1000
+            self._peer = self._connect(node.host, node.port, node.id, me, timeout_s)
         return self._peer
 
     def _close(self) -> None:

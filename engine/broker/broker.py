@@ -22,6 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from random import Random
 from typing import NamedTuple
 
 from engine.broker.acl_store import AclStore
@@ -113,6 +114,7 @@ class Broker:
     request_faults: RequestFaults = field(default_factory=RequestFaults)
     request_counts: RequestCounts = field(default_factory=RequestCounts)
     now: Callable[[], int] = clock
+    random: Random = field(default_factory=Random)  # of the environment: simulated runs repeat
 
     @property
     def id(self) -> int:

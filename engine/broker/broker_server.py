@@ -39,6 +39,7 @@ from engine.broker.dispatch import HANDLERS
 from engine.broker.environment import Environment
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.isr_writer import IsrWriter
+from engine.broker.log_dir_failure_handler import LogDirFailureHandler
 from engine.broker.metadata import NO_BROKER, Metadata
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
@@ -56,6 +57,7 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, id_text
 from engine.quotas.quota_managers import QuotaManagers
 from engine.security.authorizer import AclAuthorizer
+from engine.storage.directory import OFFLINE
 from engine.zookeeper import znodes
 from engine.zookeeper.client import Session, SessionState, ZookeeperClient
 from engine.zookeeper.decoder import WRITTEN_BY_OTHERS, Decoder, Unreadable, decoded
@@ -79,7 +81,8 @@ class BrokerServer:
         self._directories: list[Any] = []
         self._stop = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
-        self._failure: KafkaError | None = None
+        self._failure: BaseException | None = None  # why it ends by itself
+        self._log_dir_failures: LogDirFailureHandler | None = None  # until the logs are loaded
         self._registering = asyncio.Lock()
         self._works = False  # it has read everything, and may register
         timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
@@ -115,9 +118,9 @@ class BrokerServer:
             self._directories.append(directory)
         zookeeper = await self._connect(stack)
         cluster_id = await self._retried(lambda: self._cluster_id(zookeeper))
+        now, broker_id = self._environment.now(), self._config.broker_id
         for directory in self._directories:
-            with directory.attempt(self._environment.now()):
-                directory.claim(self._config.broker_id, cluster_id)
+            directory.attempt(now, partial(directory.claim, broker_id, cluster_id))
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
             raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
@@ -200,6 +203,7 @@ class BrokerServer:
         replicas.changed.append(purgatory.wake)
         replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
         timeout = config.replica_socket_timeout_ms / 1000
+        controller_timeout = config.controller_socket_timeout_ms / 1000
         new_uuid = environment.new_uuid
         controller = Controller(config.broker_id, config, clock, self._emit, new_uuid)
         fetching = ReplicaFetchers(replicas, metadata.node, connect, timeout, self._spawn)
@@ -218,7 +222,9 @@ class BrokerServer:
             admin=admin,
             producer_ids=producer_ids,
             apis=HANDLERS.keys(),
-            controller_service=ControllerService(controller, zookeeper, connect, self._spawn),
+            controller_service=ControllerService(
+                controller, zookeeper, connect, self._spawn, controller_timeout
+            ),
             groups=groups,
             transactions=TransactionService(
                 services, groups, producer_ids, connect, environment.transactions
@@ -230,6 +236,7 @@ class BrokerServer:
             acls=self._acls(zookeeper),
             events=environment.events,
             now=clock,
+            random=environment.random,
         )
 
     def _acls(self, zookeeper: ZookeeperClient) -> AclStore | None:
@@ -242,7 +249,9 @@ class BrokerServer:
 
     async def _load(self, broker: Broker) -> None:
         """Open the logs, each with the configuration of its topic from ZooKeeper."""
-        topics = self._environment.topics()
+        now = self._environment.now()
+        found = [each for directory in self._directories for each in directory.partitions(now)]
+        topics = sorted({partition.topic for partition in found})
         await self._retried(lambda: broker.admin.reload_topics(topics))
         broker.replicas.logs.load(broker.admin.topic_config)
 
@@ -283,12 +292,12 @@ class BrokerServer:
         controller_service = self.broker.controller_service
         match session.state:
             case SessionState.SUSPENDED:
-                controller_service.connected.clear()
+                controller_service.set_connected(False)
             case SessionState.EXPIRED:  # so the registration is gone
                 self._registration.valid = False
                 controller_service.expired()
             case SessionState.CONNECTED:
-                controller_service.connected.set()
+                controller_service.set_connected(True)
                 if self._works:
                     self._spawn(self._reconnected(self.broker))
 
@@ -331,7 +340,9 @@ class BrokerServer:
 
     def _start_work(self, broker: Broker, zookeeper: ZookeeperClient) -> None:
         self._works = True
-        broker.controller_service.connected.set()
+        self._log_dir_failures = LogDirFailureHandler(broker.replicas, zookeeper)
+        self._spawn(self._log_dir_failures.run())
+        broker.controller_service.set_connected(True)
         broker.controller_service.handled.append(broker.metadata.changed)
         self._spawn(broker.controller_service.run())
         if self._config.speaks(Feature.ALTER_ISR):
@@ -382,8 +393,15 @@ class BrokerServer:
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and task.exception() is not None:
-            log.error("a task of the broker failed", exc_info=task.exception())
-            self._fail(str(task.exception()))
+            self._failed(task, task.exception())
+
+    def _failed(self, task: "asyncio.Task[None]", error: BaseException | None) -> None:
+        """A task has ended by an error. Only a KafkaError is meant for people: the broker is
+        refused, for instance. Any other is a bug of ours; disks that fail never come so far."""
+        if not isinstance(error, KafkaError):
+            log.critical("a bug: %s failed", _name(task), exc_info=error)
+            self._report("broker.bug", task=_name(task), error=repr(error))
+        self._fail(error)
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:
@@ -397,12 +415,24 @@ class BrokerServer:
         level = logging.WARNING if event.kind in WRITTEN_BY_OTHERS else logging.INFO
         log.log(level, "%s %s", event.kind, event.data)
         self._environment.events.append(event)
-        if all(directory.offline is not None for directory in self._directories):
-            self._fail("Shutdown broker because all log dirs have failed")
+        if event.kind == OFFLINE:  # not at once: the caller is in the middle of its work
+            asyncio.get_running_loop().call_soon(self._directory_failed)
 
-    def _fail(self, reason: str) -> None:
-        self._failure = self._failure or KafkaError(ErrorCode.kafka_storage_error, reason)
+    def _directory_failed(self) -> None:
+        if all(directory.offline is not None for directory in self._directories):
+            reason = "Shutdown broker because all log dirs have failed"
+            self._fail(KafkaError(ErrorCode.kafka_storage_error, reason))
+        elif self._log_dir_failures is not None:
+            self._log_dir_failures.directory_failed()
+
+    def _fail(self, error: BaseException | None) -> None:
+        self._failure = self._failure or error
         self._stop.set()
+
+
+def _name(task: "asyncio.Task[None]") -> str:
+    """The name of its function: CleanerTask.run."""
+    return getattr(task.get_coro(), "__qualname__", task.get_name())
 
 
 def _duration(milliseconds: int) -> timedelta:

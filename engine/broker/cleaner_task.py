@@ -5,10 +5,10 @@ event loop runs other tasks. Every `log.cleaner.backoff.ms` the dirtiest log tha
 """
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from engine.config import BrokerConfig
-from engine.errors import KafkaError
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.cleaner import Cleaner
@@ -23,25 +23,26 @@ class CleanerTask:
         memory = config.log_cleaner_dedupe_buffer_size
         self._replicas = replicas
         self._backoff = config.log_cleaner_backoff_ms / 1000
-        self._cleaners = [
-            (directory, Cleaner(directory.path, memory, replicas.now(), emit))
-            for directory in replicas.logs.directories
-        ]
-        for directory, cleaner in self._cleaners:
-            for log in directory.logs.values():
-                cleaner.truncated(log)  # recovery may have removed what the last cleaner saw
+        self._cleaners: list[tuple[LogDirectory, Cleaner]] = []
+        for directory in replicas.logs.directories:
+            directory.attempt(replicas.now(), partial(self._add, directory, memory, emit))
         replicas.deleted.append(self._forget)
         replicas.truncated.append(self._truncated)
 
+    def _add(self, directory: LogDirectory, memory: int, emit: Emit) -> None:
+        cleaner = Cleaner(directory.path, memory, self._replicas.now(), emit)
+        for log in directory.logs.values():
+            cleaner.truncated(log)  # recovery may have removed what the last cleaner saw
+        self._cleaners.append((directory, cleaner))
+
     def _forget(self, partition: TopicPartition) -> None:
         for directory, cleaner in self._cleaners:
-            if directory.offline is None:
-                cleaner.forget(partition)
+            directory.attempt(self._replicas.now(), partial(cleaner.forget, partition))
 
     def _truncated(self, log: Any) -> None:
         for directory, cleaner in self._cleaners:
-            if directory.logs.get(log.partition) is log:
-                cleaner.truncated(log)
+            if log in directory.logs.values():
+                directory.attempt(self._replicas.now(), partial(cleaner.truncated, log))
 
     async def run(self) -> None:
         while True:
@@ -50,20 +51,18 @@ class CleanerTask:
                 await asyncio.sleep(self._backoff)
 
     async def _clean(self, directory: LogDirectory, cleaner: Cleaner) -> bool:
-        """One round over one directory; False if nothing was due."""
-        if directory.offline is not None:
-            return False
-        work = cleaner.choose(self._replicas.committed(directory), self._replicas.now())
+        """One round over one directory; False if nothing was due, or if the disk fails."""
+        replicas = self._replicas
+        choose = partial(cleaner.choose, replicas.committed(directory), replicas.now())
+        work = directory.attempt(replicas.now(), choose)
         if work is None:
             return False
-        steps = cleaner.clean(work, self._replicas.now())
+        steps = cleaner.clean(work, replicas.now())
         try:
-            while True:
-                with directory.guard(self._replicas.now()):
-                    if next(steps, DONE) is DONE:
-                        return True
+            while directory.attempt(replicas.now(), partial(next, steps, DONE)) is not DONE:
+                if directory.offline is not None:
+                    return False
                 await asyncio.sleep(0)
-        except KafkaError:
-            return False  # the guard took the directory offline, and reported it
         finally:
             steps.close()
+        return True

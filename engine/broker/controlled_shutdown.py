@@ -6,6 +6,9 @@
 So clients wait for an election, and not for a session time-out. The request is repeated up to
 `controlled.shutdown.max.retries` times, while another replica could become leader. A partition
 whose other replicas are down or not in sync stays here, and is offline until one of them returns.
+
+Without ZooKeeper there is no election. So a broker that has no connection to it does not ask, and
+one that loses it meanwhile does not wait for the answer. (Kafka waits until ZooKeeper is back.)
 """
 
 import asyncio
@@ -25,9 +28,23 @@ log = logging.getLogger(__name__)
 
 
 async def hand_over(broker: Broker, connect: Connect) -> None:
+    if not broker.config.controlled_shutdown_enable:
+        return
+    asking = asyncio.create_task(_ask_until_done(broker, connect))
+    lost = asyncio.create_task(broker.controller_service.disconnected.wait())
+    try:
+        await asyncio.wait({asking, lost}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            asking.result()
+        else:
+            log.warning("stopping without a new leader: there is no connection to ZooKeeper")
+    finally:
+        asking.cancel()
+        lost.cancel()
+
+
+async def _ask_until_done(broker: Broker, connect: Connect) -> None:
     config, metadata = broker.config, broker.metadata
-    if not config.controlled_shutdown_enable or not broker.controller_service.connected.is_set():
-        return  # without ZooKeeper there is no election
     loop = asyncio.get_running_loop()
     for _ in range(config.controlled_shutdown_max_retries):
         controller, left = metadata.controller, await _ask(broker, connect)
@@ -47,7 +64,7 @@ async def _ask(broker: Broker, connect: Connect) -> list[TopicPartition] | None:
     node = broker.metadata.node(broker.metadata.controller)
     if node is None:
         return None
-    timeout = broker.config.replica_socket_timeout_ms / 1000
+    timeout = broker.config.controller_socket_timeout_ms / 1000
     peer = connect(node.host, node.port, node.id, str(broker.id), timeout)
     request = ControlledShutdownRequest(
         broker_id=broker.id, broker_epoch=broker.replicas.broker_epoch

@@ -29,7 +29,6 @@ from engine.wire.messages.update_metadata import UpdateMetadataRequest
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 30.0  # seconds for an answer: Kafka's controller.socket.timeout.ms
 PAUSE = 0.1  # seconds until a request that was not delivered is sent again
 APIS: dict[type, Api] = {
     LeaderAndIsrRequest: Api.LEADER_AND_ISR,
@@ -46,6 +45,7 @@ class ControllerChannels:
     _connect: Connect
     _answered: Callable[[Answered], None]
     _spawn: Spawn
+    _timeout_s: float  # for an answer: controller.socket.timeout.ms
     # By the session of a broker: its id and its epoch.
     _channels: dict[tuple[int, int], asyncio.Queue[Request]] = field(default_factory=dict)
     _tasks: dict[tuple[int, int], asyncio.Task[None]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class ControllerChannels:
         endpoints = self._controller.brokers[broker].registration.endpoints
         endpoint = endpoint_of(endpoints, self._controller.listener)
         me = str(self._controller.broker_id)
-        peer = self._connect(endpoint.host, endpoint.port, broker, me, TIMEOUT)
+        peer = self._connect(endpoint.host, endpoint.port, broker, me, self._timeout_s)
         try:
             while True:
                 request = await queue.get()

@@ -35,16 +35,23 @@ class SessionOver(Exception):
 
 class ControllerService:
     def __init__(
-        self, controller: Controller, zookeeper: ZookeeperClient, connect: Connect, spawn: Spawn
+        self,
+        controller: Controller,
+        zookeeper: ZookeeperClient,
+        connect: Connect,
+        spawn: Spawn,
+        timeout_s: float,
     ) -> None:
         self.controller = controller
         self._zookeeper = zookeeper
-        self._channels = ControllerChannels(controller, connect, self.note, spawn)
+        self._channels = ControllerChannels(controller, connect, self.note, spawn, timeout_s)
         self._events: asyncio.Queue[tuple[Event, asyncio.Future[Any] | None]] = asyncio.Queue()
         self.handled: list[Callable[[], None]] = []  # called after each event
         self._busy = True  # until the first event has been handled
         self._session = 0  # how many have ended
         self.connected = asyncio.Event()  # to ZooKeeper
+        self.disconnected = asyncio.Event()  # the opposite
+        self.disconnected.set()
 
     @property
     def is_settled(self) -> bool:
@@ -66,10 +73,18 @@ class ControllerService:
         self._events.put_nowait((event, result))
         return await result
 
+    def set_connected(self, is_connected: bool) -> None:
+        """To ZooKeeper."""
+        now, before = self.connected, self.disconnected
+        if not is_connected:
+            now, before = before, now
+        before.clear()
+        now.set()
+
     def expired(self) -> None:
         """The session with ZooKeeper is over, and with it the role of controller."""
         self._session += 1
-        self.connected.clear()
+        self.set_connected(False)
         self.controller.expired()
         self._channels.close()
         while not self._events.empty():

@@ -47,6 +47,9 @@ from engine.storage.records import Record, encode
 
 C = TypeVar("C", bound=Coordinator)
 
+# The errors of a partition that this broker does not lead any more.
+LED_BY_ANOTHER = {ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition}
+
 
 class BrokerServices(NamedTuple):
     """The parts of a broker that its coordinators use."""
@@ -271,7 +274,10 @@ class CoordinatorService(Generic[C]):
                     break  # nothing may be appended before `loaded`, so do not wait
                 offset = next_offset
                 await asyncio.sleep(0)  # let other tasks run
-        except KafkaError as error:  # a damaged log: the records before the damage count
+        except KafkaError as error:
+            if error.code in LED_BY_ANOTHER:
+                return  # `_poll` is about to notice it
+            # The log is damaged, or its disk fails: the records before the damage count.
             self._report("unreadable", number, reason=error.message)
         if self._leads(number, leader_since):
             self._carry_out(self.coordinator.loaded(number, self._now()))

@@ -10,7 +10,6 @@ racks as it can (KIP-36); here racks are ignored.
 """
 
 from collections.abc import Mapping
-from random import randrange
 from typing import NamedTuple
 
 from engine.broker import coordinator_topic
@@ -58,8 +57,8 @@ def plan(
         defaults.num_partitions if partitions == DEFAULT else partitions,
         defaults.default_replication_factor if replication == DEFAULT else replication,
         live,
-        start=randrange(1000),
-        shift=randrange(1000),
+        start=broker.random.randrange(1000),
+        shift=broker.random.randrange(1000),
     )
     return Plan(name, assignment, overrides, config)
 

@@ -1,20 +1,22 @@
 """The environment of a broker: time, random numbers, disks, ZooKeeper, a network.
 
-    Process ──> Environment: now, new_uuid, random       the time, unique ids, random numbers
-                             directories, topics         the log directories, and the topics there
-                             zookeeper, connect, server  connections to ZooKeeper, brokers, clients
-                             prepare, announce           signals, files, the debug server
+    BrokerServer ──> Environment: now, new_uuid, random       the time, unique ids, random numbers
+                                  directories                 the log directories
+                                  zookeeper, connect, server  connections to ZooKeeper, brokers,
+                                                              and clients
+                                  prepare, announce           signals, files, the debug server
 
 Here it is the operating system. The simulator has an environment of its own (sim/environment.py),
 so the same broker runs there on a virtual clock.
 """
 
 import asyncio
+import logging
 import os
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -39,9 +41,11 @@ from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.links import Links
 from engine.replication.replica_manager import ReplicaManager
-from engine.storage.directory import LogDirectory, parse_name
+from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
 from engine.zookeeper.client import Session, ZookeeperClient
+
+log = logging.getLogger(__name__)
 
 FILES = 10_240  # the maximum on macOS
 PID_FILE = "broker.pid"
@@ -54,12 +58,13 @@ class Environment:
     groups: type[GroupCoordinator] = GroupCoordinator
     transactions: type[TransactionCoordinator] = TransactionCoordinator
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, home: Path | None = None) -> None:
+        """`home`: where the files of the process are kept; by default, in the first directory."""
         self.config = config
         self.links = Links.from_environment()
         self.random = Random()
         self.events = Ring()
-        self.home = Path(config.log_dirs[0])
+        self.home = home or Path(config.log_dirs[0])
         self._metrics: BrokerMetrics | None = None
         self.peer_security: PeerSecurity | None = None  # of connections to other brokers
 
@@ -75,20 +80,19 @@ class Environment:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
         _allow_many_files()
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            log.warning("this broker has no place for its own files: %s", error)
 
     # -- disks ---------------------------------------------------------------------------
 
     def directories(self, emit: Emit, stack: AsyncExitStack) -> Iterator[Any]:
         """The log directories, locked until the stack is unwound."""
         for path in self.config.log_dirs:
-            directory = LogDirectory(Path(path), emit)
+            directory = LogDirectory(Path(path), emit, self.now())
             stack.callback(directory.abandon)
             yield directory
-
-    def topics(self) -> list[str]:
-        """The topics that have logs here."""
-        names = [path.name for each in self.config.log_dirs for path in Path(each).iterdir()]
-        return sorted({found.topic for found in map(parse_name, names) if found})
 
     @property
     def session_file(self) -> TextFile:
@@ -144,16 +148,27 @@ class Environment:
     async def announce(
         self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]
     ) -> None:
-        """The broker is registered: start the debug server for labs, and write the process id."""
-        server = debug_server()
-        stack.push_async_callback(server.close)
-        await server.open()
+        """The broker is registered: start the debug server for labs, and write the process id.
+
+        A broker whose own files cannot be written serves its clients all the same.
+        """
         if self._metrics is not None:
             metrics = MetricsServer(self._metrics, self.home, self.config.prometheus_port or 0)
             stack.push_async_callback(metrics.close)
             await metrics.open()
-        (self.home / PID_FILE).write_text(f"{os.getpid()}\n")
-        stack.callback((self.home / PID_FILE).unlink, missing_ok=True)
+        server, pid_file = debug_server(), self.home / PID_FILE
+        stack.push_async_callback(server.close)
+        stack.callback(_remove, pid_file)
+        try:
+            await server.open()
+            pid_file.write_text(f"{os.getpid()}\n")
+        except OSError as error:
+            log.warning("labs and scripts do not find this broker: %s", error)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # its disk may have failed
+        path.unlink()
 
 
 def _allow_many_files() -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import Any
 
-from engine.storage.segment import Slice
+from engine.storage.segment import Slice, SliceGone
 
 COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
 
@@ -21,4 +21,6 @@ def sendable(piece: Any, kept_open: ExitStack) -> Any:
         return piece
     if piece.size <= COPIED:
         return piece.read()
+    if piece.file.closed:
+        raise SliceGone("a log file was closed before it was sent")
     return piece._replace(file=kept_open.enter_context(FileIO(os.dup(piece.file.fileno()))))

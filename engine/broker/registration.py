@@ -12,6 +12,7 @@ time-out, the controller does not know it yet: it may send the broker changes on
 were still in its memory. So a broker serves no request until it is registered, as in Kafka.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -20,6 +21,8 @@ from engine.errors import ErrorCode, KafkaError
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Create, Delete, Exists, Refused
+
+log = logging.getLogger(__name__)
 
 SESSION_FILE = "zookeeper.session"
 
@@ -50,7 +53,10 @@ class Registration:
         await self._clear_own(path)
         await self._clear_own(znodes.CONTROLLER)
         # Written first: if the connection breaks, it is not known whether the node was created.
-        self._file.write_text(f"{self._zookeeper.session_id}\n")
+        try:
+            self._file.write_text(f"{self._zookeeper.session_id}\n")
+        except OSError as error:
+            log.warning("after a crash this broker will not know its old session: %s", error)
         create = Create(path, node.encode(), ephemeral=True)
         (created,) = await self._zookeeper.ask([create])
         if isinstance(created, Refused):
@@ -65,7 +71,13 @@ class Registration:
     async def _clear_own(self, path: str) -> None:
         """Delete a node of our own session from before a crash."""
         (stat,) = await self._zookeeper.ask([Exists(path)])
-        if stat is None or not self._file.exists():
-            return
-        if str(stat.owner) == self._file.read_text().strip():
+        if stat is not None and str(stat.owner) == self._last_session():
             await self._zookeeper.ask([Delete(path)])  # refused if its session has just ended
+
+    def _last_session(self) -> str | None:
+        """Of the process before this one; None if there is no such file, or no disk to read."""
+        try:
+            return self._file.read_text().strip() if self._file.exists() else None
+        except OSError as error:
+            log.warning("the last session of this broker is not known: %s", error)
+            return None

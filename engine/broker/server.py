@@ -28,7 +28,7 @@ from engine.broker.file_slices import sendable
 from engine.broker.request_faults import RequestFaults
 from engine.links import Links
 from engine.security.principals import ANONYMOUS
-from engine.storage.segment import Slice
+from engine.storage.segment import Slice, SliceGone
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
 
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
                 copied.clear()
                 sent = await self.send_file(transport, piece.file, piece.position, piece.size)
                 if sent != piece.size:
-                    raise ConnectionError("a log file was truncated while it was sent")
+                    raise SliceGone("a log file was truncated while it was sent")
         if copied:
             transport.write(b"".join(copied))
         await self.writable()

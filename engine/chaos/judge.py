@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.chaos.cluster_reader import PATIENCE, placement, read_all
+from engine.chaos.disk_faults import log_of
 from engine.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
 from engine.cluster.cluster import Cluster
 from engine.storage.batch import Header, crc_ok, scan
@@ -124,7 +125,7 @@ def _copies(cluster: Cluster, topic: str, finding: ChaosFinding) -> list[Header]
         return []
     replicas = placement(cluster.bootstrap, topic, **cluster.security_settings)
     broker = replicas[finding.partition][0]
-    directory = cluster.directory(broker) / f"{topic}-{finding.partition}"
+    directory = log_of(cluster, broker, f"{topic}-{finding.partition}")
     return [
         header
         for _, _, header, _ in batches(directory, max(finding.places) + 1)
@@ -310,7 +311,7 @@ def files_alike(cluster: Cluster, topic: str, below: Mapping[int, int]) -> list[
         for partition, replicas in placed.items()
         for finding in unlike(
             partition,
-            {each: cluster.directory(each) / f"{topic}-{partition}" for each in replicas},
+            {each: log_of(cluster, each, f"{topic}-{partition}") for each in replicas},
             below[partition],
         )
     ]

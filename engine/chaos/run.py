@@ -19,6 +19,7 @@ from typing import Self
 from confluent_kafka.cimpl import NewTopic
 
 from engine.chaos.cluster_reader import create
+from engine.chaos.disk_faults import give_disks
 from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind
 from engine.chaos.random_workload import RandomWorkload
 from engine.chaos.security_switch import SecuritySwitch
@@ -95,7 +96,9 @@ def run(
     """
     topics = [TOPIC, COPIES, RANDOM] if transactions else [TOPIC]
     config = settings(brokers)
-    with Cluster(brokers, zookeepers=zookeepers, data=data, config=config) as cluster:
+    cluster = Cluster(brokers, zookeepers=zookeepers, data=data, config=config)
+    give_disks(cluster)
+    with cluster:
         for topic in topics:
             create(cluster.bootstrap, NewTopic(topic, PARTITIONS, min(brokers, 3)))
         until(lambda: is_whole(cluster, topics), WHOLE, "that the topic is there")

@@ -10,6 +10,8 @@ directories of those partitions away, and the broker copies them from the leader
 damaged only where others have all that is in them: of a broker that has left the ISR of all its
 partitions, and of another one only when all replicas are in sync again.
 
+Disks fail too (disk_faults.py), one at a time, until all replicas are in sync again.
+
 If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and
 now and then more than half, for less than a session lasts.
 
@@ -23,9 +25,17 @@ run cannot be replayed to the last event, as a run of the simulator can.
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
+from engine.chaos.disk_faults import (
+    DISK_FAULTS,
+    break_disk,
+    has_disks,
+    logs_of,
+    mend_disks,
+)
 from engine.chaos.wait import Late, until
 from engine.cluster.cluster import Cluster
 from engine.cluster.faults import End
@@ -44,16 +54,23 @@ def rot(cluster: Cluster, broker: int) -> None:
     if others do not have all that is in these files.
     """
     cluster.stop_broker(broker)
-    try:
-        until(lambda: is_redundant(cluster, broker), MOVED, "that other brokers lead")
-    except Late:
+    if not becomes_redundant(cluster, broker):
         return
-    for index in sorted(cluster.directory(broker).glob("*-*/*.index")):
+    for index in sorted(it for log in logs_of(cluster, broker) for it in log.glob("*.index")):
         log = index.with_suffix(".log")
         if log.exists() and index.stat().st_size and log != max(log.parent.glob("*.log")):
             flip(index, -1)
             if int(index.parent.name.rpartition("-")[2]) % 2 == 0:
                 flip(log, HEADER_SIZE)
+
+
+def becomes_redundant(cluster: Cluster, broker: int) -> bool:
+    """Whether it is so a little after the broker has stopped."""
+    try:
+        until(lambda: is_redundant(cluster, broker), MOVED, "that other brokers lead")
+    except Late:
+        return False
+    return True
 
 
 def is_redundant(cluster: Cluster, broker: int) -> bool:
@@ -109,6 +126,7 @@ FAULTS: dict[str, Callable[[Cluster, int, int], object]] = {
     "cut from zookeeper": lambda cluster, broker, other: cluster.cut(broker, "zookeeper"),
     "slow": lambda cluster, broker, other: cluster.slow(broker, other, 400),
     "drop an answer": lambda cluster, broker, other: cluster.drop_next_answer(broker),
+    **{name: partial(break_disk, fault) for name, fault in DISK_FAULTS.items()},
 }
 LATE = (0.05, 0.8)  # seconds after which the end of a transaction comes a second time
 BETWEEN_BROKERS = {"cut", "cut one way", "slow"}  # these need another broker
@@ -120,6 +138,7 @@ class FaultStorm:
         self._cluster, self._late = cluster, late
         self._chance = Random(seed)
         self.damaged = False  # files of one broker; until its replicas are in sync again
+        self._broken: set[int] = set()  # brokers that have a broken disk
         self._harmed: set[str] = set()  # the servers of ZooKeeper that have a fault
 
     def harm(self) -> str:
@@ -134,9 +153,13 @@ class FaultStorm:
         child = cluster.child(broker)
         if not child.alive or child.paused or (other == broker and fault in BETWEEN_BROKERS):
             return ""
-        if fault == ROT and self.damaged:
+        breaks_disk = fault in DISK_FAULTS
+        if (fault == ROT or breaks_disk) and self.damaged:
             return ""
-        self.damaged |= fault == ROT
+        if breaks_disk and not has_disks(cluster, broker):
+            return ""
+        self.damaged |= fault == ROT or breaks_disk
+        self._broken |= {broker} if breaks_disk else set()
         FAULTS[fault](cluster, broker, other)
         return f"{fault} {broker}" + f" {other}" * (fault in BETWEEN_BROKERS)
 
@@ -168,6 +191,9 @@ class FaultStorm:
     def heal(self) -> None:
         heal(self._cluster)
         self._harmed.clear()
+        for broker in sorted(self._broken):
+            mend_disks(self._cluster, broker, partial(becomes_redundant, self._cluster, broker))
+        self._broken.clear()
         for broker in self._cluster.brokers:
             self._replace(broker)
         self._repeat_ends()
@@ -179,9 +205,10 @@ class FaultStorm:
         if offline:
             pid = child.pid
             cluster.stop_broker(broker)
+            logs = {log.name: log for log in logs_of(cluster, broker)}
             for topic, partition in offline:
                 away = cluster.data / f"broken-{broker}-{pid}-{topic}-{partition}"
-                (cluster.directory(broker) / f"{topic}-{partition}").rename(away)
+                logs[f"{topic}-{partition}"].rename(away)
             cluster.restart(broker)
 
 

@@ -2,6 +2,9 @@
 
 It registers in ZooKeeper, recovers its logs if its last shutdown was not clean, and serves. Its
 process id is in DIR/broker.pid. After a kill, the same command starts it again.
+
+With several directories (--config log.dirs=/disk-1,/disk-2) a disk may fail: the broker names it in
+its log, and goes on with the others.
 """
 
 import asyncio
@@ -10,6 +13,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
+from engine.broker.environment import Environment
 from engine.cli.options import Options, add_config, add_options
 from engine.config import BrokerConfig
 from engine.config.properties import parse_properties
@@ -17,7 +21,7 @@ from engine.config.properties import parse_properties
 REQUIRED: Options = {
     "id N": (int, None, "the broker's number"),
     "zookeeper HOST:PORT,...": "the cluster's ZooKeeper",
-    "data DIR": (Path, None, "where its logs are kept"),
+    "data DIR": (Path, None, "where its logs are kept, unless there is a key log.dirs"),
 }
 OPTIONAL: Options = {
     "port P": (int, 9092, "where to listen; 0 takes a free port"),
@@ -50,7 +54,7 @@ def run(options: Namespace) -> int:
     def ready(port: int) -> None:
         print(f"ready broker={options.id} port={port}", flush=True)
 
-    asyncio.run(BrokerServer(config).run(ready))
+    asyncio.run(BrokerServer(config, Environment(config, options.data)).run(ready))
     return 0
 
 

@@ -6,6 +6,8 @@ It starts its own cluster: ZooKeeper, and brokers that are processes. confluent-
 write (acks=all, idempotent) and read all the time. In the end every replica is restored, everything
 is read and compared with the clients' history, offset by offset: was a record lost, moved, doubled,
 reordered, or never sent? The seed decides the faults; their effects depend on the machine, too.
+Each broker has three log directories, and one of them fails now and then: it is gone, it is full,
+or it can't be flushed. Sometimes it comes back empty.
 
 With --transactions copiers read what is written, and write each record twice, and their offsets,
 in one transaction. They crash now and then. Is each record copied once, is a transaction there as a

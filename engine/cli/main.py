@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from engine.cli import gone
 
@@ -163,7 +163,18 @@ class UsageError(Exception):
 class Parser(argparse.ArgumentParser):
     """argparse with errors in one line; its own also print the usage."""
 
+    _given: Sequence[str] = ()  # the words that were typed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        if message.endswith(" required") or " are required: " in message:
+            words = [word.partition("=")[0] for word in self._given if word.startswith("--")]
+            unknown = [word for word in words[:100] if word not in self._option_string_actions]
+            if unknown:  # it may be the one that is missing, mistyped
+                message = f"unrecognized arguments: {unknown[0]}"
         stray = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         hint = nearest(stray[1], re.findall(r"--[\w-]+", self.format_help())) if stray else ""
         raise UsageError(f"{message}{hint} ({self.prog} --help)")

@@ -12,6 +12,8 @@ the limit: compare only figures of one machine and one run.
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from engine.cli.connection import client_config, connect, failure
@@ -110,6 +112,17 @@ class Stats:
         )
 
 
+@contextmanager
+def totals(stats: Stats) -> Iterator[None]:
+    """Print the totals afterwards, and also if Control-C ends the measurement."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(stats.total())
+        raise
+    print(stats.total())
+
+
 def percentile(values: list[tuple[float, int]], share: float) -> float:
     """The value below which this share of the weights is."""
     left = share * sum(weight for _, weight in values)
@@ -137,7 +150,7 @@ def _produce(options: Namespace) -> int:
 
     props |= {**client_config(options), "on_delivery": delivered}
     began, sent = time.perf_counter(), 0
-    with Producer(props) as producer:
+    with totals(stats), Producer(props) as producer:
         while sent < options.num_records:
             due = min(options.num_records, sent + TURN)
             if options.throughput > 0:
@@ -151,7 +164,6 @@ def _produce(options: Namespace) -> int:
             sent = due
             producer.poll(0)
         producer.flush()
-    print(stats.total())
     return 0
 
 
@@ -185,7 +197,7 @@ def _consume(options: Namespace) -> int:
         "auto.offset.reset": "latest" if options.from_latest else "earliest",
     }
     stats = Stats("read")
-    with Consumer(config) as consumer:
+    with totals(stats), Consumer(config) as consumer:
         consumer.assign([TopicPartition(options.topic, number, start) for number in numbers])
         while stats.count < options.messages:
             began = time.perf_counter()
@@ -202,5 +214,4 @@ def _consume(options: Namespace) -> int:
                 raise failure(error)
             size = sum(len(it.key() or b"") + len(it.value() or b"") for it in messages)
             stats.add(len(messages), size, waited)
-    print(stats.total())
     return int(stats.count < options.messages)

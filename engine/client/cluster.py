@@ -79,7 +79,8 @@ def unknown_topic(name: str, there_are: Iterable[str]) -> KafkaError:
     """The error, with the most similar name that exists."""
     names = list(there_are)
     near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
+    others = "there is one other" if len(names) == 1 else f"there are {len(names)} others"
+    hint = f"did you mean {near[0]}?" if near else others
     return KafkaError(
         ErrorCode.unknown_topic_or_partition, f"there is no topic {name} in this cluster; {hint}"
     )

@@ -107,8 +107,8 @@ class Child:
 
     def pause(self) -> None:
         """SIGSTOP, as in a long garbage collection: connections stay open, nothing is answered."""
-        self.paused = True
         self._send(signal.SIGSTOP)
+        self.paused = self.alive
 
     def resume(self) -> None:
         self.paused = False
@@ -151,6 +151,7 @@ class Child:
 
         Two threads may notice this at the same time, one that kills and one that only checks.
         """
+        self.paused = False
         with self._releasing:
             if self._lifeline.fileno() != -1:  # not closed yet
                 _running.discard(self)

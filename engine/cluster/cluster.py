@@ -257,29 +257,40 @@ class Cluster:
     def kill(self, broker: End) -> None:
         """SIGKILL: as a crash of the machine, except that the page cache survives.
 
-        Here and below: a broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper").
+        A broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper"). Nothing happens to a
+        broker that is down.
         """
         if isinstance(broker, str):
             return self._ensemble.kill(broker)
         node = self._node(broker)
+        if node.status is Status.DOWN:
+            return None
         node.expected = False
         if node.status is Status.UP:
             self._observer.collect([broker])  # its events are lost when it ends
         node.child.kill()
         self._is_down(node, "killed")
+        return None
 
     def pause(self, broker: End) -> None:
-        """SIGSTOP: as in a long garbage collection."""
+        """SIGSTOP: as in a long garbage collection. Nothing happens to a broker that is down."""
         if isinstance(broker, str):
             return self._ensemble.pause(broker)
-        self._node(broker).child.pause()
-        self._observer.note("broker.paused", broker=broker)
+        node = self._node(broker)
+        if node.status is Status.UP:
+            node.child.pause()
+            self._observer.note("broker.paused", broker=broker)
+        return None
 
     def resume(self, broker: End) -> None:
+        """SIGCONT, to a broker or a ZooKeeper server that was paused."""
         if isinstance(broker, str):
             return self._ensemble.resume(broker)
-        self._node(broker).child.resume()
-        self._observer.note("broker.resumed", broker=broker)
+        node = self._node(broker)
+        if node.status is Status.PAUSED:
+            node.child.resume()
+            self._observer.note("broker.resumed", broker=broker)
+        return None
 
     def stop_broker(self, broker: int) -> int:
         """SIGTERM: it hands over leadership and closes its logs. Returns its exit code."""

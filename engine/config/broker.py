@@ -176,6 +176,11 @@ class BrokerConfig(ListenersConfig):
     replica_socket_timeout_ms: int = key(
         30_000, "How long a broker waits for the response of another broker.", at_least(1)
     )
+    controller_socket_timeout_ms: int = key(
+        30_000,
+        "How long the controller waits for the response of a broker, and a broker for that of the "
+        "controller.",
+    )
     leader_replication_throttled_rate: Long = key(
         LONG_MAX,
         "Bytes a second that a leader sends to throttled replicas that are not in sync.",

@@ -8,8 +8,9 @@ When a directory fails, its partitions are offline, and no others. A log that ca
 offline alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -33,9 +34,9 @@ class LogManager:
 
     def load(self, config_of: ConfigOf) -> None:
         self._config_of = config_of
+        now = self._now()
         for directory in self.directories:
-            with directory.attempt(self._now()):
-                directory.load(config_of, self._now())
+            directory.attempt(now, partial(directory.load, config_of, now))
             self.directory_of |= dict.fromkeys(directory.logs, directory)
 
     def reconfigure(self, config_of: ConfigOf) -> None:
@@ -44,6 +45,22 @@ class LogManager:
         for partition, directory in self.directory_of.items():
             if directory.offline is None:
                 directory.logs[partition].reconfigure(config_of(partition.topic))
+
+    def offline(self) -> list[TopicPartition]:
+        """The partitions in directories that have failed."""
+        return [tp for tp, directory in self.directory_of.items() if directory.offline is not None]
+
+    def check(self, partition: TopicPartition, *, is_new: bool) -> None:
+        """Raise an error if the log of a replica is offline. A replica that is not new has a log:
+        if none is found, it may be in a directory that is offline, and no empty one replaces it."""
+        found = self.find(partition) is not None
+        for directory in () if found or is_new else self.directories:
+            if directory.offline is not None:
+                self.directory_of[partition] = directory
+                raise KafkaError(
+                    ErrorCode.kafka_storage_error,
+                    f"the log of {partition} may be in {directory.path}, which is offline",
+                )
 
     def create(self, partition: TopicPartition, topic_id: UUID | None) -> PartitionLog:
         """The log of a partition: a new one if there is none yet."""
@@ -58,13 +75,10 @@ class LogManager:
 
     def _emptiest(self) -> Directory:
         """The usable directory with the fewest logs."""
-        usable = list(self._usable())
+        usable: list[Directory] = [it for it in self.directories if it.offline is None]
         if not usable:
             raise KafkaError(ErrorCode.kafka_storage_error, "no log directory is left")
         return min(usable, key=lambda directory: len(directory.logs))
-
-    def _usable(self) -> Iterator[Directory]:
-        return (directory for directory in self.directories if directory.offline is None)
 
     def __getitem__(self, partition: TopicPartition) -> PartitionLog:
         return self.directory_of[partition].logs[partition]
@@ -95,8 +109,8 @@ class LogManager:
         directory = self.directory_of.pop(partition, None)
         if directory is None or directory.offline is not None:
             return False
-        with directory.attempt(self._now()):
-            directory.delete(partition, self._now())
+        now = self._now()
+        directory.attempt(now, partial(directory.delete, partition, now))
         return True
 
     # -- upkeep --------------------------------------------------------------------------
@@ -105,8 +119,7 @@ class LogManager:
         """Do something with every log. When a directory fails, the rest of its logs is skipped."""
         for partition, directory in list(self.directory_of.items()):
             if directory.offline is None:
-                with directory.attempt(self._now()):
-                    work(directory.logs[partition])
+                directory.attempt(self._now(), partial(work, directory.logs[partition]))
 
     def flush_due(self) -> None:
         self.each(lambda log: log.flush_if_due(self._now()))
@@ -117,14 +130,14 @@ class LogManager:
 
     def sweep(self) -> None:
         """Remove the files that were marked as deleted long enough ago."""
-        for directory in self._usable():
-            with directory.attempt(self._now()):
-                directory.sweep(self._now())
+        now = self._now()
+        for directory in self.directories:
+            directory.attempt(now, partial(directory.sweep, now))
 
     def checkpoint(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        for directory in self._usable():
-            with directory.attempt(self._now()):
-                directory.checkpoint(_high_watermarks(directory, high_watermarks))
+        for directory in self.directories:
+            offsets = _high_watermarks(directory, high_watermarks)
+            directory.attempt(self._now(), partial(directory.checkpoint, offsets))
 
     def close(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         for directory in self.directories:

@@ -4,9 +4,9 @@ replication ──> PartitionLog, Directory <── storage/: files on a disk
                                         <── a simulator: bytes in memory
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from engine.config import TopicConfig
@@ -17,6 +17,8 @@ from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.storage.producers import Producers
 from engine.storage.segment import Slice
+
+T = TypeVar("T")
 
 
 class PartitionLog(Protocol):
@@ -70,7 +72,7 @@ class Directory(Protocol):
     ) -> PartitionLog: ...
     def delete(self, partition: TopicPartition, now: int) -> None: ...
     def guard(self, now: int) -> AbstractContextManager[None]: ...
-    def attempt(self, now: int) -> AbstractContextManager[None]: ...
+    def attempt(self, now: int, work: Callable[[], T]) -> T | None: ...
     def sweep(self, now: int) -> None: ...
     def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None: ...
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None: ...

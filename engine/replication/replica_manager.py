@@ -142,7 +142,7 @@ class ReplicaManager:
     ) -> None:
         """Become leader or follower, if the epoch of the partition is newer than the known one."""
         partition = TopicPartition(topic.topic_name, state.partition_index)
-        self.logs.find(partition)
+        self.logs.check(partition, is_new=state.is_new)
         before = self.partitions.get(partition)
         known = before.leader_epoch if before else NO_EPOCH
         if state.leader_epoch <= known:
@@ -233,6 +233,14 @@ class ReplicaManager:
         if self.logs.delete(partition):
             self.deleted(partition)
         self._notify(partition)
+
+    def directory_failed(self) -> None:
+        """Stop the replicas in directories that are offline: they lead and follow no more."""
+        for role in filter(None, map(self.partitions.get, self.logs.offline())):
+            self._stop_fetching(role)
+            role.stop()
+            self._notify(role.id)
+        self._remove_idle_fetchers()
 
     def _stop_fetching(self, role: Partition) -> None:
         if role.leader in self.fetchers:
@@ -454,9 +462,8 @@ class ReplicaManager:
 
     def _is_held(self, role: Partition, log: PartitionLog, replica: int, now: int) -> bool:
         """Whether a follower gets nothing: it is out of sync, and the rate is exceeded."""
-        if replica in role.isr or not self._is_throttled(log):
-            return False
-        return self._sent.exceeds(self.config.leader_replication_throttled_rate, now)
+        is_limited = replica not in role.isr and self._is_throttled(log)
+        return is_limited and self._sent.exceeds(self.config.leader_replication_throttled_rate, now)
 
     def _is_throttled(self, log: PartitionLog) -> bool:
         listed = log.config.leader_replication_throttled_replicas

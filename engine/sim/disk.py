@@ -23,7 +23,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from engine.config import TopicConfig
@@ -39,6 +39,8 @@ from engine.storage.log import Appended, Emit
 from engine.storage.producers import Producers
 from engine.storage.records import stream
 from engine.storage.validation import validate, validate_copied
+
+T = TypeVar("T")
 
 UNGUARDED = nullcontext[None]()  # nothing fails here
 
@@ -311,6 +313,9 @@ class Disk:
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Nothing to check: no other broker ever uses this disk."""
 
+    def partitions(self, now: int) -> list[TopicPartition]:
+        return sorted(self.logs)
+
     def load(self, config_of: Callable[[str], TopicConfig], now: int) -> None:
         for partition, log in self.logs.items():
             log.reopen(config_of(partition.topic), self._starts.get(partition, 0), now)
@@ -329,7 +334,8 @@ class Disk:
     def guard(self, now: int) -> AbstractContextManager[None]:
         return UNGUARDED
 
-    attempt = guard
+    def attempt(self, now: int, work: Callable[[], T]) -> T:
+        return work()
 
     def sweep(self, now: int) -> None:
         """There is nothing to delete."""

@@ -69,9 +69,6 @@ class SimulatedEnvironment(Environment):
         self._disk.emit = emit
         yield self._disk
 
-    def topics(self) -> list[str]:
-        return sorted({partition.topic for partition in self._disk.logs})
-
     @property
     def session_file(self) -> Any:
         return self._disk.session

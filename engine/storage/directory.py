@@ -11,16 +11,22 @@
       old-0.d5b7...-delete/              a deleted one, removed a little later
 
 An I/O error takes the whole directory offline, like a broken disk: requests for its partitions get
-KAFKA_STORAGE_ERROR, and other directories continue. A fault in one partition (see survey.py) takes
-only that partition offline: its files and its lines in the checkpoints are not changed.
+KAFKA_STORAGE_ERROR, and other directories continue. That is so at any time: also if the directory
+cannot be made, locked or listed, or if its meta.properties cannot be read, when the broker starts.
+A directory that another process has locked is no broken disk: then the broker does not start.
+
+A fault in one partition (see survey.py) takes only that partition offline: its files and its lines
+in the checkpoints are not changed.
 """
 
 import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from uuid import UUID, uuid4
 
 from engine.config import TopicConfig
@@ -33,14 +39,18 @@ from engine.storage.survey import LogOffline
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
+OFFLINE = "directory.offline"  # the event of a directory that has failed
 ALL = 2**63 - 1  # the recovery point of a log that is offline: all of it was flushed
+
+T = TypeVar("T")
 
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _DELETED = re.compile(r"[a-zA-Z0-9._-]+\.[0-9a-f]{32}-delete")
 
 
 class LogDirectory:
-    def __init__(self, path: Path, emit: Emit = lambda event: None) -> None:
+    def __init__(self, path: Path, emit: Emit = lambda event: None, now: int = 0) -> None:
+        """Make the directory if there is none, and lock it."""
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
         self.failed: dict[TopicPartition, str] = {}  # partitions that are offline, and why
@@ -51,23 +61,27 @@ class LogDirectory:
         self._written: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each checkpoint
         self._found: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each at the start
         self._emit = emit
-        path.mkdir(parents=True, exist_ok=True)
-        self._lock = self._take_lock()
+        self._lock = -1  # a file descriptor
+        self.attempt(now, self._take_lock)
 
     # -- opening -------------------------------------------------------------------------
 
-    def _take_lock(self) -> int:
+    def _take_lock(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
         fd = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
             raise KafkaError(
-                ErrorCode.kafka_storage_error,
+                ErrorCode.invalid_config,
                 f"Failed to acquire lock on file .lock in {self.path}. "
                 "A Kafka instance in another process or thread is using this directory.",
             ) from error
-        return fd
+        except OSError:
+            os.close(fd)
+            raise
+        self._lock = fd
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Refuse a directory of another broker or cluster; write the ids into a new one."""
@@ -92,12 +106,13 @@ class LogDirectory:
                 "If you intend to create a new broker, you should use an empty data directory.",
             )
 
+    def partitions(self, now: int) -> list[TopicPartition]:
+        """The partitions that have a directory here; none if the disk has failed."""
+        names = self.attempt(now, lambda: os.listdir(self.path)) or []
+        return sorted(filter(None, map(parse_name, names)))
+
     def load(self, config_of: Callable[[str], TopicConfig], now: int) -> None:
         """Open every log; `config_of` gives a topic's configuration."""
-        if self.offline is not None:
-            names = (parse_name(path.name) for path in self.path.iterdir())
-            self.failed = {partition: self.offline for partition in names if partition}
-            return
         marker = self.path / CLEAN_SHUTDOWN
         clean = marker.is_file()
         kinds = (checkpoints.RECOVERY_POINT, checkpoints.LOG_START, checkpoints.HIGH_WATERMARK)
@@ -242,33 +257,36 @@ class LogDirectory:
             if isinstance(error, KafkaError) and error.code != ErrorCode.kafka_storage_error:
                 raise
             self.offline = str(error)
-            self._report("directory.offline", now, directory=str(self.path), reason=str(error))
+            self._report(OFFLINE, now, directory=str(self.path), reason=str(error))
             raise KafkaError(ErrorCode.kafka_storage_error, str(error)) from error
 
-    @contextmanager
-    def attempt(self, now: int) -> Iterator[None]:
-        """The same, without an error for the caller: a failure of the disk has been reported."""
+    def attempt(self, now: int, work: Callable[[], T]) -> T | None:
+        """Do something on this disk; nothing if it is offline. A disk that fails meanwhile goes
+        offline and is reported, and the caller gets None, not an error."""
         try:
             with self.guard(now):
-                yield
+                return work()
         except KafkaError:
             if self.offline is None:
                 raise
+        return None
 
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         """An orderly stop: the next start needs no recovery."""
-        if self.offline is None:
-            with self.attempt(now):
-                for log in self.logs.values():
-                    log.close(now)
-                self.checkpoint(high_watermarks)
-                files.write(self.path / CLEAN_SHUTDOWN, b"")
+        self.attempt(now, partial(self._finish, now, high_watermarks))
         self.abandon()
+
+    def _finish(self, now: int, high_watermarks: dict[TopicPartition, int] | None) -> None:
+        for log in self.logs.values():
+            log.close(now)
+        self.checkpoint(high_watermarks)
+        files.write(self.path / CLEAN_SHUTDOWN, b"")
 
     def abandon(self) -> None:
         """Close the directory without a checkpoint; the next start does a recovery."""
         for log in [*self.logs.values(), *(log for _, _, log in self.deleted_logs)]:
-            log.abandon()
+            with suppress(OSError):  # of a disk that has failed: there is nothing left to save
+                log.abandon()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

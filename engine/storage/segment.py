@@ -42,6 +42,10 @@ def files_of(directory: Path, suffix: str) -> dict[int, Path]:
     return {int(path.name.split(".")[0]): path for path in names}
 
 
+class SliceGone(ConnectionError):
+    """The bytes of a response are no longer there: its connection cannot go on."""
+
+
 class Slice(NamedTuple):
     """Bytes of an open file that are not read yet: the arguments of sendfile."""
 
@@ -50,7 +54,13 @@ class Slice(NamedTuple):
     size: int
 
     def read(self) -> bytes:
-        return os.pread(self.file.fileno(), self.size, self.position)
+        """All of the bytes. Raises `SliceGone` if the file was closed or truncated meanwhile."""
+        if self.file.closed:
+            raise SliceGone("a log file was closed before it was sent")
+        data = os.pread(self.file.fileno(), self.size, self.position)
+        if len(data) != self.size:
+            raise SliceGone("a log file was truncated before it was sent")
+        return data
 
 
 class Found(NamedTuple):

@@ -32,13 +32,15 @@ session time-out.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple, Self
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionLoss
+from kazoo.exceptions import ConnectionLoss, WriterNotClosedException
 from kazoo.protocol.states import KazooState
 
 from engine.links import Link
@@ -46,6 +48,9 @@ from engine.zookeeper import packets
 from engine.zookeeper.handler import LoopHandler
 from engine.zookeeper.requests import Ask, Changed, Create
 
+log = logging.getLogger(__name__)
+
+CLOSE_WAIT_S = 5.0  # for the answer to the end of a session
 COUNTER = 0xFFFFFFFF  # the lower half of a zxid counts the transactions of an epoch
 
 
@@ -116,12 +121,30 @@ class ZookeeperClient:
             await self._answer_all(chroot, "", lambda _: None)
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes are deleted at once, not after the time-out."""
+        """End the session: its ephemeral nodes are deleted at once, not after the time-out.
+
+        If the server does not answer within `CLOSE_WAIT_S`, the session ends by its time-out.
+        """
         self._kazoo.remove_listener(self._session_changed)
         if self._give_up is not None:
             self._give_up.cancel()
-        await asyncio.to_thread(self._kazoo.stop)
-        self._kazoo.close()
+        closed = asyncio.Event()
+        # Not a thread of the loop's executor: that one would be waited for when the loop ends.
+        threading.Thread(target=self._stop, args=(closed,), daemon=True).start()
+        try:
+            await asyncio.wait_for(closed.wait(), CLOSE_WAIT_S)
+        except TimeoutError:
+            log.warning("ZooKeeper does not answer: the session ends by its time-out")
+
+    def _stop(self, closed: asyncio.Event) -> None:
+        """In a thread of its own, since kazoo waits for its connection's thread."""
+        try:
+            self._kazoo.stop()
+            self._kazoo.close()
+        except WriterNotClosedException as error:
+            log.warning("the connection to ZooKeeper was not closed: %s", error)
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            self._loop.call_soon_threadsafe(closed.set)
 
     async def __aenter__(self) -> Self:
         return self

@@ -65,6 +65,7 @@ ISR_CHANGES = "/isr_change_notification"
 ISR_CHANGE = "/isr_change_notification/isr_change_"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 LOG_DIR_EVENT = "/log_dir_event_notification/log_dir_event_"
+LOG_DIR_FAILURE = 1  # the only event in such a note
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
@@ -374,6 +375,10 @@ def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
 
 def decode_partitions(data: bytes) -> set[TopicPartition]:
     return {_partition(each) for each in field(json_object(data), "partitions", as_list)}
+
+
+def encode_log_dir_failure(broker: int) -> bytes:
+    return encoded_json({"version": 1, "broker": broker, "event": LOG_DIR_FAILURE})
 
 
 def decode_log_dir_failure(data: bytes) -> int:

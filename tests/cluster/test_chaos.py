@@ -190,6 +190,30 @@ def test_files_are_damaged_only_where_others_have_all_of_them(
     assert any(map(any, (path.read_bytes() for path in log.iterdir()))) == flipped
 
 
+DISK_ERRORS = {
+    "disk gone": "Not a directory",
+    "disk full": "No space left on device",
+    "disk unsafe": "Invalid argument",
+}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["disk gone", *(pytest.param(it, marks=pytest.mark.long) for it in [*DISK_ERRORS][1:])],
+)
+def test_a_disk_fails_and_every_record_is_on_the_others(fault, capsys, monkeypatch, tmp_path):
+    """Nothing but one disk at a time fails; its broker goes on, and gets it back."""
+    assert DISK_ERRORS.keys() == storm.DISK_FAULTS.keys()
+    monkeypatch.setattr(storm, "FAULTS", {fault: storm.FAULTS[fault]})
+    assert main(["chaos", "--seconds", "5", "--seed", "5", "--data", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("nothing wrong: ")
+    assert f"{fault} " in said.err
+    told = "".join(path.read_text() for path in tmp_path.glob("broker-*/broker.log"))
+    assert re.search(rf"directory\.offline .*{DISK_ERRORS[fault]}", told)
+    assert "all log dirs have failed" not in told
+
+
 def test_copiers_may_be_far_behind_as_long_as_they_get_on():
     steps = iter(range(1000))
     await_copies(lambda: {0: next(steps) // 10}, {0: 20}, patience=5.0)

@@ -217,6 +217,23 @@ def test_control_c_ends_the_consumer_with_a_count(shell: Shell, topic: str) -> N
 
 # -- perf ------------------------------------------------------------------------------------
 
+
+def test_control_c_ends_a_measurement_with_its_totals(shell: Shell, topic: str) -> None:
+    """Both have printed a line of progress, and would go on for an hour."""
+    produce = ("perf", "producer", "--topic", topic, "--num-records", "90000", "--throughput", "25")
+    consume = ("perf", "consumer", "--topic", topic, "--messages", "90000")
+    with shell.start(*produce) as producer, shell.start(*consume) as consumer:
+        for process, verb in ((consumer, "read"), (producer, "sent")):
+            assert process.stderr is not None
+            assert f" records {verb}, ".encode() in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 130
+            assert re.fullmatch(
+                rf"[1-9]\d* records {verb}, .* ms max latency, .* 99\.9th\.\n", out.decode()
+            )
+
+
 RESULT = (
     r"3000 records {verb}, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, "
     r"\d+\.\d ms max latency, \d+\.\d ms 50th, \d+\.\d ms 95th, \d+\.\d ms 99th, "

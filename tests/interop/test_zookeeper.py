@@ -42,6 +42,25 @@ sys.stdin.read() or __import__("signal").pause()
 """
 
 
+def test_the_end_of_a_session_does_not_wait_for_a_server_that_hangs(tmp_path, monkeypatch):
+    """The server is paused: the client gives up, and the session ends by its time-out."""
+    monkeypatch.setattr("engine.zookeeper.client.CLOSE_WAIT_S", 0.5)
+
+    async def story(hanging):
+        zookeeper = ZookeeperClient(hanging.address, 30.0)
+        await zookeeper.connect(30.0)
+        hanging.child.pause()
+        began = time.monotonic()
+        await zookeeper.close()
+        return time.monotonic() - began
+
+    with ZookeeperServer(tmp_path) as hanging:
+        began = time.monotonic()
+        assert 0.5 <= asyncio.run(story(hanging)) < 5.0
+        assert time.monotonic() - began < 20.0  # the loop did not wait for the thread either
+        hanging.child.resume()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:

@@ -4,10 +4,12 @@ from functools import cache
 
 import pytest
 
+from engine.broker import creation
 from engine.broker.metadata import NO_BROKER
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.partition import Role
+from engine.replication.replica_manager import ReplicaManager
 from engine.sim.client import rows_of
 from engine.sim.node import machine
 from engine.sim.world import World
@@ -59,6 +61,34 @@ def history(seed):
 def test_the_same_seed_tells_the_same_story():
     assert history(3) == history(3)
     assert history(3) != history(4)
+
+
+def placements(seed):
+    """Where the brokers of a seed put the partitions of topics that clients ask for by name."""
+    world = World(seed, 3, config={"num.partitions": "6", "default.replication.factor": "2"})
+    world.run(2000)
+    broker = world[1].broker
+    return [creation.automatic(broker, f"topic-{number}").assignment for number in range(5)]
+
+
+def test_the_same_seed_places_replicas_in_the_same_way():
+    assert placements(3) == placements(3)
+
+
+def test_a_bug_in_a_task_of_the_background_is_loud_under_its_own_name(monkeypatch, caplog):
+    """The broker ends by the error itself, which is not taken for a disk that fails."""
+
+    def tick(replicas):
+        raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(ReplicaManager, "tick", tick)
+    world = World(1, 1)
+    with pytest.raises(ZeroDivisionError, match="a bug of ours"):
+        world.run(60_000)
+    ((broker, facts),) = told(world, "broker.bug")
+    assert (broker, facts["error"]) == (1, "ZeroDivisionError('a bug of ours')")
+    assert "a bug: BrokerServer._every" in caplog.text
+    assert "in tick" in caplog.text  # the traceback
 
 
 def test_waiting_for_what_does_not_come_has_an_end(world):

@@ -32,6 +32,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -130,7 +131,8 @@ class DebugServer:
         self._file.write_text(f"{port} {self._token}\n")
 
     async def close(self) -> None:
-        self._file.unlink(missing_ok=True)
+        with suppress(OSError):  # its disk may have failed
+            self._file.unlink()
         if self._server is not None:
             server, self._server = self._server, None
             server.close()

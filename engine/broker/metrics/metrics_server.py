@@ -11,6 +11,7 @@ Invariant: the broker never waits for a reader of this page.
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from engine.broker.metrics.broker_metrics import BrokerMetrics
@@ -35,12 +36,16 @@ class MetricsServer:
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._serve, HOST, self._port)
         port = self._server.sockets[0].getsockname()[1]
-        self._file.write_text(f"{port}\n")
+        try:
+            self._file.write_text(f"{port}\n")
+        except OSError as error:
+            log.warning("the port of the metrics is in no file: %s", error)
         log.info("metrics are at http://%s:%d/metrics", HOST, port)
         self._observer = asyncio.get_running_loop().create_task(self._observe())
 
     async def close(self) -> None:
-        self._file.unlink(missing_ok=True)
+        with suppress(OSError):  # its disk may have failed
+            self._file.unlink()
         if self._observer is not None:
             self._observer.cancel()
         if self._server is not None:

@@ -28,6 +28,7 @@ class Broker:
 
     def __init__(self, *proposals):
         self.broker_id, self.broker_epoch = 3, 300
+        self.config = SimpleNamespace(controller_socket_timeout_ms=7000)
         self.proposals = list(proposals)
         self.work_changed = []
         self.overtaken = set()  # by LeaderAndIsr
@@ -47,7 +48,7 @@ class Broker:
         self.answered.append((proposal, version))
 
     def connect(self, host, port, number, client_id, timeout):
-        assert client_id == "3"
+        assert (client_id, timeout) == ("3", 7.0)
         return SimpleNamespace(
             ask=lambda api, request: self.ask(number, api, request),
             close=lambda: self.closed.append(number),

@@ -7,9 +7,13 @@ import pytest
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
 from engine.broker.controller_service import ControllerService
+from engine.controller.context import LiveBroker
 from engine.controller.events import Began, Rebalance
+from engine.controller.requests import Request
 from engine.errors import ErrorCode, KafkaError
+from engine.wire.messages.update_metadata import UpdateMetadataRequest
 from engine.zookeeper.requests import Changed, Get
+from engine.zookeeper.znodes import BrokerEndPoint, BrokerInfo
 
 
 class Decider:
@@ -57,8 +61,25 @@ class Oracle:
         return [ask.path for ask in asks]
 
 
+class Silent:
+    """A broker that answers no request of the controller."""
+
+    def __init__(self):
+        self.connected = []
+
+    def connect(self, host, port, number, client_id, timeout_s):
+        self.connected.append((number, timeout_s))
+        return self
+
+    async def ask(self, api, message):
+        await asyncio.Event().wait()
+
+    def close(self):
+        """There is nothing to close."""
+
+
 @asynccontextmanager
-async def office():
+async def office(connect=None):
     decider, oracle = Decider(), Oracle()
     tasks = set()
 
@@ -67,8 +88,8 @@ async def office():
         tasks.add(task)
         return task
 
-    controller_service = ControllerService(decider, oracle, None, spawn)
-    controller_service.connected.set()
+    controller_service = ControllerService(decider, oracle, connect, spawn, 7.0)
+    controller_service.set_connected(True)
     spawn(controller_service.run())
     try:
         yield controller_service, decider, oracle
@@ -80,6 +101,24 @@ async def office():
 
 def run(story):
     asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_brokers_have_controller_socket_timeout_ms_for_an_answer():
+    async def story():
+        silent = Silent()
+        async with office(silent.connect) as (controller_service, decider, _):
+            endpoint = BrokerEndPoint("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT")
+            decider.brokers = {2: LiveBroker(7, BrokerInfo((endpoint,), 0))}
+            decider.listener = "PLAINTEXT"
+            message = UpdateMetadataRequest(
+                controller_id=1, controller_epoch=1, topic_states=(), live_brokers=()
+            )
+            decider.outbox.append(Request(2, 7, message))
+            await controller_service.ask(Began())
+            await asyncio.sleep(0)
+            assert silent.connected == [(2, 7.0)]
+
+    run(story)
 
 
 def test_one_event_ends_before_the_next_begins():

@@ -203,6 +203,19 @@ def test_of_a_damaged_log_the_records_before_the_damage_count(broker):
     assert broker.reports() == [("group.unreadable", None), ("group.loaded", 1)]
 
 
+@pytest.mark.parametrize(
+    "code", [ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition]
+)
+def test_a_leader_that_is_replaced_while_it_reads_is_not_told_of_a_damaged_log(broker, code):
+    """The replica manager knows it first: the log is whole, and another broker reads it now."""
+    broker.chunks = {0: batch(0), 1: KafkaError(code, "another broker leads it")}
+    broker.lead(SINCE)
+    while broker.load_chunk():
+        pass
+    assert ("loaded", NUMBER) not in broker.notes
+    assert broker.reports() == []
+
+
 def test_appends_are_reported_in_order_once_they_are_replicated(broker):
     broker.lead(SINCE)
     append(broker, 1)

@@ -1,5 +1,7 @@
 """The plan for a new topic."""
 
+from random import Random
+
 import pytest
 
 from engine.broker.creation import automatic, plan
@@ -19,6 +21,18 @@ def test_preferred_leaders_are_spread_evenly():
     made = plan(broker(brokers=(1, 2, 3)), "orders", {}, partitions=6, replication=3)
     leaders = [replicas[0] for replicas in made.assignment.values()]
     assert sorted(leaders) == [1, 1, 2, 2, 3, 3]
+
+
+def test_the_random_numbers_are_those_of_the_environment():
+    """So a simulated run, whose environment has a seed, repeats."""
+
+    def placed(seed):
+        one = broker(brokers=range(1, 10))
+        one.random = Random(seed)
+        return plan(one, "orders", {}, partitions=20, replication=3).assignment
+
+    assert placed(1) == placed(1)
+    assert len({str(placed(seed)) for seed in range(20)}) > 10
 
 
 def test_replicas_by_hand():

@@ -85,6 +85,15 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["--versoin"], "there is no option --versoin; did you mean --version?"),
         (["dump-log"], "the following arguments are required: --files"),
         (
+            ["topics", "--creat", "--topic=a"],
+            "unrecognized arguments: --creat; did you mean --create?",
+        ),
+        (["topics", "--xyzzy"], "unrecognized arguments: --xyzzy"),
+        (
+            ["perf", "producer", "--topic", "a", "--num-record", "5"],
+            "unrecognized arguments: --num-record; did you mean --num-records?",
+        ),
+        (
             ["dump-log", "--files", "a", "--print-data"],
             "unrecognized arguments: --print-data; did you mean --print-data-log?",
         ),

@@ -393,9 +393,27 @@ def test_the_marker_is_gone_from_the_disk_before_anything_is_appended(
     assert flushed[-1] == (home.path, False)
 
 
-def test_no_permission(home: Home) -> None:
+def test_a_directory_that_cannot_be_locked_is_offline(home: Home) -> None:
+    """Nothing is done in it, and whoever has other directories goes on with them."""
     home.path.mkdir()
     (home.path / ".lock").mkdir()
-    with pytest.raises(OSError, match="Is a directory"):
-        LogDirectory(home.path)
+    directory = LogDirectory(home.path, home.events.append, NOW)
+    assert "Is a directory" in (directory.offline or "")
+    assert home.told("directory.offline")[0]["directory"] == str(home.path)
+    directory.attempt(NOW, lambda: pytest.fail("it is offline"))
+    assert directory.partitions(NOW) == []
+    directory.close(NOW)
     assert os.listdir(home.path) == [".lock"]
+
+
+def test_a_bug_in_the_work_on_a_directory_is_no_disk_that_fails(home: Home) -> None:
+    directory = home.open()
+    with pytest.raises(ZeroDivisionError):
+        directory.attempt(NOW, lambda: 1 // 0)
+    with pytest.raises(KafkaError, match="bad"):
+        directory.attempt(NOW, refuse)
+    assert directory.offline is None
+
+
+def refuse() -> None:
+    raise KafkaError(ErrorCode.invalid_record, "bad")

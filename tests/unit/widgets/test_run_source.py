@@ -6,6 +6,7 @@ import pytest
 
 from engine.cluster.recording import Recording
 from engine.cluster.state import Status
+from engine.errors import ErrorCode, KafkaError
 from tests.interop.watch import until
 from tests.unit.widgets.cluster import START, Cluster, partition, state, topic
 from widgets import ClusterView, ReplicaView
@@ -37,6 +38,65 @@ def test_the_past_is_as_it_was():
     assert run_source.at(START + 999).brokers[2].status is Status.UP
     assert run_source.at(START + 1000).brokers[2].status is Status.DOWN
     assert [line.words for line in run_source.story.lines][-1] == "broker 2 killed (SIGKILL)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ConnectionResetError("reset by peer"), KafkaError(ErrorCode.unknown_server_error, "late")],
+)
+def test_the_recorder_survives_an_error_that_passes(monkeypatch, error):
+    """Nobody looks: the run goes on when the cluster answers again, and is stale until then."""
+    monkeypatch.setattr("widgets.run_source.RECORD", 0.001)
+    cluster = Cluster()
+    run_source = LiveRun(cluster)
+    answer, fails = cluster.state, [True]
+
+    def state():
+        if fails:
+            raise error
+        return answer()
+
+    cluster.state = state
+    run_source.record()
+    until(lambda: run_source.stale)
+    assert run_source.stale in ("reset by peer", "late")
+    cluster.pass_time(1000)
+    cluster.kill(2)
+    fails.clear()
+    until(lambda: not run_source.stale and run_source.at(START + 1000).brokers[2].status)
+    assert run_source.at(START + 1000).brokers[2].status is Status.DOWN
+    assert run_source._recorder.is_alive()
+    run_source._ended = True
+
+
+def test_a_picture_says_that_it_is_stale(monkeypatch):
+    """As long as the cluster is not reached; then it shows what it has shown before."""
+    cluster = Cluster()
+    view = ClusterView(cluster)
+    view.poll()
+    before, answer = view.about, cluster.state
+
+    def state():
+        raise TimeoutError("no answer within 5 s")
+
+    cluster.state = state
+    assert view.poll()  # more may come
+    assert view.about.startswith("not up to date: the cluster did not answer (no answer within")
+    cluster.state = answer
+    assert view.poll()
+    assert view.about == before
+
+
+def test_a_bug_ends_the_recorder_with_its_name(monkeypatch):
+    """It is no error that passes: the thread prints it, and the pictures name it."""
+    cluster, loud = Cluster(), []
+    run_source = LiveRun(cluster)
+    monkeypatch.setattr("threading.excepthook", lambda told: loud.append(told.exc_type))
+    monkeypatch.setattr(cluster, "state", lambda: 1 // 0)
+    run_source.record()
+    until(lambda: loud)
+    assert loud == [ZeroDivisionError]
+    assert run_source.stale.startswith("ZeroDivisionError")
 
 
 def test_a_clock_alone_is_no_change():
