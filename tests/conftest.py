@@ -2,10 +2,14 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.standstill import StandstillPlugin
+from tests.summary import SummaryPlugin
 
 # A shared machine is slow by fits, so no deadline. In CI the search is the same every time, as in
 # hypothesis' own profile "ci"; at home it is a new one, and remembers what failed. Both try a part
@@ -15,6 +19,10 @@ settings.register_profile("long", deadline=None, print_blob=True)
 settings.register_profile("home", settings.get_profile("long"), max_examples=PART)
 settings.register_profile("github", settings.get_profile("ci"), max_examples=PART)
 settings.load_profile("github" if os.environ.get("CI") else "home")
+
+# With it jsonschema, which reads notebooks, builds a grammar for three seconds in every process, to
+# check international addresses. No notebook has one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # In a test a verdict other than expected is an error: see widgets/ledger.
 os.environ["BROKERLAB_STRICT"] = "1"
@@ -40,16 +48,28 @@ REST = {
     "06_speed": ("tail-predict", "advanced"),
     "07_operations": ("one-predict", "advanced"),
 }
+# What takes long, and asks again, of other faults or cells, what `make test` asks too, is in
+# `make advanced`: exercises and mutants of labs, and these clusters.
+MUTANTS = "controller_lab delivery_sending order rebalance_lab rebalance_lab_exercises"
+MUTANTS += " replication_lab storage_lab streams_lab streams_lab_exercises"
+CLUSTERS = "ensemble rolling_switch faults_clock faults_single faults_stop faults_transactions"
+CLUSTERS += " foreign groups_faults stories_on_fetch"
+MOVED = {f"tests/labs/test_{name}.py" for name in MUTANTS.split()}
+MOVED |= {f"tests/cluster/test_{name}.py" for name in CLUSTERS.split()}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """By itself xdist would begin with the modules of most tests, and those are the quick ones."""
-    config.option.loadscopereorder = False
+    config.option.loadscopereorder = False  # xdist's order begins with the many quick tests
+    config.pluginmanager.register(StandstillPlugin(), "standstill")
+    config.pluginmanager.register(SummaryPlugin(), "summary")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_sections(items)
+    for item in items:
+        if item.path.relative_to(ROOT).as_posix() in MOVED:
+            item.add_marker("advanced")
     items.sort(key=turn)
 
 
@@ -62,6 +82,8 @@ def mark_sections(items: list[pytest.Item]) -> None:
             begun.add(item.path.stem)
         if item.path.stem in begun:
             item.add_marker(mark)
+        elif mark:
+            item.add_marker("needed")
 
 
 def turn(item: pytest.Item) -> tuple[int, str]:

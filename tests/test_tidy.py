@@ -6,10 +6,8 @@ CONTRIBUTING.md has the rules in words.
 """
 
 import ast
-import io
 import os
 import re
-import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,11 +25,13 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
 BROKER = "wire storage replication controller coordinator broker zookeeper config"
 GROUP_LINES = {
-    ("labs",): 7_000,
-    ("engine",): 43_900,  # 190 more: disks that fail at any moment, and chaos that takes them away
+    ("labs",): 7_080,  # 7,000, learners' versions beside the labs, a late request in lab 05
+    # 43,700; 900 for requests that come twice, and chaos with random transactions; 200 for disks
+    # that fail at any moment, and chaos that takes them away.
+    ("engine",): 44_850,
     ("engine/client",): 7_600,
-    # 80 more: a failed disk is noticed wherever it is used, and reported to the controller.
-    tuple(f"engine/{part}" for part in BROKER.split()): 18_380,
+    # 18,300, requests that come twice, and disks that fail.
+    tuple(f"engine/{part}" for part in BROKER.split()): 18_480,
 }
 
 # A letter in brackets keeps a pattern from finding itself.
@@ -104,7 +104,7 @@ def texts(root: Path) -> Iterator[tuple[str, str]]:
             for name in folders
             if (not name.startswith(".") or name in {".ci", ".jupyter", ".binder"})
             and not name.endswith(".egg-info")
-            and name not in {"build", "__pycache__"}
+            and name not in {"build", "__pycache__", "yours"}
         )
         for name in sorted(files):
             path = Path(folder, name)
@@ -222,12 +222,13 @@ def too_large_groups(root: Path) -> Iterator[Offence]:
 
 @cache
 def code_lines(module: Module) -> frozenset[int]:
-    """The lines that are neither blank nor comment nor docstring."""
-    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
-        if token.type not in silent and token.type != tokenize.ENDMARKER:
-            lines.update(range(token.start[0], token.end[0] + 1))
+    """The lines that are neither blank nor comment nor docstring. Of a text that stands on several
+    lines, those that are blank or begin with # don't count."""
+    lines = {
+        number
+        for number, line in enumerate(module.text.splitlines(), 1)
+        if (told := line.lstrip()) and not told.startswith("#")
+    }
     for node in ast.walk(module.tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str())):

@@ -1,6 +1,6 @@
 """The whole site, from this tree, into build/site/ or a new folder that is named:
 
-    PYTHONPATH=labs python docs/site/build.py [FOLDER]
+    PYTHONPATH=labs python docs/site/build.py [FOLDER] [--repository https://github.com/ME/broker-lab]
 
     docs/*.md, labs/*.ipynb ──> build/pages/ ── Sphinx, conf.py ──┐
     recordings ── widgets.site ──> films, a still of each ────────┤
@@ -10,10 +10,10 @@ No lab is run: its saved outputs are shown, and the films are made from the reco
 labs/recorded/. The site needs neither a server nor a network.
 """
 
+import argparse
 import json
 import os
 import shutil
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -21,8 +21,8 @@ from pathlib import Path
 import links
 import recordings
 import stills
+from address import GIVEN, address
 from recorded import RUNS, view
-from repository import NAME, UNNAMED
 from sphinx.cmd.build import build_main
 
 from widgets import palette
@@ -43,14 +43,18 @@ def main(out: Path) -> None:
         raise SystemExit(f"{out} is there already: name a folder that is yet to be made.")
     pages = out.parent / f"{out.name}-pages"
     shutil.rmtree(pages, ignore_errors=True)
+    print(f"The repository: {address() or 'not known; name it by --repository URL'}")
     gather(pages)
+    print("Making films of the recordings ...", flush=True)
     size = shoot(pages / "films")
     script(pages / "static")
+    print("Making the pages (a minute or two) ...", flush=True)
     options = ["-c", HERE, "-W", "--keep-going", "-q", "-j", "2", "-d", pages / ".doctrees"]
     static = ["-D", f"html_static_path=_static,{pages / 'static'}"]
     if failed := build_main([*map(str, options), *static, str(pages), str(out)]):
         raise SystemExit(failed)
     shutil.copytree(pages / "films", out / "_static" / "films")
+    print("Following every link ...", flush=True)
     report = links.check(out)
     if report.faults:
         raise SystemExit("\n".join(["These links lead nowhere:", *report.faults]))
@@ -70,10 +74,8 @@ def gather(pages: Path) -> None:
         if path.suffix in (".md", ".ipynb"):
             shutil.copy(path, pages / "labs")
     start = (HERE / "index.md").read_text(encoding="utf-8")
-    (pages / "index.md").write_text(_moved_up(start), encoding="utf-8")
+    (pages / "index.md").write_text(_named(_moved_up(start)), encoding="utf-8")
     recordings.write(pages / "recordings", RUNS)
-    for text in pages.rglob("*.md"):
-        text.write_text(text.read_text(encoding="utf-8").replace(UNNAMED, NAME), encoding="utf-8")
     for notebook in sorted((pages / "labs").glob("*.ipynb")):
         stills.explain(notebook)
 
@@ -81,6 +83,13 @@ def gather(pages: Path) -> None:
 def _moved_up(text: str) -> str:
     """Its links start in docs/site/, and the page stands at the top of the site."""
     return text.replace("](../../", "](").replace("](../", "](docs/")
+
+
+def _named(text: str) -> str:
+    """With the repository's address, or, where nobody knows it, without the lines that need one."""
+    if repository := address():
+        return text.replace("REPOSITORY", repository)
+    return text.replace("    git clone REPOSITORY broker-lab\n    cd broker-lab\n", "")
 
 
 def shoot(folder: Path) -> str:
@@ -93,7 +102,11 @@ def shoot(folder: Path) -> str:
         for width in film.WIDTHS
     ]
     with ProcessPoolExecutor(2) as helpers:
-        sizes = list(helpers.map(_shoot, wanted))
+        sizes = []
+        for size in helpers.map(_shoot, wanted):
+            sizes.append(size)
+            if len(sizes) % 20 == 0:
+                print(f"  {len(sizes)} of {len(wanted)} films", flush=True)
     return f"{len(sizes)} films of {max(sizes) / 1000:,.0f} kB at most"
 
 
@@ -124,4 +137,10 @@ def script(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else USUAL).resolve())
+    parser = argparse.ArgumentParser(description="Build the site.")
+    parser.add_argument("folder", nargs="?", type=Path, default=USUAL, help="a folder to be made")
+    parser.add_argument("--repository", help="its address; otherwise that of the remote origin")
+    asked = parser.parse_args()
+    if asked.repository is not None:
+        os.environ[GIVEN] = asked.repository
+    main(asked.folder.resolve())

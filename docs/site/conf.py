@@ -2,7 +2,7 @@
 folder before: labs/ and docs/ as they lie in the repository, and what is in here.
 """
 
-from repository import ADDRESS
+from address import address
 
 project = "Broker Lab"
 author = "the Broker Lab contributors"
@@ -18,7 +18,7 @@ html_js_files = ["stage.js", "player.js"]
 html_show_sphinx = html_show_sourcelink = html_copy_source = False
 html_theme_options = {
     "footer_icons": [],
-    "source_repository": ADDRESS,
+    **({"source_repository": address()} if address() else {}),
     "top_of_page_buttons": [],
     "light_css_variables": {
         "color-brand-primary": "#0072b2",

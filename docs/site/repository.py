@@ -1,19 +1,21 @@
 """Links that are right in the repository are right on the site, too.
 
-    [the log](../engine/storage/log.py)                 no page: to the repository on GitHub
+    [the log](../engine/storage/log.py)                 no page: to the repository, if it is known
     [The offset](../labs/01_storage.ipynb#The-offset)   a page, with its own anchor
     [high watermark](#term-hw)                          a term, which in JupyterLab lights up in a
                                                         picture (terms.js); here it is plain text
 
 They are written for readers of the repository; here they are looked up from where the source of
 the page lies in it. A link to what is not there is left to MyST, whose warning breaks the build.
+
+Where nobody knows the repository's address (address.py), a link to it is plain text.
 """
 
-import os
 import posixpath
 from pathlib import Path
 from typing import Any
 
+from address import address
 from docutils import nodes
 from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx.addnodes import pending_xref
@@ -21,9 +23,6 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parents[2]
-UNNAMED = "OWNER/broker-lab"
-NAME = os.environ.get("GITHUB_REPOSITORY", UNNAMED)  # which GitHub's workflows know
-ADDRESS = f"https://github.com/{NAME}"
 BRANCH = "main"
 TERM = "term-"
 PAGES = {"labs/recorded": "recordings/index"}  # what has a page that is not made from it
@@ -59,9 +58,11 @@ class Links(SphinxPostTransform):
         return name if name in self.env.all_docs else None
 
 
-def _outside(node: pending_xref, path: str, anchor: str) -> nodes.reference:
+def _outside(node: pending_xref, path: str, anchor: str) -> nodes.Element:
+    if not (repository := address()):
+        return nodes.inline("", "", *(child.deepcopy() for child in node.children))
     kind = "tree" if (ROOT / path).is_dir() else "blob"
-    where = f"{ADDRESS}/{kind}/{BRANCH}/{path}" + (f"#{anchor}" if anchor else "")
+    where = f"{repository}/{kind}/{BRANCH}/{path}" + (f"#{anchor}" if anchor else "")
     link = nodes.reference("", "", refuri=where, internal=False)
     link += [child.deepcopy() for child in node.children]
     return link

@@ -40,7 +40,7 @@ from engine.cluster.recorded_files import TRACK as FILES
 from engine.cluster.recorded_files import FileTrack, WantedFiles
 from engine.cluster.recording import NONE as NO_TRACKS
 from engine.cluster.recording import Recorder, Track
-from engine.cluster.request_faults import ErrorName, RequestFaultSender
+from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
 from engine.cluster.scratch import Scratch
 from engine.cluster.scripts.kafka_home import KafkaHome
 from engine.cluster.state import ClusterState, Status
@@ -48,7 +48,6 @@ from engine.cluster.state_merger import ProcessState
 from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.errors import ErrorCode, KafkaError
 from engine.table import Table
-from engine.wire.apis import Api
 
 if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
@@ -246,11 +245,10 @@ class Cluster:
             raise KafkaError(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
         if kind == KAFKA:
             jars()
-        number = max(self._nodes) + 1
-        node = self._add(number, 0, kind)
+        node = self._add(max(self._nodes) + 1, 0, kind)
         self._launch(node)
         self._await(node)
-        return number
+        return node.number
 
     # -- faults of brokers and ZooKeeper servers -----------------------------------------
 
@@ -264,13 +262,12 @@ class Cluster:
             return self._ensemble.kill(broker)
         node = self._node(broker)
         if node.status is Status.DOWN:
-            return None
+            return
         node.expected = False
         if node.status is Status.UP:
             self._observer.collect([broker])  # its events are lost when it ends
         node.child.kill()
         self._is_down(node, "killed")
-        return None
 
     def pause(self, broker: End) -> None:
         """SIGSTOP: as in a long garbage collection. Nothing happens to a broker that is down."""
@@ -280,7 +277,6 @@ class Cluster:
         if node.status is Status.UP:
             node.child.pause()
             self._observer.note("broker.paused", broker=broker)
-        return None
 
     def resume(self, broker: End) -> None:
         """SIGCONT, to a broker or a ZooKeeper server that was paused."""
@@ -290,7 +286,6 @@ class Cluster:
         if node.status is Status.PAUSED:
             node.child.resume()
             self._observer.note("broker.resumed", broker=broker)
-        return None
 
     def stop_broker(self, broker: int) -> int:
         """SIGTERM: it hands over leadership and closes its logs. Returns its exit code."""
@@ -366,14 +361,14 @@ class Cluster:
 
     # -- faults of requests of clients, and of answers; see request_faults.py --------------
 
-    def fail_requests(self, broker: int, api: Api | str, error: ErrorName, times: int = 1) -> None:
+    def fail_requests(self, broker: int, api: ApiName, error: ErrorName, times: int = 1) -> None:
         """Answer the next requests of clients of this API with an error, and do nothing else.
 
         fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS"); `times=0` takes it back.
         """
         self._request_faults.fail(self._node(broker), api, error, times)
 
-    def drop_next_answer(self, broker: int, api: Api | str | None = None) -> None:
+    def drop_next_answer(self, broker: int, api: ApiName | None = None) -> None:
         """Lose the next answer to a client: the request is done (its records are stored), then the
         connection breaks, and the client can't know which of both has failed.
 
@@ -389,7 +384,7 @@ class Cluster:
         self._request_faults.slow_coordinator(self._node(broker), ms)
 
     def repeat_request(
-        self, broker: int, api: Api | str, ms: int | None = None, times: int = 1
+        self, broker: int, api: ApiName, ms: int | None = None, times: int = 1
     ) -> None:
         """The next request of this API comes a second time, as if the network had delivered it
         twice: it is done and answered as always, and a copy comes `ms` later.

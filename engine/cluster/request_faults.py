@@ -22,6 +22,7 @@ from engine.table import Table
 from engine.wire.apis import Api
 
 ErrorName = ErrorCode | str  # "NOT_ENOUGH_REPLICAS", or the code
+ApiName = Api | str  # "Produce", "PRODUCE" or Api.PRODUCE
 MOST_MS = 3_600_000
 HANDLED_S = 60.0  # in which a request that came again is handled, replication included
 PAUSE_S = 0.02  # between two looks
@@ -32,7 +33,7 @@ class RequestFaultSender:
         self._observer, self._nodes = observer, nodes
         self._asked: set[int] = set()  # brokers that were asked for a fault, and not healed since
 
-    def fail(self, node: BrokerProcess, api: Api | str, error: ErrorName, times: int) -> None:
+    def fail(self, node: BrokerProcess, api: ApiName, error: ErrorName, times: int) -> None:
         found, code = api_of(api), _error(error)
         _check("times", times, 2**31 - 1)
         request = {"ask": "fail", "api": int(found), "error": int(code), "times": times}
@@ -40,7 +41,7 @@ class RequestFaultSender:
         facts = {"api": found.name, "error": code.name.upper(), "times": times}
         self._observer.note("requests.failing", broker=node.number, **facts)
 
-    def drop(self, node: BrokerProcess, api: Api | str | None) -> None:
+    def drop(self, node: BrokerProcess, api: ApiName | None) -> None:
         found = None if api is None else api_of(api)
         key = None if found is None else int(found)
         self._send(node, {"ask": "drop", "answers": 1, "api": key})
@@ -52,7 +53,7 @@ class RequestFaultSender:
         self._send(node, {"ask": "slow_coordinator", "ms": ms})
         self._observer.note("coordinator.slowed", broker=node.number, ms=ms)
 
-    def repeat(self, node: BrokerProcess, api: Api | str, ms: int | None, times: int) -> None:
+    def repeat(self, node: BrokerProcess, api: ApiName, ms: int | None, times: int) -> None:
         found = api_of(api, Api.WRITE_TXN_MARKERS)
         if ms is not None:
             _check("ms", ms, MOST_MS)
@@ -99,7 +100,7 @@ class RequestFaultSender:
         return self._observer.request(node.number, request)
 
 
-def api_of(name: Api | str, *others: Api) -> Api:
+def api_of(name: ApiName, *others: Api) -> Api:
     """Of clients, or one of the others: "Produce", "PRODUCE", Api.PRODUCE; "InitProducerId" ..."""
     wanted = (name.name if isinstance(name, Api) else str(name)).replace("_", "").upper()
     known = {

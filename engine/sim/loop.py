@@ -15,7 +15,7 @@ coroutine that is destroyed runs its `finally` blocks, and a killed process does
 
 import asyncio
 import math
-from asyncio import events
+from asyncio import events, tasks
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -52,6 +52,9 @@ class Loop:
             action(*args)
             return
         outer = events._get_running_loop()  # a notebook's, for example
+        task = None if outer is None else asyncio.current_task(outer)
+        if outer and task:  # from Python 3.14 on a thread has one current task, whatever the loop
+            tasks._leave_task(outer, task)
         events._set_running_loop(cast(asyncio.AbstractEventLoop, self))
         self._is_running = True
         ready = self._ready
@@ -62,6 +65,8 @@ class Loop:
         finally:
             self._is_running = False
             events._set_running_loop(outer)
+            if outer and task:
+                tasks._enter_task(outer, task)
 
     def close(self) -> None:
         self._is_closed = True

@@ -15,10 +15,10 @@ from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, build_opener
 
 from tests.binder.image import Image
+from tests.limits import JVM_S
 
 BASE, TOKEN = "/user/visitor/", "rehearsed"
 FIRST = "labs/00_start.ipynb"
-PATIENCE = 90  # seconds
 OPENER = build_opener(ProxyHandler({}))  # loopback is behind no proxy
 EXTENSIONS = {"anywidget", "@jupyter-widgets/jupyterlab-manager"}  # what the widgets need
 SETTINGS = (
@@ -36,17 +36,17 @@ class Server:
 
     def get(self, path: str) -> tuple[str, str]:
         """Where one ends up, and what is there."""
-        with OPENER.open(f"{self.root}{path}?token={TOKEN}", timeout=PATIENCE) as answer:
+        with OPENER.open(f"{self.root}{path}?token={TOKEN}", timeout=JVM_S) as answer:
             return answer.url, answer.read().decode()
 
     def wait(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + JVM_S
         while time.monotonic() < deadline:
             with suppress(URLError):
                 self.get("api")
                 return
             time.sleep(0.2)
-        raise TimeoutError(f"JupyterLab did not answer within {PATIENCE} seconds")
+        raise TimeoutError(f"JupyterLab did not answer within {JVM_S} seconds")
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def running(image: Image) -> Iterator[Server]:
         yield server
     finally:
         child.terminate()
-        child.wait(PATIENCE)
+        child.wait(JVM_S)
 
 
 def faults(server: Server) -> list[str]:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.browser.jupyter import PATIENCE, ROOT, Lab, Notebook, running_lab
+from tests.browser.jupyter import ROOT, Lab, Notebook, running_lab
+from tests.limits import START_S
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
 BROWSERS = (
@@ -33,8 +34,9 @@ FLAGS = [
     "--no-first-run",
 ]
 TOLD = ".lab-trouble, [data-mime-type='application/vnd.jupyter.stderr']"  # a view, a thread
+NOISE = "Could not restore the debugger state"  # JupyterLab, when a kernel ends as it is opened
 STOPPED = re.compile("The picture stands still|Exception in thread")
-expect.set_options(timeout=PATIENCE * 1000)
+expect.set_options(timeout=START_S * 1000)
 
 
 @pytest.fixture(scope="session")
@@ -71,9 +73,14 @@ def page(lab: Lab, browser: Browser, request: pytest.FixtureRequest) -> Iterator
     shutil.rmtree(lab.settings, ignore_errors=True)  # what another test has chosen
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    page.set_default_timeout(PATIENCE * 1000)
+    page.set_default_timeout(START_S * 1000)
     errors: list[str] = []
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(NOISE):
+            errors.append(message.text)
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: errors.append(str(error)))
     try:
         page.goto(lab.page("labs"))

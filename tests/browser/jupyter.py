@@ -18,8 +18,9 @@ import psutil
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.limits import START_S
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds: far more than a start takes, so only a hang reaches it
 
 
 class Lab(NamedTuple):
@@ -41,11 +42,11 @@ class Lab(NamedTuple):
 
     def end_kernels(self) -> None:
         """And what the notebooks have started."""
-        with urlopen(self.api("kernels"), timeout=PATIENCE) as answer:
+        with urlopen(self.api("kernels"), timeout=START_S) as answer:
             kernels = json.load(answer)
         for kernel in kernels:
             request = Request(self.api(f"kernels/{kernel['id']}"), method="DELETE")
-            urlopen(request, timeout=PATIENCE).close()
+            urlopen(request, timeout=START_S).close()
 
     def kernels(self) -> list[psutil.Process]:
         found = []
@@ -83,22 +84,22 @@ def running_lab(home: Path) -> Iterator[Lab]:
     finally:
         family += server.children(recursive=True)
         child.send_signal(signal.SIGTERM)
-        _, left = psutil.wait_procs(family, timeout=PATIENCE)
+        _, left = psutil.wait_procs(family, timeout=START_S)
         commands = [process.cmdline() for process in left if process.is_running()]
         for process in left:
             process.kill()
-        child.wait(PATIENCE)
+        child.wait(START_S)
     log = (home / "jupyter.log").read_text()
     assert not left, f"JupyterLab left these behind: {left} {commands}. Its log:\n{log[-3000:]}"
 
 
 def wait_until_it_answers(child: subprocess.Popen[bytes], path: Path, home: Path) -> dict[str, str]:
     """What a Jupyter server writes about itself: its address and token. It listens a bit later."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and child.poll() is None:
         with suppress(FileNotFoundError, json.JSONDecodeError, URLError):  # not yet
             info: dict[str, str] = json.loads(path.read_text())
-            urlopen(f"{info['url']}api?token={info['token']}", timeout=PATIENCE).close()
+            urlopen(f"{info['url']}api?token={info['token']}", timeout=START_S).close()
             return info
         time.sleep(0.05)
     pytest.fail("JupyterLab did not start:\n" + (home / "jupyter.log").read_text()[-4000:])

@@ -21,6 +21,7 @@ from tests.browser.jupyter import ROOT, Lab, darken
 from tests.browser.lesson import Lesson, part
 
 LAB = "labs/00_start.ipynb"
+YOURS = "labs/yours/00_start.ipynb"  # what a learner saves
 CELLS = nbformat.read(ROOT / LAB, 4).cells  # type: ignore[no-untyped-call]
 LATE = 1.5  # seconds from an event to the first picture of it, on a busy machine
 ROUNDED = 0.1  # seconds, of the clock below the timeline
@@ -245,7 +246,7 @@ def come_back(walk: Walk) -> None:
     page, pictures = walk.page, 0
     with page.expect_response(lambda it: it.request.method == "PUT" and LAB in it.url):
         page.keyboard.press("Control+s")
-    for cell in nbformat.read(walk.lab.root / LAB, 4).cells:  # type: ignore[no-untyped-call]
+    for cell in nbformat.read(walk.lab.root / YOURS, 4).cells:  # type: ignore[no-untyped-call]
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             assert "application/vnd.jupyter.widget-view+json" not in data, cell.id

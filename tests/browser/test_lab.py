@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 
 import engine
 from tests.browser.conftest import SCREENSHOTS
-from tests.browser.jupyter import PATIENCE, ROOT, Lab, Notebook, running_lab
+from tests.browser.jupyter import ROOT, Lab, Notebook, running_lab
 from tests.docs.test_links import ELSEWHERE, LINK
+from tests.limits import START_S
 
 LABS = sorted((ROOT / "labs").glob("*.ipynb"))
 READ_FIRST = [path.name for path in LABS] + ["README.md"]
@@ -79,7 +80,7 @@ def test_each_link_of_a_lab_leads_to_a_file(lab: Lab) -> None:
         # Above the root JupyterLab leaves out "..", as a browser does.
         path = urljoin(f"http://lab/labs/{name}", target).removeprefix("http://lab/").rstrip("/")
         try:
-            with urlopen(lab.api(f"contents/{quote(path)}") + "&content=0", timeout=PATIENCE) as it:
+            with urlopen(lab.api(f"contents/{quote(path)}") + "&content=0", timeout=START_S) as it:
                 assert json.load(it)["path"] == path
         except HTTPError as error:
             pytest.fail(f"{name} has a link to {target}, and JupyterLab says {error}")
@@ -107,7 +108,7 @@ def test_a_link_to_a_page_opens_it_as_it_is_meant_to_be_read(page: Page, lab: La
 def test_a_closed_lab_leaves_no_process(tmp_path: Path) -> None:
     with running_lab(tmp_path) as lab:
         start_kernel = Request(lab.api("kernels"), data=b"{}", method="POST")
-        with urlopen(start_kernel, timeout=PATIENCE) as answer:
+        with urlopen(start_kernel, timeout=START_S) as answer:
             assert answer.status == 201
         kernels = lab.kernels()
         assert len(kernels) == 1

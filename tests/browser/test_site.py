@@ -25,7 +25,7 @@ from tests.browser.lesson import part
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
 
 BACK = re.compile("back to the (beginning|first event)|further back")
-SOURCE = re.compile(r'href="https://github\.com/[^/"]+/[^/"]+/(?:blob|tree)/main/([^"#]+)')
+SOURCE = re.compile(r'href="https://github\.com/us/broker-lab/(?:blob|tree)/main/([^"#]+)')
 KILLED, ELECTED = "(SIGKILL)", "new leader:"  # events that the failover tells, within one line
 FAILOVER = "recordings/failover.html"
 
@@ -34,7 +34,8 @@ FAILOVER = "recordings/failover.html"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As `make site` builds it."""
     folder = tmp_path_factory.mktemp("site") / "out"
-    command = [sys.executable, str(ROOT / "docs/site/build.py"), str(folder)]
+    repository = ["--repository", "https://github.com/us/broker-lab"]
+    command = [sys.executable, str(ROOT / "docs/site/build.py"), str(folder), *repository]
     known = os.pathsep.join([str(ROOT), str(ROOT / "labs")])
     built = subprocess.run(
         command,

@@ -11,8 +11,9 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import SCREENSHOTS
-from tests.browser.jupyter import PATIENCE, Lab, Notebook, darken
+from tests.browser.jupyter import Lab, Notebook, darken
 from tests.interop.watch import until
+from tests.limits import START_S
 
 SHOW = "import recorded; view = recorded.view('failover'); view"
 MOST = 1_000_000  # bytes of one output
@@ -28,7 +29,7 @@ class Saved:
         first = self.words()
         notebook.run("view.seek(0.3)")
         expect(self.stage.locator("svg.lab-scene")).not_to_have_text("".join(first))
-        with urlopen(lab.api("sessions"), timeout=PATIENCE) as answer:
+        with urlopen(lab.api("sessions"), timeout=START_S) as answer:
             self.path = json.load(answer)[0]["path"]
         page.keyboard.press("Control+s")  # the first time it asks for a name
         with page.expect_response(lambda it: it.request.method == "PUT"):

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from tests.classroom.student import PATIENCE, Memory, Student, runs
+from tests.classroom.student import Memory, Student, runs
+from tests.limits import CELL_S
 
 LOOK = 0.1  # seconds between two looks
 WAYS: dict[str, Callable[[Student], Awaitable[None]]] = {
@@ -113,7 +114,7 @@ async def _leave(class_: Sequence[Student], abreast: int, report: Report) -> Non
 
 
 async def _gone(student: Student) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + CELL_S
     while not student.is_gone:
         assert time.monotonic() < deadline, f"{student.name} has left, and {student.remains}"
         await asyncio.sleep(LOOK)

@@ -21,8 +21,9 @@ import psutil  # type: ignore[import-untyped]
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.manager import AsyncKernelManager
 
+from tests.limits import CELL_S
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 300.0  # seconds for a cell: thirty JVMs on two cores take their time
 RECORDS = 10
 STARTS = 3  # of a kernel, before it is given up
 START = """
@@ -108,7 +109,7 @@ class Student:
         self.client: AsyncKernelClient = self.kernel.client()
         self.client.start_channels()
         try:
-            await self.client.wait_for_ready(timeout=PATIENCE)
+            await self.client.wait_for_ready(timeout=CELL_S)
         except RuntimeError:  # it died; why, is in the log
             return False
         return True
@@ -151,14 +152,14 @@ class Student:
         """Interrupted first: the cell ends, and the cluster stays. Then restarted: it goes."""
         busy = asyncio.Event()
         cell = asyncio.create_task(self.tell(BUSY, lambda text: busy.set()))
-        await asyncio.wait_for(busy.wait(), PATIENCE)
+        await asyncio.wait_for(busy.wait(), CELL_S)
         await self.kernel.interrupt_kernel()
         reply = await cell
         assert reply["ename"] == "KeyboardInterrupt", reply
         await self.run("assert cluster.state().brokers[cluster.brokers[0]].status is not None")
         assert not self.is_gone, f"the cluster of {self.name} has not survived an interrupt"
         await self.kernel.restart_kernel()
-        await self.client.wait_for_ready(timeout=PATIENCE)
+        await self.client.wait_for_ready(timeout=CELL_S)
 
     # -- what is left of them ----------------------------------------------------------------
 
@@ -206,7 +207,7 @@ class Student:
                 heard(message["content"]["text"])
 
         reply = await self.client.execute_interactive(
-            code, timeout=PATIENCE, output_hook=hook, allow_stdin=False
+            code, timeout=CELL_S, output_hook=hook, allow_stdin=False
         )
         return reply["content"]
 

@@ -54,7 +54,7 @@ def test_a_directory_that_two_have_is_noticed(seated: list[Student]) -> None:
 def test_what_stays_behind_is_noticed(
     seated: list[Student], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lesson, "PATIENCE", 0.0)
+    monkeypatch.setattr(lesson, "CELL_S", 0.0)
     mei = seated[0]
     assert mei.is_gone
     with subprocess.Popen(["sleep", "600"]) as process:

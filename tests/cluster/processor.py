@@ -18,10 +18,11 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from tests.limits import ANSWER_S
+
 MODULES = {"confluent": "confluent_kafka", "ours": "engine"}
 SESSION, HEARTBEAT = 2000, 300  # milliseconds
 BATCH = 50  # records of a transaction
-PATIENCE = 20.0  # seconds for a step of one
 
 
 def say(*words: object) -> None:
@@ -62,7 +63,7 @@ class Processor:
         say("owns")
 
     def run(self) -> None:
-        self._insist(lambda: self._producer.init_transactions(PATIENCE))
+        self._insist(lambda: self._producer.init_transactions(ANSWER_S))
         while not self._ending:
             records = [
                 each for each in self._consumer.consume(BATCH, timeout=0.2) if not each.error()
@@ -78,15 +79,15 @@ class Processor:
             for each in records:
                 self._producer.produce(self._sink, each.value(), partition=each.partition())
             self._producer.send_offsets_to_transaction(
-                _behind(self._api, records), self._consumer.consumer_group_metadata(), PATIENCE
+                _behind(self._api, records), self._consumer.consumer_group_metadata(), ANSWER_S
             )
-            self._insist(lambda: self._producer.commit_transaction(PATIENCE))
+            self._insist(lambda: self._producer.commit_transaction(ANSWER_S))
             say("done", len(records))
         except self._api.KafkaException as error:
             say("failed", error)
             if error.args[0].fatal():
                 raise
-            self._insist(lambda: self._producer.abort_transaction(PATIENCE))
+            self._insist(lambda: self._producer.abort_transaction(ANSWER_S))
             self._back()
 
     def _insist(self, step: Any) -> None:
@@ -101,7 +102,7 @@ class Processor:
 
     def _back(self) -> None:
         """To where the last transaction that was committed ended."""
-        places = self._consumer.committed(self._consumer.assignment(), timeout=PATIENCE)
+        places = self._consumer.committed(self._consumer.assignment(), timeout=ANSWER_S)
         for each in places:
             beginning = self._api.TopicPartition(each.topic, each.partition, max(each.offset, 0))
             self._consumer.seek(beginning)

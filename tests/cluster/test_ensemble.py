@@ -17,10 +17,11 @@ from engine.cluster.zookeeper import ask
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from tests.interop.watch import until
+from tests.limits import CALM_SESSION_MS
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ["zookeeper-1", "zookeeper-2", "zookeeper-3"]
-CONFIG = {"zookeeper.session.timeout.ms": "6000"}
+CONFIG = {"zookeeper.session.timeout.ms": CALM_SESSION_MS}
 
 
 @pytest.fixture(scope="module")

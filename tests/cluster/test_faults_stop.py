@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from engine.storage.batch import HEADER_SIZE
+from tests.limits import ENDLESS_SESSION_MS
 
 # So long that nothing here can go on by waiting for a session to end.
-CONFIG = {"zookeeper.session.timeout.ms": "120000"}
+CONFIG = {"zookeeper.session.timeout.ms": ENDLESS_SESSION_MS}
 
 
 @pytest.mark.parametrize("role", [pytest.param("leader", marks=pytest.mark.long), "controller"])

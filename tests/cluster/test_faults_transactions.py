@@ -23,10 +23,10 @@ from tests.cluster.test_groups_faults import CONFIG as GROUPS
 from tests.cluster.truth import Truth
 from tests.interop.crew import ENDING, ROOT, Writer
 from tests.interop.watch import until
+from tests.limits import START_S
 
 CONFIG = GROUPS
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
-PATIENCE = 60.0
 TURNS = 12
 LIVES, HANGS = 4, 20.0  # processors; seconds after which one that does nothing is given up
 LOOK = 0.05  # seconds between two looks
@@ -58,7 +58,7 @@ class Copying:
     def goes_on(self, transactions: int = 3) -> None:
         """Some more of them are committed."""
         wanted = len(self.lines("done")) + transactions
-        until(lambda: self._has_done(wanted), PATIENCE)
+        until(lambda: self._has_done(wanted), START_S)
 
     def _has_done(self, wanted: int) -> bool:
         assert self.now.alive, self.now.output()[-2000:]
@@ -101,7 +101,7 @@ def judge(cluster: Cluster, copying: Copying) -> None:
     for number in range(PARTITIONS):
         original = read(cluster, copying.source, number)
         assert original
-        until(partial(is_copied, cluster, copying.sink, number, original), PATIENCE)
+        until(partial(is_copied, cluster, copying.sink, number, original), START_S)
 
 
 def is_copied(cluster: Cluster, sink: str, number: int, original: list[bytes]) -> bool:
@@ -123,7 +123,7 @@ def read(cluster: Cluster, topic: str, number: int) -> list[bytes]:
     with closing(confluent_kafka.Consumer(settings)) as consumer:
         consumer.assign([confluent_kafka.TopicPartition(topic, number, 0)])
         while True:
-            message = consumer.poll(PATIENCE)
+            message = consumer.poll(START_S)
             assert message is not None
             error = message.error()
             if error is None:

@@ -48,9 +48,10 @@ from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
+from tests.limits import ANSWER_S, SESSION_MS
 from tests.unit.controller.junk import junk
 
-CONFIG = {"zookeeper.session.timeout.ms": "2000", "offsets.topic.num.partitions": "1"}
+CONFIG = {"zookeeper.session.timeout.ms": SESSION_MS, "offsets.topic.num.partitions": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +307,7 @@ def storm(cluster: Cluster, kazoo: KazooClient, truth: Truth, chance: Random, co
         note(kazoo, znodes.encode_config_change(*kind.split("/")))
     controller = until(lambda: (found := truth.controller()) > 0 and found)
     cluster.kill(controller)
-    until(lambda: truth.controller() not in (-1, controller), 20)
+    until(lambda: truth.controller() not in (-1, controller), ANSWER_S)
     cluster.restart(controller)
 
 

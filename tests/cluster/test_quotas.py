@@ -4,9 +4,9 @@ from confluent_kafka import Producer
 
 from engine import Cluster
 from engine.quotas.entity import ClientQuotaEntity
+from tests.limits import START_S
 
 ALICE = ClientQuotaEntity("alice")
-PATIENCE = 60
 
 
 def throttled(cluster, user, topic):
@@ -21,7 +21,7 @@ def throttled(cluster, user, topic):
     for partition in range(3):
         for _ in range(10):
             producer.produce(topic, b"x" * 100_000, partition=partition)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(START_S) == 0
     producer.poll(0.1)
     return seen
 

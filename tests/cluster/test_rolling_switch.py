@@ -26,6 +26,7 @@ from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
+from tests.limits import START_S, WIDE_SESSION_MS
 
 BROKERS = (1, 2, 3)
 PLAIN, SECURED = "PLAINTEXT", "SASL_SSL"
@@ -39,7 +40,7 @@ STEPS = {
 SETTINGS = {
     "min.insync.replicas": "2",
     "offsets.topic.replication.factor": "3",
-    "zookeeper.session.timeout.ms": "3000",
+    "zookeeper.session.timeout.ms": WIDE_SESSION_MS,
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
 }
@@ -119,7 +120,7 @@ class Writer(threading.Thread):
 
     def advance(self) -> None:
         enough = len(self.acknowledged) + ENOUGH
-        until(lambda: len(self.acknowledged) >= enough or self.lost, 60)
+        until(lambda: len(self.acknowledged) >= enough or self.lost, START_S)
 
     def end(self) -> None:
         self._stopped.set()

@@ -42,9 +42,10 @@ from tests.cluster.conftest import CONFIG as USUAL
 from tests.cluster.probe import Probe
 from tests.interop.raw import fetch, unpacked
 from tests.interop.watch import until
+from tests.limits import ENDLESS_SESSION_MS
 
 CONFIG = USUAL | {
-    "zookeeper.session.timeout.ms": "120000",
+    "zookeeper.session.timeout.ms": ENDLESS_SESSION_MS,
     "replica.lag.time.max.ms": "60000",
     "replica.selector.class": RACK_AWARE,
     "log.segment.delete.delay.ms": "100",

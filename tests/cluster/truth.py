@@ -13,6 +13,7 @@ from kazoo.exceptions import NoNodeError
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from tests.interop.watch import until
+from tests.limits import START_S
 
 
 class Seen(NamedTuple):
@@ -107,7 +108,7 @@ class Truth:
         )
 
     def await_whole(self, topic: str) -> None:
-        until(lambda: self.is_whole(topic), 60)
+        until(lambda: self.is_whole(topic), START_S)
 
     def await_brokers(self, expected: set[int]) -> None:
         """Until exactly these are registered: sessions have ended, or begun."""

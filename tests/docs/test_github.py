@@ -68,10 +68,17 @@ def test_no_job_runs_for_ever(path: Path) -> None:
 
 
 def test_every_python_that_we_promise_is_tried() -> None:
+    """The oldest and the newest with each change, those between at night."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    least, most = re.findall(r"3\.(\d+)", project["requires-python"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    tried = re.search(r"^TRIED .*\(3, (\d+)\) <= .* < \(3, (\d+)\)", makefile, re.M)
+    assert tried and project["requires-python"] == f">=3.{tried[1]}"
+    oldest, *between, newest = (f"3.{minor}" for minor in range(int(tried[1]), int(tried[2])))
     matrix = parsed(ROOT / ".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
-    assert matrix["python"] == [f"3.{minor}" for minor in range(int(least), int(most))]
+    assert matrix["python"] == [oldest, newest]
+    jobs = parsed(ROOT / ".github/workflows/long.yml")["jobs"]["long"]["strategy"]["matrix"]
+    nightly = [job["python"] for job in jobs["include"] if job["what"] == "test"]
+    assert nightly == between
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

@@ -14,8 +14,9 @@ from urllib.request import Request, urlopen
 import pytest
 from jupyter_client import BlockingKernelClient
 
-from tests.browser.jupyter import PATIENCE, ROOT, environment, wait_until_it_answers
+from tests.browser.jupyter import ROOT, environment, wait_until_it_answers
 from tests.interop.watch import until
+from tests.limits import START_S
 
 RUNS = "import pathlib, time; pathlib.Path({!r}).touch()\nwhile True: time.sleep(1)"
 QUEUED = "print('never')"
@@ -44,7 +45,7 @@ class Terminal:
             self.process, home / "runtime" / f"jpserver-{self.process.pid}.json", home
         )
         kernels = Request(f"{info['url']}api/kernels?token={info['token']}", b"{}", method="POST")
-        with urlopen(kernels, timeout=PATIENCE) as answer:
+        with urlopen(kernels, timeout=START_S) as answer:
             name = json.load(answer)["id"]
         self.kernel = BlockingKernelClient(
             connection_file=str(home / "runtime" / f"kernel-{name}.json")
@@ -68,8 +69,8 @@ class Terminal:
         self.kernel.stop_channels()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(PATIENCE)
-        self.reader.join(PATIENCE)
+        self.process.wait(START_S)
+        self.reader.join(START_S)
         os.close(self.ours)
 
 
@@ -86,14 +87,14 @@ def test_ctrl_c_in_mid_cell_prints_no_traceback(terminal: Terminal, tmp_path: Pa
     kernel.start_channels()
     for code in (RUNS.format(str(running)), QUEUED, QUEUED):
         kernel.execute(code)
-    until(running.exists, PATIENCE)
+    until(running.exists, START_S)
 
     terminal.control_c()
-    until(lambda: "Shut down this Jupyter server" in terminal.printed, PATIENCE)
+    until(lambda: "Shut down this Jupyter server" in terminal.printed, START_S)
     terminal.control_c()
 
-    terminal.process.wait(PATIENCE)
-    terminal.reader.join(PATIENCE)  # until the kernel has closed the terminal, too
+    terminal.process.wait(START_S)
+    terminal.reader.join(START_S)  # until the kernel has closed the terminal, too
     assert "Kernel shutdown" in terminal.printed
     assert "Traceback" not in terminal.printed
     assert "Error" not in terminal.printed

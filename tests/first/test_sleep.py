@@ -15,6 +15,7 @@ from engine.cluster.state import ClusterState
 from engine.cluster.zookeeper import ask
 from engine.model import TopicPartition
 from tests.interop.watch import until
+from tests.limits import START_S
 from widgets import ClusterView, ZooKeeperTree
 
 SESSION = 1.0  # seconds
@@ -47,11 +48,11 @@ def sleep(cluster: Cluster) -> None:
 
 def send(producer: Producer, value: str) -> None:
     producer.produce("orders", value=value)
-    assert producer.flush(60) == 0
+    assert producer.flush(START_S) == 0
 
 
 def next_of(consumer: Consumer) -> str:
-    message = until(lambda: consumer.poll(0.5), 60)
+    message = until(lambda: consumer.poll(0.5), START_S)
     assert message is not None and message.error() is None
     return (message.value() or b"").decode()
 
@@ -96,14 +97,14 @@ def test_everything_goes_on_by_itself(cluster: Cluster) -> None:
     send(producer, "in the evening")
     assert next_of(consumer) == "in the evening"
     consumer.commit(asynchronous=False)
-    evening = until(lambda: whole_state(cluster), 60)
+    evening = until(lambda: whole_state(cluster), START_S)
 
     sleep(cluster)
 
     send(producer, "in the morning")
     assert next_of(consumer) == "in the morning"
-    until(lambda: whole(cluster, evening), 60)
-    until(lambda: created(cluster, "breakfast"), 60)
+    until(lambda: whole(cluster, evening), START_S)
+    until(lambda: created(cluster, "breakfast"), START_S)
     view.poll()
-    until(lambda: tree.poll() and not tree.trouble, 60)
+    until(lambda: tree.poll() and not tree.trouble, START_S)
     assert view.trouble == ""

@@ -19,6 +19,7 @@ import confluent_kafka
 import pytest
 
 from engine.storage.records import Record
+from tests.limits import ANSWER_S
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way
@@ -26,7 +27,6 @@ with warnings.catch_warnings():
     from kafka.net.inet import KafkaNetSocket
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-PATIENCE = 10.0  # seconds; what takes longer will not come
 LONG = 30_000  # milliseconds that a reader lets the broker wait: three times our patience
 SECOND = 1_700_000_000_000
 # What every client can send; each but confluent refuses something that others may.
@@ -48,10 +48,10 @@ class Client(NamedTuple):
 
 def patiently() -> Iterator[None]:
     """Again and again, but not forever."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline:
         yield
-    raise TimeoutError(f"not within {PATIENCE:.0f} s")
+    raise TimeoutError(f"not within {ANSWER_S:.0f} s")
 
 
 # -- confluent -------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def confluent_write(
                 failed.append(error) if error else told.append(message)
             ),
         )
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(ANSWER_S) == 0
     assert not failed, failed
     return told
 
@@ -145,7 +145,7 @@ def kafka_python_write(
             )
             for record in records
         ]
-        return [each.get(PATIENCE) for each in sent]
+        return [each.get(ANSWER_S) for each in sent]
 
 
 def kafka_python_consumer(bootstrap: str, **settings: Any) -> closing[Any]:
@@ -225,12 +225,12 @@ async def aiokafka_send(producer: Any, topic: str, records: Sequence[Record]) ->
         )
         for record in records
     ]
-    return await asyncio.wait_for(asyncio.gather(*sent), PATIENCE)
+    return await asyncio.wait_for(asyncio.gather(*sent), ANSWER_S)
 
 
 async def aiokafka_take(consumer: Any, count: int) -> list[Any]:
     found: list[Any] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(ANSWER_S):
         while len(found) < count:
             for records in (await consumer.getmany(timeout_ms=100)).values():
                 found += records

@@ -22,8 +22,7 @@ from engine.storage.records import Record
 from engine.wire import codec
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
-
-PATIENCE = 20.0  # seconds; what takes longer will not come
+from tests.limits import ANSWER_S
 
 
 class Raw:
@@ -42,7 +41,7 @@ class Raw:
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.socket()
         self._socket.bind((source, 0))
-        self._socket.settimeout(PATIENCE)
+        self._socket.settimeout(ANSWER_S)
         if receive_buffer is not None:  # before connecting, or the window has its size already
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.connect((host, int(port)))
@@ -83,7 +82,7 @@ class Raw:
         except ConnectionError:
             return False
         finally:
-            self._socket.settimeout(PATIENCE)
+            self._socket.settimeout(ANSWER_S)
         return False
 
     def send_what_fits(self, data: bytes) -> int:
@@ -96,7 +95,7 @@ class Raw:
         except TimeoutError:
             return taken
         finally:
-            self._socket.settimeout(PATIENCE)
+            self._socket.settimeout(ANSWER_S)
         return taken
 
     def hang_up(self) -> None:
@@ -173,7 +172,7 @@ class Raw:
 
     def delete(self, topic: str) -> int:
         wanted = Message(name=topic, topic_id=None)
-        request = Message(topics=(wanted,), timeout=timedelta(seconds=PATIENCE))
+        request = Message(topics=(wanted,), timeout=timedelta(seconds=ANSWER_S))
         return int(self.ask(Api.DELETE_TOPICS, request).responses[0].error_code)
 
     def topics(self, *names: str, create: bool = False) -> list[Any]:
@@ -219,7 +218,7 @@ def produce(
     return Message(
         transactional_id=None,
         acks=acks,
-        timeout=timedelta(seconds=PATIENCE),
+        timeout=timedelta(seconds=ANSWER_S),
         topic_data=(Message(name=topic, partition_data=data),),
     )
 
@@ -257,7 +256,7 @@ def create(topic: str, partitions: int = 1, replication: int = 1, **configs: obj
         assignments=(),
         configs=settings,
     )
-    return Message(topics=(wanted,), timeout=timedelta(seconds=PATIENCE), validate_only=False)
+    return Message(topics=(wanted,), timeout=timedelta(seconds=ANSWER_S), validate_only=False)
 
 
 def framed(message: bytes, size: int | None = None) -> bytes:

@@ -22,10 +22,10 @@ from unittest.mock import patch
 import confluent_kafka
 
 from engine.cli.main import PROGRAM, main
+from tests.limits import CHANGE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = [sys.executable, "-m", "engine"]
-PATIENCE = 30.0  # seconds; what takes longer will not come
 
 _numbers = count()
 
@@ -54,7 +54,7 @@ def started(data: Path) -> Iterator[Running]:
             yield running
         finally:
             process.terminate()
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(CHANGE_S) == 0
     for address in (running.bootstrap, running.zookeeper):
         host, _, port = address.partition(":")
         with socket.socket() as nobody:
@@ -96,7 +96,7 @@ class Shell:
             capture_output=True,
             cwd=ROOT,
             check=False,
-            timeout=PATIENCE,
+            timeout=CHANGE_S,
         )
 
     def out(self, *arguments: str, stdin: bytes = b"") -> str:
@@ -138,7 +138,7 @@ class Shell:
 
 def line_of(process: "subprocess.Popen[bytes]") -> bytes:
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    ready, _, _ = select.select([process.stdout], [], [], CHANGE_S)
     assert ready
     return process.stdout.readline()
 
@@ -147,10 +147,10 @@ def read_by_confluent(bootstrap: str, topic: str, records: int) -> list[confluen
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False}
     )
-    partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+    partitions = consumer.list_topics(topic, CHANGE_S).topics[topic].partitions
     consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])
     found: list[confluent_kafka.Message] = []
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + CHANGE_S
     while len(found) < records and time.monotonic() < until:
         found += consumer.consume(records - len(found), 0.5)
     consumer.close()

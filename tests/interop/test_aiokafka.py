@@ -13,7 +13,6 @@ from engine.storage.records import Record
 from tests.interop.clients import (
     CODECS,
     LONG,
-    PATIENCE,
     SECOND,
     aiokafka_consumer,
     aiokafka_producer,
@@ -23,6 +22,7 @@ from tests.interop.clients import (
 )
 from tests.interop.plain import new_name
 from tests.interop.raw import batch
+from tests.limits import ANSWER_S
 
 TEN = [Record(n, SECOND + 100 * n, b"%d" % n, b"value %d" % n) for n in range(10)]
 LARGEST = 1_048_588  # max.message.bytes, Kafka's default
@@ -170,7 +170,7 @@ class TestConsuming:
         async def story(consumer):
             read = 0
             consumer.seek(ten, 99)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANSWER_S):
                 while await consumer.position(ten) == 99:
                     read += sum(map(len, (await consumer.getmany(timeout_ms=10)).values()))
             assert await consumer.position(ten) - read == first

@@ -9,8 +9,9 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
-from tests.interop.raw import PATIENCE, Message, Raw
+from tests.interop.raw import Message, Raw
 from tests.interop.watch import until
+from tests.limits import ANSWER_S
 
 EARLIEST, LATEST = -2, -1
 READ, DELETE, DESCRIBE = 3, 6, 8  # operations of an ACL
@@ -76,7 +77,7 @@ def test_what_may_be_done_with_a_group_is_told_if_it_was_asked(client, asked):
 
 def test_a_topic_that_cannot_be_deleted_has_a_code_alone(client):
     wanted = Message(name="absent", topic_id=None)
-    request = Message(topics=(wanted,), timeout=timedelta(seconds=PATIENCE))
+    request = Message(topics=(wanted,), timeout=timedelta(seconds=ANSWER_S))
     answer = client.ask(Api.DELETE_TOPICS, request).responses[0]
     assert answer.error_code == ErrorCode.unknown_topic_or_partition
     assert answer.error_message is None

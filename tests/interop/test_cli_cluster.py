@@ -11,7 +11,8 @@ import pytest
 
 from engine.cluster.cluster import Cluster
 from tests.interop.raw import Raw
-from tests.interop.shell import PATIENCE, Running, Shell
+from tests.interop.shell import Running, Shell
+from tests.limits import CHANGE_S, WIDE_SESSION_MS
 from tests.unit.cli.pretend import written
 
 _numbers = count()
@@ -25,7 +26,7 @@ class At(NamedTuple):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(brokers=3, config={"zookeeper.session.timeout.ms": "4000"}) as cluster:
+    with Cluster(brokers=3, config={"zookeeper.session.timeout.ms": WIDE_SESSION_MS}) as cluster:
         yield cluster
 
 
@@ -52,7 +53,7 @@ def topic(cluster: Cluster, shell: Shell) -> Callable[[str], str]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + CHANGE_S
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)

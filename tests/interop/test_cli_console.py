@@ -12,7 +12,6 @@ import pytest
 
 from tests.interop.shell import (
     ENGINE,
-    PATIENCE,
     ROOT,
     Running,
     Shell,
@@ -20,6 +19,7 @@ from tests.interop.shell import (
     read_by_confluent,
     started,
 )
+from tests.limits import CHANGE_S
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_confluent_reads_what_the_console_wrote(shell: Shell, topic: str, codec:
     )
     for key, value in pairs:
         producer.produce(theirs, value, key)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(CHANGE_S) == 0
 
     def placed(name: str) -> list[tuple[int, int, bytes, bytes]]:
         found = read_by_confluent(shell.bootstrap, name, len(pairs))
@@ -88,7 +88,7 @@ def test_the_console_reads_what_confluent_wrote(shell: Shell, topic: str) -> Non
     producer.produce(topic, b"one", b"k", 1, timestamp=1000, headers=headers)
     producer.produce(topic, None, b"k", 1, timestamp=2000)
     producer.produce(topic, b"three", None, 1, timestamp=3000)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(CHANGE_S) == 0
     shown = [
         part
         for name in ("timestamp", "partition", "offset", "headers", "key")
@@ -187,7 +187,7 @@ def test_a_line_is_sent_while_the_pipe_is_still_open(shell: Shell, topic: str) -
         producer.stdin.flush()
         found = read_by_confluent(shell.bootstrap, topic, 1)
         assert [it.value() for it in found] == [b"early"]
-        _, complaints = producer.communicate(timeout=PATIENCE)
+        _, complaints = producer.communicate(timeout=CHANGE_S)
         assert (producer.returncode, complaints) == (0, b"")
 
 
@@ -201,7 +201,7 @@ def test_a_terminal_gets_a_prompt_and_each_line_is_sent(shell: Shell, topic: str
         found = read_by_confluent(shell.bootstrap, topic, 1)
         assert [record.value() for record in found] == [b"typed"]
         os.write(terminal, b"\x04")  # control-D
-        assert it.wait(PATIENCE) == 0
+        assert it.wait(CHANGE_S) == 0
     os.close(terminal)
 
 
@@ -210,7 +210,7 @@ def test_control_c_ends_the_consumer_with_a_count(shell: Shell, topic: str) -> N
     with shell.start("console-consumer", "--topic", topic, "--from-beginning") as consumer:
         assert [line_of(consumer), line_of(consumer)] == [b"a\n", b"b\n"]
         consumer.send_signal(signal.SIGINT)
-        out, err = consumer.communicate(timeout=PATIENCE)
+        out, err = consumer.communicate(timeout=CHANGE_S)
     assert (out, err) == (b"", b"Processed a total of 2 messages\n")
     assert consumer.returncode == 130
 
@@ -227,7 +227,7 @@ def test_control_c_ends_a_measurement_with_its_totals(shell: Shell, topic: str) 
             assert process.stderr is not None
             assert f" records {verb}, ".encode() in process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=PATIENCE)
+            out, _ = process.communicate(timeout=CHANGE_S)
             assert process.returncode == 130
             assert re.fullmatch(
                 rf"[1-9]\d* records {verb}, .* ms max latency, .* 99\.9th\.\n", out.decode()
@@ -296,7 +296,7 @@ def test_a_killed_broker_that_comes_back_is_found_again(cluster: Running, shell:
             try:
                 assert line_of(broker).startswith(b"ready ")
                 assert line_of(consumer) == b"while it is gone\n"
-                it.communicate(timeout=PATIENCE)
+                it.communicate(timeout=CHANGE_S)
                 assert it.returncode == 0
             finally:
                 broker.terminate()

@@ -20,12 +20,12 @@ from engine.cluster.cluster import Cluster
 from engine.cluster.state import LinkState, Status
 from engine.errors import KafkaError
 from engine.wire.apis import Api
-from tests.interop.clients import PATIENCE
 from tests.interop.raw import Raw, batch, metadata, produce
 from tests.interop.watch import told, until
+from tests.limits import ANSWER_S, WIDE_SESSION_MS
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG = {"zookeeper.session.timeout.ms": "4000"}
+CONFIG = {"zookeeper.session.timeout.ms": WIDE_SESSION_MS}
 
 
 # -- answers that get lost -------------------------------------------------------------------
@@ -54,12 +54,12 @@ def test_confluent_sends_again_and_the_record_is_there_once(cluster, client, top
     settings = {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True}
     producer = Producer(settings | {"reconnect.backoff.max.ms": 100})
     producer.produce(topic, b"first", partition=0)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(ANSWER_S) == 0
     cluster.drop_next_answer(1, Api.PRODUCE)
     errors = []
     producer.produce(topic, b"second", partition=0, on_delivery=lambda e, m: errors.append(e))
     with told(cluster.child(1), "a lab asked to drop this answer"):
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(ANSWER_S) == 0
     assert errors == [None]
     assert [record.value for record in client.read(topic)] == [b"first", b"second"]
 
@@ -67,9 +67,9 @@ def test_confluent_sends_again_and_the_record_is_there_once(cluster, client, top
 def test_kafka_python_sends_again_and_without_idempotence_it_is_there_twice(cluster, client, topic):
     settings = {"bootstrap_servers": cluster.bootstrap, "enable_idempotence": False}
     with closing(kafka.KafkaProducer(acks="all", retries=5, **settings)) as producer:
-        producer.send(topic, b"first", partition=0).get(PATIENCE)
+        producer.send(topic, b"first", partition=0).get(ANSWER_S)
         cluster.drop_next_answer(1, Api.PRODUCE)
-        producer.send(topic, b"second", partition=0).get(PATIENCE)
+        producer.send(topic, b"second", partition=0).get(ANSWER_S)
     assert [record.value for record in client.read(topic)] == [b"first", b"second", b"second"]
 
 
@@ -114,7 +114,7 @@ def test_killed_while_it_starts(cluster):
     starting.start()
     until(lambda: cluster.child(1).alive)
     cluster.kill(1)
-    starting.join(PATIENCE)
+    starting.join(ANSWER_S)
     assert not starting.is_alive()
     assert [message for message in failures if "broker 1" in message or "no broker" in message]
     cluster.restart(1)
@@ -189,7 +189,7 @@ def test_a_broker_that_is_down_gets_its_faults_when_it_starts(cluster):
     cluster.cut(1, "zookeeper")
     cluster.restart(1, wait=False)
     child = cluster.child(1)
-    assert child.wait(PATIENCE) == 1
+    assert child.wait(ANSWER_S) == 1
     assert "ZooKeeper" in child.output()
     assert "session: connected" not in child.output()
     cluster.heal()
@@ -301,7 +301,7 @@ def test_the_command_ends_in_order_and_tells_of_brokers_that_die(tmp_path):
         assert next(each for each in said if each.startswith("broker 2 has ended: SIGKILL"))
         assert "engine broker --id 2 --port" in next(said)
         process.terminate()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(ANSWER_S) == 0
         assert process.stderr.read() == ""
     assert (tmp_path / "data/broker-1/.kafka_cleanshutdown").exists()
     assert not (tmp_path / "data/broker-2/.kafka_cleanshutdown").exists()

@@ -18,7 +18,6 @@ from engine.storage.records import Record
 from tests.interop.clients import (
     CODECS,
     LONG,
-    PATIENCE,
     SECOND,
     confluent_consumer,
     confluent_take,
@@ -28,6 +27,7 @@ from tests.interop.clients import (
 )
 from tests.interop.plain import new_name
 from tests.interop.raw import batch
+from tests.limits import ANSWER_S
 
 TEN = [Record(n, SECOND + 100 * n, b"%d" % n, b"value %d" % n) for n in range(10)]
 LAST = -2000  # librdkafka: less n stands for the last n records
@@ -53,7 +53,7 @@ def values(messages):
 def failures(producer, topic, value):
     found = []
     producer.produce(topic, value, partition=0, on_delivery=lambda error, _: found.append(error))
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(ANSWER_S) == 0
     return found
 
 
@@ -125,7 +125,7 @@ class TestConsuming:
     def test_only_what_comes_from_now_on(self, cluster, ten):
         with confluent_consumer(cluster.bootstrap, enable_partition_eof=True) as consumer:
             consumer.assign([at(ten, OFFSET_END)])
-            end = consumer.poll(PATIENCE)
+            end = consumer.poll(ANSWER_S)
             assert (end.error().code(), end.offset()) == (KafkaError._PARTITION_EOF, 10)
             confluent_write(cluster.bootstrap, ten, [Record(0, SECOND, None, b"new")])
             assert values(confluent_take(consumer, 1)) == [b"new"]
@@ -144,7 +144,7 @@ class TestConsuming:
         settings = {"auto_offset_reset": reset, "enable_partition_eof": True}
         with confluent_consumer(cluster.bootstrap, **settings) as consumer:
             consumer.assign([at(ten, 99)])
-            assert consumer.poll(PATIENCE).offset() == first  # a record, or the end
+            assert consumer.poll(ANSWER_S).offset() == first  # a record, or the end
 
     def test_offsets_by_time(self, cluster, ten):
         asked = [SECOND - 1, SECOND, SECOND + 401, SECOND + 900, SECOND + 901]
@@ -164,7 +164,7 @@ class TestConsuming:
         settings = {"isolation_level": f"read_{isolation}", "enable_partition_eof": True}
         with confluent_consumer(cluster.bootstrap, **settings) as consumer:
             consumer.assign([at(ten, 8)])
-            *read, last = [consumer.poll(PATIENCE) for _ in range(8, end + 1)]
+            *read, last = [consumer.poll(ANSWER_S) for _ in range(8, end + 1)]
         assert [message.offset() for message in read] == [*range(8, end)]
         assert (last.error().code(), last.offset()) == (KafkaError._PARTITION_EOF, end)
 
@@ -209,7 +209,7 @@ def test_a_hundred_partitions(cluster, client):
     producer = Producer(named({"bootstrap_servers": cluster.bootstrap}))
     for number in range(1000):
         producer.produce(topic, b"%d" % number, partition=number % 100)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(ANSWER_S) == 0
     with confluent_consumer(cluster.bootstrap) as consumer:
         consumer.assign([at(topic, 0, number) for number in range(100)])
         messages = confluent_take(consumer, 1000)
@@ -221,8 +221,8 @@ def test_a_hundred_partitions(cluster, client):
 
 def test_what_there_is(cluster, ten):
     with confluent_consumer(cluster.bootstrap) as consumer:
-        found = consumer.list_topics(timeout=PATIENCE)
-        missing = consumer.list_topics("nowhere", timeout=PATIENCE).topics["nowhere"]
+        found = consumer.list_topics(timeout=ANSWER_S)
+        missing = consumer.list_topics("nowhere", timeout=ANSWER_S).topics["nowhere"]
     assert {str(broker) for broker in found.brokers.values()} == {f"{cluster.bootstrap}/1"}
     assert (found.controller_id, len(found.cluster_id)) == (1, 22)
     parts = found.topics[ten].partitions

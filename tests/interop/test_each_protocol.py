@@ -28,6 +28,7 @@ from confluent_kafka import admin as confluent_admin
 from kafka import admin as python_admin
 
 from engine import Cluster
+from tests.limits import CHANGE_S
 
 USERS = {"admin": "the, admin's", "bob": "the=builder"}
 CONFIG = {
@@ -56,7 +57,6 @@ SILENT = {
 }
 PREFERRED = 0
 ISOLATION = IsolationLevel.READ_UNCOMMITTED
-PATIENCE = 30
 
 _numbers = count()
 
@@ -109,14 +109,14 @@ def by_confluent(settings: dict[str, Any], topic: str) -> None:
     producer = confluent_kafka.Producer(settings | {"log_level": 0})
     outcome: list[Any] = []
     producer.produce(topic, b"x", on_delivery=lambda error, message: outcome.append(error))
-    producer.flush(PATIENCE)
+    producer.flush(CHANGE_S)
     if outcome[0] is not None:
         raise confluent_kafka.KafkaException(outcome[0])
     place = {"group.id": f"group-{topic}", "auto.offset.reset": "earliest"}
     consumer = confluent_kafka.Consumer(settings | place)
     consumer.subscribe([topic])
     try:
-        message = consumer.poll(PATIENCE)
+        message = consumer.poll(CHANGE_S)
         assert message is not None
         if message.error() is not None:
             raise confluent_kafka.KafkaException(message.error())
@@ -128,7 +128,7 @@ def by_confluent(settings: dict[str, Any], topic: str) -> None:
 def by_kafka_python(settings: dict[str, Any], topic: str) -> None:
     producer = kafka.KafkaProducer(**settings)
     try:
-        producer.send(topic, b"x").get(PATIENCE)
+        producer.send(topic, b"x").get(CHANGE_S)
     finally:
         producer.close()
     consumer = kafka.KafkaConsumer(
@@ -189,7 +189,7 @@ def test_records_by_each_mechanism_allowed_and_denied(
 
 
 def all_of(futures: dict[Any, Any]) -> list[Any]:
-    return [each.result(PATIENCE) for each in futures.values()]
+    return [each.result(CHANGE_S) for each in futures.values()]
 
 
 def confluent_calls(client: Any, topic: str) -> dict[str, Callable[[], Any]]:
@@ -224,7 +224,7 @@ def confluent_topic_calls(client: Any, topic: str) -> dict[str, Callable[[], Any
         "alter configs by steps": lambda: all_of(client.incremental_alter_configs([changed])),
         "list offsets": lambda: all_of(client.list_offsets(newest, isolation_level=ISOLATION)),
         "delete records": lambda: all_of(client.delete_records([ConfluentPartition(topic, 0, 0)])),
-        "elect leaders": lambda: client.elect_leaders(preferred, [part]).result(PATIENCE),
+        "elect leaders": lambda: client.elect_leaders(preferred, [part]).result(CHANGE_S),
     }
 
 
@@ -254,7 +254,7 @@ def confluent_rule_calls(client: Any, topic: str) -> dict[str, Callable[[], Any]
     carol = confluent_admin.UserScramCredentialUpsertion("carol", how, b"hers")
     return {
         "create rules": lambda: all_of(client.create_acls([rule])),
-        RULES: lambda: client.describe_acls(rules).result(PATIENCE),
+        RULES: lambda: client.describe_acls(rules).result(CHANGE_S),
         "delete rules": lambda: all_of(client.delete_acls([rules])),
         "alter credentials": lambda: all_of(client.alter_user_scram_credentials([carol])),
         CREDENTIALS: lambda: all_of(client.describe_user_scram_credentials(["carol"])),
@@ -270,7 +270,7 @@ class ConfluentAdmin(confluent_admin.AdminClient):
 
     def transact(self) -> None:
         own = {"transactional.id": f"of-{next(_numbers)}", "log_level": 0}
-        confluent_kafka.Producer(self._settings | own).init_transactions(PATIENCE)
+        confluent_kafka.Producer(self._settings | own).init_transactions(CHANGE_S)
 
 
 def kafka_python_calls(client: Any, topic: str) -> dict[str, Callable[[], Any]]:

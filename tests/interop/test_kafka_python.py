@@ -14,7 +14,6 @@ from engine.storage.records import Record
 from tests.interop.clients import (
     CODECS,
     LONG,
-    PATIENCE,
     SECOND,
     kafka_python_consumer,
     kafka_python_take,
@@ -23,6 +22,7 @@ from tests.interop.clients import (
 )
 from tests.interop.plain import new_name
 from tests.interop.raw import altered, batch
+from tests.limits import ANSWER_S
 
 TEN = [Record(n, SECOND + 100 * n, b"%d" % n, b"value %d" % n) for n in range(10)]
 LARGEST = 1_048_588  # max.message.bytes, Kafka's default
@@ -203,7 +203,7 @@ def test_a_fetch_session_over_forty_partitions(cluster, client, consumer):
         def round_trip(numbers):
             for number in numbers:
                 producer.send(topic, b"%d" % number, partition=number)
-            producer.flush(PATIENCE)
+            producer.flush(ANSWER_S)
             found = kafka_python_take(consumer, len(numbers))
             assert sorted(record.partition for record in found) == [*numbers]
 

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from engine.storage.records import Record
-from tests.interop.clients import CLIENTS, CODECS, PATIENCE, SECOND
+from tests.interop.clients import CLIENTS, CODECS, SECOND
+from tests.limits import ANSWER_S
 
 RECORDS = [
     Record(0, SECOND, b"key", b"value"),
@@ -23,7 +24,7 @@ def kcat(cluster):
             input=given,
             capture_output=True,
             text=True,
-            timeout=2 * PATIENCE,
+            timeout=2 * ANSWER_S,
             check=True,
         )
         return told.stdout

@@ -11,10 +11,11 @@ import pytest
 from engine import TopicPartition
 from engine.cluster.cluster import Cluster
 from tests.interop.watch import until
+from tests.limits import SESSION_MS
 
 LINE = re.compile(r'([a-z_]+(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?) (-?[0-9.e+]+)')
 MEASURED = {"prometheus.port": "0", "replica.lag.time.max.ms": "1500"}
-SESSION = {"zookeeper.session.timeout.ms": "1000"}
+SESSION = {"zookeeper.session.timeout.ms": SESSION_MS}
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,10 @@ from engine.cluster.state import ClusterState, PartitionState, Status
 from engine.model import TopicPartition
 from tests.interop.raw import Raw, batch
 from tests.interop.watch import until
+from tests.limits import WIDE_SESSION_MS
 
 CONFIG = {
-    "zookeeper.session.timeout.ms": "4000",
+    "zookeeper.session.timeout.ms": WIDE_SESSION_MS,
     "replica.lag.time.max.ms": "3000",
     "replica.fetch.wait.max.ms": "100",
 }

@@ -16,9 +16,10 @@ from kazoo.client import KazooClient
 
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
-from tests.interop.clients import PATIENCE, patiently
+from tests.interop.clients import patiently
 from tests.interop.plain import TEN_SECONDS, asked, create, new_name
 from tests.interop.raw import Raw, batch, fetch, metadata, produce
+from tests.limits import ANSWER_S
 
 CONFIG = {"quota.window.num": "3", "group.initial.rebalance.delay.ms": "0"}
 WINDOWS = 2  # whole ones of a second, and the current one
@@ -357,7 +358,7 @@ def test_confluent_sees_how_long_it_is_throttled_and_its_neighbour_does_not(
     for _ in patiently():
         for producer in (slow, free):
             producer.produce(topic, b"x" * 60_000)
-            producer.flush(PATIENCE)
+            producer.flush(ANSWER_S)
             producer.poll(0.1)
         if seen["slow"]:
             break
@@ -398,7 +399,7 @@ def test_kafka_python_is_throttled_too(cluster, topic, quota, caplog):
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, client_id="python")
     try:
         for _ in range(6):
-            producer.send(topic, b"x" * 60_000).get(PATIENCE)
+            producer.send(topic, b"x" * 60_000).get(ANSWER_S)
     finally:
         producer.close()
     assert "ProduceResponse throttled by broker" in caplog.text

@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from tests.interop.clients import (
-    PATIENCE,
     aiokafka_consumer,
     aiokafka_producer,
     aiokafka_take,
@@ -18,6 +17,7 @@ from tests.interop.clients import (
     kafka_python_take,
     tidied_up,
 )
+from tests.limits import ANSWER_S
 
 CONFIG: dict[str, str] = {}  # a broker of its own, to be killed
 BEFORE, AFTER = b"before", b"after"
@@ -45,7 +45,7 @@ def test_confluent(cluster, topic, restart):
         consumer.assign([TopicPartition(topic, 0, 0)])
         for value in (BEFORE, AFTER):
             producer.produce(topic, value, partition=0)
-            assert producer.flush(PATIENCE) == 0
+            assert producer.flush(ANSWER_S) == 0
             assert [message.value() for message in confluent_take(consumer, 1)] == [value]
             if value is BEFORE:
                 restart()
@@ -58,7 +58,7 @@ def test_kafka_python(cluster, topic, restart, careless):
     ):
         consumer.assign([kafka.TopicPartition(topic, 0)])
         for value in (BEFORE, AFTER):
-            producer.send(topic, value, partition=0).get(PATIENCE)
+            producer.send(topic, value, partition=0).get(ANSWER_S)
             assert [record.value for record in kafka_python_take(consumer, 1)] == [value]
             if value is BEFORE:
                 restart()

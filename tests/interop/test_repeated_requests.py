@@ -9,10 +9,10 @@ import pytest
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from tests.interop.clients import PATIENCE
 from tests.interop.delivering import making, new_topic
 from tests.interop.raw import batch
 from tests.interop.watch import until
+from tests.limits import ANSWER_S
 
 CONFIG = {"zookeeper.session.timeout.ms": "4000"}
 
@@ -33,7 +33,7 @@ def pair(client) -> str:
 def producer(cluster, pair):
     with making(cluster.bootstrap) as make:
         made = make(transactional_id=f"late-{pair}")
-        made.init_transactions(PATIENCE)
+        made.init_transactions(ANSWER_S)
         yield made
 
 
@@ -43,7 +43,7 @@ def faults(cluster):
 
 def write(producer, topic, value, partition):
     producer.produce(topic, value, partition=partition)
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(ANSWER_S) == 0
 
 
 def transact(producer, topic, values, commits=True):
@@ -52,7 +52,7 @@ def transact(producer, topic, values, commits=True):
     for partition, value in enumerate(values):
         write(producer, topic, value, partition)
     end = producer.commit_transaction if commits else producer.abort_transaction
-    end(PATIENCE)
+    end(ANSWER_S)
 
 
 def completed(cluster, topic):
@@ -84,7 +84,7 @@ def test_half_of_an_aborted_transaction_is_committed_by_the_last_ones_commit(
     write(producer, pair, "c", 0)
     assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "NONE")]
     write(producer, pair, "d", 1)
-    producer.abort_transaction(PATIENCE)
+    producer.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a", "c"], ["b"]]
 
 
@@ -95,7 +95,7 @@ def test_half_of_a_committed_transaction_is_lost_by_the_last_ones_abort(cluster,
     write(producer, pair, "c", 0)
     assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "NONE")]
     write(producer, pair, "d", 1)
-    producer.commit_transaction(PATIENCE)
+    producer.commit_transaction(ANSWER_S)
     assert committed(cluster, pair) == [[], ["d"]]
 
 
@@ -105,12 +105,12 @@ def test_after_init_producer_id_it_is_refused(cluster, pair, producer):
     transact(producer, pair, ["a", "b"])
     with making(cluster.bootstrap) as make:
         again = make(transactional_id=f"late-{pair}")
-        again.init_transactions(PATIENCE)
+        again.init_transactions(ANSWER_S)
         again.begin_transaction()
         write(again, pair, "c", 0)
         assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "PRODUCER_FENCED")]
         write(again, pair, "d", 1)
-        again.abort_transaction(PATIENCE)
+        again.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a"], ["b"]]
 
 
@@ -156,7 +156,7 @@ def test_a_late_marker_ends_what_is_open_in_its_partition(cluster, pair, produce
     producer.begin_transaction()
     write(producer, pair, "c", 0)
     assert answers(cluster.deliver_repeats(1)) == [("WRITE_TXN_MARKERS", "NONE")]
-    producer.abort_transaction(PATIENCE)
+    producer.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a", "c"], ["b"]]
 
 

@@ -12,12 +12,12 @@ from engine.client.values import KafkaError as ClientError
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode, KafkaError
 from engine.wire.apis import Api
-from tests.interop.clients import PATIENCE
 from tests.interop.delivering import Told, making
 from tests.interop.raw import Raw, batch, metadata, produce
 from tests.interop.watch import until
+from tests.limits import ANSWER_S, WIDE_SESSION_MS
 
-CONFIG = {"zookeeper.session.timeout.ms": "4000"}
+CONFIG = {"zookeeper.session.timeout.ms": WIDE_SESSION_MS}
 NOT_ENOUGH = ErrorCode.not_enough_replicas
 
 
@@ -105,12 +105,12 @@ def test_clients_try_again_after_an_error_that_passes(cluster, client, topic):
             told = Told()
             cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=2)
             producer.produce(topic, b"again", partition=0, on_delivery=told)
-            assert producer.flush(PATIENCE) == 0
+            assert producer.flush(ANSWER_S) == 0
             assert told.errors == [None] and faults(cluster) == []
         cluster.fail_requests(1, "Produce", "INVALID_RECORD")
         told = Told()
         ours.produce(topic, b"refused", partition=0, on_delivery=told)
-        assert ours.flush(PATIENCE) == 0
+        assert ours.flush(ANSWER_S) == 0
     assert [each and each.code() for each in told.errors] == [int(ErrorCode.invalid_record)]
     assert isinstance(told.errors[0], ClientError)
     assert values(client, topic) == [b"again", b"again"]
@@ -158,11 +158,11 @@ def test_our_producer_sends_again_what_is_stored_already(
     with making(cluster.bootstrap) as make:
         producer = make(enable_idempotence=idempotent, retries=5)
         producer.produce(topic, b"first", partition=0)
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(ANSWER_S) == 0
         cluster.drop_next_answer(1, "Produce")
         assert faults(cluster) == [{"fault": "drop", "api": "PRODUCE", "times": 1}]
         producer.produce(topic, b"second", partition=0, on_delivery=told)
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(ANSWER_S) == 0
     assert told.errors == [None]
     assert values(client, topic) == [b"first", *[b"second"] * stored]
     until(lambda: heard(cluster, before, "answer.dropped"))
@@ -209,9 +209,9 @@ def test_a_slow_coordinator_delays_transactions_but_not_idempotent_producers(clu
 
         def write() -> None:
             plain.produce(topic, b"a", partition=0)
-            assert plain.flush(PATIENCE) == 0
+            assert plain.flush(ANSWER_S) == 0
 
         transactional = make(transactional_id=f"slow-{topic}")
-        late = took(lambda: transactional.init_transactions(PATIENCE))
+        late = took(lambda: transactional.init_transactions(ANSWER_S))
         assert late >= slow_ms / 1000
         assert took(write) < slow_ms / 1000

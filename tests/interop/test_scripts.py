@@ -15,8 +15,9 @@ from engine.cli.main import main
 from engine.cluster.cluster import Cluster
 from engine.cluster.ports import port_taken
 from engine.cluster.scripts.kafka_home import COMMANDS, SERVER, ZOOKEEPER, _running
-from tests.interop.shell import PATIENCE, ROOT
+from tests.interop.shell import ROOT
 from tests.interop.watch import until
+from tests.limits import CHANGE_S
 
 TOPIC = "liuli-test"
 NOBODY = "python -m engine: No kafka server to stop\n"
@@ -43,7 +44,7 @@ class Typed:
             capture_output=True,
             text=True,
             check=False,
-            timeout=2 * PATIENCE,
+            timeout=2 * CHANGE_S,
         )
 
     def out(self, line: str, given: str = "") -> str:

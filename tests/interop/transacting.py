@@ -22,7 +22,6 @@ import kafka.errors
 
 import engine
 from tests.interop.clients import (
-    PATIENCE,
     aiokafka_consumer,
     aiokafka_take,
     confluent_take,
@@ -31,6 +30,7 @@ from tests.interop.clients import (
     kafka_python_take,
     tidied_up,
 )
+from tests.limits import ANSWER_S
 
 PARTITION = 0
 ALL = 30.0  # seconds for one step of a transaction
@@ -85,7 +85,7 @@ class Confluent:
     def close(self) -> None:
         self._producer.purge()
         if self._module is engine:  # confluent's ends with its last reference
-            self._producer.close(PATIENCE)
+            self._producer.close(ANSWER_S)
 
 
 class KafkaPython:
@@ -118,7 +118,7 @@ class KafkaPython:
         )
 
     def close(self) -> None:
-        self._producer.close(timeout=PATIENCE)
+        self._producer.close(timeout=ANSWER_S)
 
 
 class Aiokafka:

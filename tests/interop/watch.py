@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.cluster.child import Child
+from tests.limits import CHANGE_S
 
-PATIENCE = 30.0  # seconds; a busy machine takes its time, but not forever
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], patience: float = PATIENCE) -> T:
+def until(condition: Callable[[], T], patience: float = CHANGE_S) -> T:
     """What a condition gives once it holds; fails if that is never."""
     deadline = time.monotonic() + patience
     while not (found := condition()):

@@ -27,9 +27,10 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from nbformat.v4 import new_code_cell
 
+from tests.limits import SPARK_S
+
 LABS = Path(__file__).resolve().parents[2] / "labs"
 GUIDE = "--IPKernelApp.extensions=widgets.guide"  # what make setup has every kernel do
-PATIENCE = 600.0  # seconds for one cell: Spark starts in one, and others may use the machine, too
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FRAME = re.compile(r"^(File |Cell In\[|Traceback )|^-{10,}", re.MULTILINE)
 
@@ -104,7 +105,7 @@ class Learner:
     def _connect(self) -> None:
         self._client = self.kernel.blocking_client()
         self._client.start_channels()
-        self._client.wait_for_ready(timeout=PATIENCE)
+        self._client.wait_for_ready(timeout=SPARK_S)
 
     def _disconnect(self) -> None:
         if self._client is not None:
@@ -138,9 +139,9 @@ class Learner:
         assert self._client is not None
         while True:
             try:
-                message = self._client.get_iopub_msg(timeout=PATIENCE)
+                message = self._client.get_iopub_msg(timeout=SPARK_S)
             except Empty:
-                quiet = f"no word from the kernel for {PATIENCE:.0f} s, in this cell:"
+                quiet = f"no word from the kernel for {SPARK_S:.0f} s, in this cell:"
                 raise TimeoutError(f"{quiet}\n\n{source}") from None
             if message["parent_header"].get("msg_id") != request:
                 continue

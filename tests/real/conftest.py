@@ -27,18 +27,18 @@ from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
 from tests.interop.raw import Raw
 from tests.interop.watch import until
+from tests.limits import JVM_S, JVM_SESSION_MS
 from tests.real import jars
 from tests.real.kafka import MixedCluster
 
 CONFIG = QUICK | {
-    "zookeeper.session.timeout.ms": "15000",  # longer than a busy machine may stand still
+    "zookeeper.session.timeout.ms": JVM_SESSION_MS,
     "group.min.session.timeout.ms": "1000",
     "transaction.state.log.num.partitions": "1",
     "controlled.shutdown.retry.backoff.ms": "500",
     "auto.leader.rebalance.enable": "false",  # leaders move when a test moves them
 }
 PARTITIONS = 3
-PATIENCE = 120.0  # seconds; a Java process is slow on a busy machine
 Start = Callable[..., ChaosWorkload]
 
 _numbers = count()
@@ -96,10 +96,10 @@ def new_topic(
     addresses = dict(zip(brokers, cluster.bootstrap.split(","), strict=True))
     for partition, replicas in enumerate(turns):
         with Raw(addresses[replicas[0]]) as leader:  # ZooKeeper knows of it first
-            until(partial(_is_led, leader, name, partition), PATIENCE)
+            until(partial(_is_led, leader, name, partition), JVM_S)
     for address in addresses.values():
         with Raw(address) as broker:  # the controller sends UpdateMetadata after LeaderAndIsr
-            until(partial(_is_known, broker, name, len(turns)), PATIENCE)
+            until(partial(_is_known, broker, name, len(turns)), JVM_S)
     return name
 
 

@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.cluster import Cluster
 from engine.cluster.kafka_process import LOG4J, OURS, command
+from tests.limits import JVM_S
 from tests.real.jars import JARS
-
-PATIENCE = 120.0  # seconds; a Java process starts slowly on a busy machine
 
 
 class Output(NamedTuple):
@@ -87,7 +86,7 @@ def tool(main: str, *arguments: str, stdin: str = "", heap: int = 128) -> Output
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=JVM_S,
             check=False,
         )
     return Output(done.returncode, done.stdout, done.stderr)

@@ -10,7 +10,8 @@ from engine.cluster.state import ClusterState, ReplicaState, Status
 from engine.errors import KafkaError
 from engine.model import TopicPartition
 from tests.interop.watch import until
-from tests.real.conftest import CONFIG, PATIENCE
+from tests.limits import JVM_S
+from tests.real.conftest import CONFIG
 from tests.real.kafka import MixedCluster
 
 VALUES = [str(number) for number in range(20)]
@@ -50,7 +51,7 @@ def test_it_leads_follows_and_is_shown(cluster):
         known = all(each and each.high_watermark == len(VALUES) for each in pair)
         return known and found.brokers[3].answers
 
-    until(shown, PATIENCE)
+    until(shown, JVM_S)
     state = states[-1]
     leads, follows = replica(state, led), replica(state, followed)
     assert (leads.role, follows.role) == ("leader", "follower")
@@ -77,18 +78,18 @@ def test_it_dies_and_comes_back_as_any_broker(cluster):
     state = cluster.state()
     assert (state.brokers[3].status, state.brokers[3].answers) == (Status.DOWN, False)
     assert replica(state, topic).answers is False
-    until(lambda: cluster.leader(topic) in (1, 2), PATIENCE)
+    until(lambda: cluster.leader(topic) in (1, 2), JVM_S)
     cluster.write(topic, VALUES, partition=0, acks="all")
     cluster.restart(3)
-    until(lambda: cluster.state().brokers[3].answers, PATIENCE)
-    until(lambda: set(cluster.isr(topic)) == {1, 2, 3}, PATIENCE)
-    until(lambda: replica(cluster.state(), topic).log_end == 2 * len(VALUES), PATIENCE)
+    until(lambda: cluster.state().brokers[3].answers, JVM_S)
+    until(lambda: set(cluster.isr(topic)) == {1, 2, 3}, JVM_S)
+    until(lambda: replica(cluster.state(), topic).log_end == 2 * len(VALUES), JVM_S)
     assert cluster.stop_broker(3) == 143
     cluster.restart(3)
     cluster.pause(3)
     assert cluster.state().brokers[3].status is Status.PAUSED
     cluster.resume(3)
-    until(lambda: cluster.state().brokers[3].answers, PATIENCE)
+    until(lambda: cluster.state().brokers[3].answers, JVM_S)
     kinds = [each.kind for each in cluster.events() if each.data.get("broker") == 3]
     assert {"broker.started", "broker.killed", "broker.stopped", "broker.paused"} <= set(kinds)
 
@@ -96,20 +97,20 @@ def test_it_dies_and_comes_back_as_any_broker(cluster):
 def test_its_partitions_vanish_with_their_topic(cluster):
     topic = cluster.topic("vanishing", replicas=[3])
     assert replica(cluster.state(), topic) is not None
-    cluster.admin.delete_topics([topic])[topic].result(PATIENCE)
-    until(lambda: replica(cluster.state(), topic) is None, PATIENCE)
+    cluster.admin.delete_topics([topic])[topic].result(JVM_S)
+    until(lambda: replica(cluster.state(), topic) is None, JVM_S)
 
 
 def test_as_controller_it_is_shown_too(cluster):
     for broker in (1, 2):
         cluster.pause(broker)
     try:
-        until(lambda: cluster.znode("/controller") is not None, PATIENCE)
-        until(lambda: b'"brokerid":3' in (cluster.znode("/controller") or b""), PATIENCE)
+        until(lambda: cluster.znode("/controller") is not None, JVM_S)
+        until(lambda: b'"brokerid":3' in (cluster.znode("/controller") or b""), JVM_S)
     finally:
         for broker in (1, 2):
             cluster.resume(broker)
-    until(lambda: cluster.state().controller == 3, PATIENCE)
+    until(lambda: cluster.state().controller == 3, JVM_S)
 
 
 def test_what_it_cannot_do_is_told(cluster):

@@ -15,7 +15,8 @@ from tests.cluster.test_faults_transactions import Copying, judge
 from tests.cluster.truth import Truth
 from tests.interop.crew import Writer, crew
 from tests.interop.watch import until
-from tests.real.conftest import PARTITIONS, PATIENCE, new_topic
+from tests.limits import JVM_S
+from tests.real.conftest import PARTITIONS, new_topic
 from tests.real.kafka import MixedCluster
 
 KINDS = {1: OURS, 2: KAFKA}
@@ -50,14 +51,14 @@ def test_a_group_goes_on_at_a_coordinator_of_the_other_kind(cluster, truth, topi
     with crew(cluster.bootstrap, topic, PARTITIONS, tmp_path) as group:
         for client in ("ours", "confluent"):
             group.join(client, "range")
-        group.settle(PATIENCE)
+        group.settle(JVM_S)
         for _ in KINDS:
             fail_over(cluster, truth, OFFSETS)
             known = set(group.writer.acknowledged)
-            until(lambda known=known: not known & group.unread(), PATIENCE)
+            until(lambda known=known: not known & group.unread(), JVM_S)
             cluster.restart(the_dead(cluster))
             truth.await_whole(OFFSETS)
-            group.settle(PATIENCE)
+            group.settle(JVM_S)
         group.judge()
     assert not differences(cluster, OFFSETS)
 
@@ -90,6 +91,6 @@ def the_dead(cluster: MixedCluster) -> int:
 def differences(cluster: MixedCluster, topic: str) -> list[str]:
     """Where the logs of the two differ, byte for byte, up to the high watermark."""
     with consumer(cluster.bootstrap) as reader:
-        high = high_watermark(reader, topic, 0, 1, PATIENCE)
+        high = high_watermark(reader, topic, 0, 1, JVM_S)
     paths = {broker: cluster.directory(broker) / f"{topic}-0" for broker in cluster.brokers}
     return [str(found) for found in unlike(0, paths, high)]

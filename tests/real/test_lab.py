@@ -14,7 +14,7 @@ from engine.cluster import kafka_process
 from engine.cluster.cluster import Cluster
 from tests.interop.watch import until
 from tests.labs.reader import LABS, Reader
-from tests.real.conftest import PATIENCE
+from tests.limits import JVM_S
 from widgets.stage import SceneWidget
 
 
@@ -30,7 +30,7 @@ def test_the_cell_adds_a_broker_and_can_be_run_again(monkeypatch: pytest.MonkeyP
             assert cluster.brokers == [1, 2, 3, 4]
             assert cluster.leader(reader.names["topic"]) == 4
             assert cluster.read(reader.names["topic"]) == ["tea", "milk"]
-            until(partial(_answers, cluster), PATIENCE)
+            until(partial(_answers, cluster), JVM_S)
             value.poll()
             assert "broker 4" in value.svg()
         assert cluster.child(4).output().count(kafka_process.STARTED) == 1

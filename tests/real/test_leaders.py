@@ -11,7 +11,8 @@ import pytest
 from engine.cluster.kafka_process import KAFKA, OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
-from tests.real.conftest import PARTITIONS, PATIENCE, let_control, new_topic
+from tests.limits import JVM_S
+from tests.real.conftest import PARTITIONS, let_control, new_topic
 from tests.real.kafka import MixedCluster, tool
 
 KINDS = {1: OURS, 2: KAFKA, 3: OURS, 4: KAFKA}
@@ -84,20 +85,20 @@ def test_replicas_move_to_other_brokers_and_the_topic_is_deleted(
     options = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(plan))
     begun = tool(MOVE, *options, "--execute")
     assert "Successfully started partition reassignments" in begun.out, begun
-    until(lambda: is_at(truth, topic, wanted), PATIENCE)
+    until(lambda: is_at(truth, topic, wanted), JVM_S)
     verified = tool(MOVE, *options, "--verify")
     assert verified.out.count("is complete.") == 2, verified
     for partition in (0, 1):
         assert cluster.read(topic, partition) == VALUES
-    until(lambda: not replicas_of(cluster, topic, 1, 2), PATIENCE)
+    until(lambda: not replicas_of(cluster, topic, 1, 2), JVM_S)
 
     gone = tool(
         "kafka.admin.TopicCommand",
         *("--bootstrap-server", cluster.bootstrap, "--delete", "--topic", topic),
     )
     assert gone.code == 0, gone
-    until(lambda: topic not in truth.topics() | truth.deletions(), PATIENCE)
-    until(lambda: not replicas_of(cluster, topic, *cluster.brokers), PATIENCE)
+    until(lambda: topic not in truth.topics() | truth.deletions(), JVM_S)
+    until(lambda: not replicas_of(cluster, topic, *cluster.brokers), JVM_S)
 
 
 def is_at(truth: Truth, topic: str, wanted: dict[int, list[int]]) -> bool:

@@ -21,6 +21,7 @@ from engine.storage.records import Record
 from engine.wire.apis import Api
 from tests.cluster.truth import Truth
 from tests.interop.raw import Raw, create, fetch, produce
+from tests.limits import ANSWER_S
 from tests.real.conftest import new_topic
 from tests.real.kafka import MixedCluster
 
@@ -29,7 +30,7 @@ SETTINGS = {"min.insync.replicas": "1", "log.message.timestamp.difference.max.ms
 OLD_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 THREE = [Record(n, 1_600_000_000_000 + n, b"key-%d" % n, b"value-%d" % n) for n in range(3)]
 NO_KEYS = [each._replace(key=None) for each in THREE]
-PATIENCE = timedelta(seconds=20)
+ANSWER = timedelta(seconds=ANSWER_S)
 Ask = Callable[[Raw, str, int], Any]
 
 
@@ -265,7 +266,7 @@ def test_topics_of_version_0(clients, truth):
         answer = made.ask(Api.CREATE_TOPICS, create(name), 0)
         assert answer.topics[0].error_code.name == "topic_already_exists"
         truth.await_whole(name)
-        gone = made.ask(Api.DELETE_TOPICS, Message(topic_names=(name,), timeout=PATIENCE), 0)
+        gone = made.ask(Api.DELETE_TOPICS, Message(topic_names=(name,), timeout=ANSWER), 0)
         assert gone.responses[0].error_code.name == "none"
         assert client.is_served()
 

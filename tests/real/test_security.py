@@ -19,7 +19,8 @@ from engine.model import TopicPartition
 from engine.security import jaas
 from engine.security.sasl_client import MECHANISMS
 from tests.interop.watch import until
-from tests.real.conftest import CONFIG, PATIENCE
+from tests.limits import JVM_S
+from tests.real.conftest import CONFIG
 from tests.real.kafka import MixedCluster, Output
 
 ACLS, CONFIGS, TOPICS = (f"kafka.admin.{name}Command" for name in ("Acl", "Config", "Topic"))
@@ -97,7 +98,7 @@ def test_who_is_allowed_writes_and_reads_and_nobody_else(cluster: MixedCluster) 
     assert sorted(set(operations)) == ["CREATE", "DESCRIBE", "READ", "WRITE"]
 
     # A broker of each kind leads a partition, and each hears of the list by itself.
-    until(lambda: produced(cluster, "alice").err.count("Exception") == 0, PATIENCE)
+    until(lambda: produced(cluster, "alice").err.count("Exception") == 0, JVM_S)
     read = consumed(cluster, "alice", "readers", len(LINES))
     assert set(read.out.split()) <= set(LINES), read
     assert len(read.out.split()) == len(LINES), read
@@ -113,7 +114,7 @@ def test_who_is_allowed_writes_and_reads_and_nobody_else(cluster: MixedCluster) 
 
     remove = ("--remove", "--force", "--allow-principal", alice, "--topic", "orders")
     assert run(cluster, "admin", ACLS, *remove, "--producer").code == 0
-    until(lambda: "AuthorizationException" in produced(cluster, "alice").err, PATIENCE)
+    until(lambda: "AuthorizationException" in produced(cluster, "alice").err, JVM_S)
 
 
 def test_a_user_is_made_by_kafkas_tool_and_logs_in(cluster: MixedCluster) -> None:
@@ -178,7 +179,7 @@ def test_leaders_of_both_kinds_replicate_over_the_secured_listener(cluster: Mixe
             sorted(each.isr) == [1, 2] for each in states
         )
 
-    until(in_sync, PATIENCE)
+    until(in_sync, JVM_S)
     for number in (0, 1):
         assert cluster.write("orders", ["a", "b"], partition=number, acks="all")[-1] >= 1
 
@@ -191,6 +192,6 @@ def test_java_reads_the_properties_that_we_write(tmp_path: Path) -> None:
         input=properties_text({"a": value}, escapes=True).encode(),
         capture_output=True,
         check=False,
-        timeout=PATIENCE,
+        timeout=JVM_S,
     )
     assert printed.stdout.decode() == value, printed.stderr

@@ -36,7 +36,7 @@ from engine.cluster.kafka_process import OURS, command
 from engine.coordinator.records import TOPIC as OFFSETS
 from engine.coordinator.records import OffsetKey, OffsetValue, decode_key, decode_value
 from tests.interop.watch import until
-from tests.real.conftest import PATIENCE
+from tests.limits import JVM_S
 from tests.real.jars import JARS, compiled
 from tests.real.kafka import MixedCluster, quiet
 
@@ -184,7 +184,7 @@ class Spring:
 
     def end(self) -> dict[str, Calls]:
         """Wait until the process has died, or stopped. The calls of each group."""
-        until(lambda: not self._child.alive, PATIENCE)
+        until(lambda: not self._child.alive, JVM_S)
         assert self._child.exit_code == self._exit, self._child.output()[-6000:]
         return self.calls()
 
@@ -269,7 +269,7 @@ class Ours:
 
     def end(self) -> Calls:
         """Wait for the last record; stop, unless it has died there. The calls."""
-        until(self._is_at_last, PATIENCE)
+        until(self._is_at_last, JVM_S)
         if self._dies and not self._has("failed"):
             self.container.kill()
         with suppress(Poison):
@@ -303,7 +303,7 @@ def committed(cluster: MixedCluster) -> dict[str, Commits]:
         _, end = consumer.get_watermark_offsets(TopicPartition(OFFSETS, 0))
         record: Message | None = None
         while end and (record is None or record.offset() < end - 1):
-            record = consumer.poll(PATIENCE)
+            record = consumer.poll(JVM_S)
             assert record is not None and record.error() is None
             key = decode_key(record.key())
             if isinstance(key, OffsetKey) and record.value() is not None:
@@ -327,7 +327,7 @@ def run(cluster: MixedCluster, cases: Sequence[Case], dies: bool, log: Path) -> 
         spring = stack.enter_context(Spring(cluster, cases, dies, log))
         ours = _start(cluster, cases, dies, stack)
         if not dies:
-            until(lambda: spring.runs() and is_shared(cluster), PATIENCE)
+            until(lambda: spring.runs() and is_shared(cluster), JVM_S)
             _write(cluster, "shared", 3, [0])
         calls = {f"ours-{each.case.name}": each.end() for each in ours} | spring.end()
         defaults = spring.defaults()
@@ -431,18 +431,18 @@ def moved(
             return {group: len(found) for group, found in found.items()}
 
         groups = {f"{who}-{case.name}": case for case in MOVES for who in ("spring", "ours")}
-        until(lambda: calls() == dict.fromkeys(groups, 10), PATIENCE)
+        until(lambda: calls() == dict.fromkeys(groups, 10), JVM_S)
         for group, case in groups.items():
             more = {"client.id": f"{group}-1", "enable.auto.commit": False}
             member = stack.enter_context(cluster.consumer(settings(cluster, group, case) | more))
             member.subscribe(["moved"])
-            until(partial(_has_partition, member), PATIENCE)
+            until(partial(_has_partition, member), JVM_S)
         first = committed(cluster)
         _write(cluster, "moved", 2, [5])
         # The one that has committed nothing begins anew in the partition that is left to it.
         wanted = {group: 16 if case.how == "late" else 11 for group, case in groups.items()}
-        until(lambda: calls() == wanted, PATIENCE)
-        until(lambda: {"spring-late", "ours-late"} <= committed(cluster).keys(), PATIENCE)
+        until(lambda: calls() == wanted, JVM_S)
+        until(lambda: {"spring-late", "ours-late"} <= committed(cluster).keys(), JVM_S)
         last = committed(cluster)
         return {group: [first.get(group, []), last[group]] for group in groups}
 

@@ -29,7 +29,7 @@ from engine.cluster.kafka_process import OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 from tests.labs.reader import LABS
-from tests.real.conftest import PATIENCE
+from tests.limits import JVM_S
 from tests.real.jars import BUILD, JARS, compiler
 from tests.real.kafka import MixedCluster, command
 
@@ -94,14 +94,14 @@ class Counting:
     def advance(self) -> None:
         """Wait until many more lines are written, and all of them are counted."""
         goal = len(self._written) + LINES
-        until(lambda: len(self._written) >= goal, PATIENCE)
+        until(lambda: len(self._written) >= goal, JVM_S)
         self.await_counts()
 
     def await_counts(self) -> None:
         """Until every word is counted as often as it was written by now, or more often."""
         written = self.written
         try:
-            until(lambda: self._has_counted(written), PATIENCE)
+            until(lambda: self._has_counted(written), JVM_S)
         except AssertionError as error:
             last = {word: counts[-1:] for word, counts in self.read().items()}
             raise AssertionError(f"{error}: {last} of {written}, {self.refused=}") from None
@@ -129,7 +129,7 @@ class Counting:
             producer.poll(0)
             if self._over.wait(PAUSE):
                 break
-        producer.flush(PATIENCE)
+        producer.flush(JVM_S)
 
     def _delivered(self, error: confluent_kafka.KafkaError | None, _: object) -> None:
         if error is not None:
@@ -148,7 +148,7 @@ class Counting:
             with closing(confluent_kafka.Consumer(settings)) as consumer:
                 consumer.assign([confluent_kafka.TopicPartition(self.counts, partition, 0)])
                 began = time.time() * 1000
-                while (message := consumer.poll(PATIENCE)) is not None:
+                while (message := consumer.poll(JVM_S)) is not None:
                     if (error := message.error()) is not None:
                         assert error.code() == confluent_kafka.KafkaError._PARTITION_EOF, error
                         break

@@ -13,7 +13,8 @@ import pytest
 from engine.cluster.kafka_process import OURS
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
-from tests.real.conftest import PATIENCE, new_topic
+from tests.limits import JVM_S
+from tests.real.conftest import new_topic
 from tests.real.kafka import MixedCluster, Output, tool
 
 LAYOUTS = [({1: OURS, 2: OURS}, "2.8")]
@@ -71,7 +72,7 @@ def test_topics(cluster, truth, run):
     truth.await_whole("tea")
     assert "tea" in run(command, "--list").split()
     run(command, "--alter", *name, "--partitions", "3")
-    until(lambda: len(truth.states("tea")) == 3, PATIENCE)
+    until(lambda: len(truth.states("tea")) == 3, JVM_S)
     truth.await_whole("tea")
     first, *rows = run(command, "--describe", *name).splitlines()
     assert re.match(
@@ -87,7 +88,7 @@ def test_topics(cluster, truth, run):
     assert illegal.code == 1
     assert 'Topic name "a/b" is illegal, it contains a character other than ' in illegal.out
     run(command, "--delete", *name)
-    until(lambda: "tea" not in truth.topics(), PATIENCE)
+    until(lambda: "tea" not in truth.topics(), JVM_S)
 
 
 def test_configs(cluster, topic, run):
@@ -150,7 +151,7 @@ def test_reassignment_and_preferred_leaders(truth, filled, run, tmp_path):
     begun = run(command, "--execute", *file, "--throttle", "1000000")
     assert "The inter-broker throttle limit was set to 1000000 B/s" in begun
     assert f"Successfully started partition reassignment for {filled}-0" in begun
-    until(lambda: truth.is_whole(filled), PATIENCE)
+    until(lambda: truth.is_whole(filled), JVM_S)
     ended = run(command, "--verify", *file)
     assert f"Reassignment of partition {filled}-0 is complete." in ended
     assert f"Clearing topic-level throttles on topic {filled}" in ended

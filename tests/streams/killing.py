@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from engine.cluster.cluster import Cluster
 from tests.interop.watch import until
+from tests.limits import SPARK_S
 
 DRIVER = Path(__file__).with_name("sink_driver.py")
 ROOT = DRIVER.parents[2]
@@ -23,7 +24,6 @@ ENVIRONMENT = {
     "PYTHONPATH": str(ROOT),
     "SPARK_MASTER": "local[2,4]",  # a task has four attempts
 }
-PATIENCE = 600.0  # seconds for Spark to get somewhere; a busy machine takes its time
 
 
 class Sight(NamedTuple):
@@ -63,7 +63,7 @@ class Watch:
                 return [places]
             return []
 
-        return until(asked, PATIENCE)[0]
+        return until(asked, SPARK_S)[0]
 
     def size(self, topic: str) -> int:
         return sum(each.offset for each in self.places(topic))
@@ -93,7 +93,7 @@ class Watch:
                     found[message.value().decode()] += 1
             return found.total() >= end
 
-        until(all_read, PATIENCE)
+        until(all_read, SPARK_S)
         self._consumer.unassign()
         return found
 
@@ -115,7 +115,7 @@ class Life:
 
     @property
     def jvm(self) -> int:
-        first = until(lambda: self._first_line() or self._ended(), PATIENCE)
+        first = until(lambda: self._first_line() or self._ended(), SPARK_S)
         assert first.isdecimal(), f"the driver did not start: {self.log()}"
         return int(first)
 
@@ -131,7 +131,7 @@ class Life:
 
     def await_sight(self, condition: Callable[[], bool]) -> None:
         """Until it is so, or the driver has come to its end by itself."""
-        until(lambda: condition() or self._ended(), PATIENCE)
+        until(lambda: condition() or self._ended(), SPARK_S)
 
     def kill(self, workers: bool) -> None:
         """The driver and its JVM at once; its Python workers too, or they go on for a moment."""
@@ -150,14 +150,14 @@ class Life:
 
     def end(self) -> None:
         """All is written, and the driver ends by itself."""
-        until(self._ended, PATIENCE)
+        until(self._ended, SPARK_S)
         assert self._process.returncode == 0, self.log()
 
     def bury(self) -> None:
         """Nothing of it is left, whatever happened."""
         if self._process.poll() is None:
             self.kill(workers=True)
-        until(lambda: not any(map(_alive, self._family)), PATIENCE)
+        until(lambda: not any(map(_alive, self._family)), SPARK_S)
 
 
 def _alive(pid: int) -> bool:

@@ -16,14 +16,15 @@ from engine.chaos.run import CONFIG as QUICK
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.cluster import Cluster
 from tests.interop.watch import until
+from tests.limits import CALM_SESSION_MS, SPARK_S
 from tests.streams.conftest import NewTopic
-from tests.streams.killing import PATIENCE, Pipeline, Sight
+from tests.streams.killing import Pipeline, Sight
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 BROKERS = 3
 CONFIG = QUICK | {  # but on a crowded machine who is slow is not dead
-    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.session.timeout.ms": CALM_SESSION_MS,
     "replica.lag.time.max.ms": "6000",
 }
 ROWS = 300  # in an epoch
@@ -148,5 +149,5 @@ def test_at_least_once_loses_nothing(build: Build, cluster: Cluster) -> None:
         cluster.kill(2)
         heir.end()
         cluster.restart(2)
-    found = until(pipeline.watch.records, PATIENCE)
+    found = until(pipeline.watch.records, SPARK_S)
     assert set(found) == set(pipeline.lines)

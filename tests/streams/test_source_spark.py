@@ -18,9 +18,9 @@ from engine.client.admin.values import NewPartitions
 from engine.cluster.cluster import Cluster
 from tests.interop.raw import Raw
 from tests.interop.watch import until
+from tests.limits import SPARK_S
 
 BROKERS = 3
-PATIENCE = 240.0  # seconds: a batch takes a second or two, and half a minute on a crowded machine
 # Spark gives a query's Python ten seconds to start, whatever else the machine has to do.
 TOO_SLOW, ATTEMPTS = "Python worker failed to connect back", 5
 # What Spark's own Kafka source gives, by its documentation.
@@ -68,7 +68,7 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Streami
         writer = writer.option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
         while True:
             started.append((writer.trigger(availableNow=True) if now else writer).start())
-            until(lambda: started[-1].lastProgress or not started[-1].isActive, PATIENCE)
+            until(lambda: started[-1].lastProgress or not started[-1].isActive, SPARK_S)
             if TOO_SLOW not in str(started[-1].exception()) or len(started) > ATTEMPTS:
                 return started[-1]
 
@@ -92,12 +92,12 @@ def wait_for(query: StreamingQuery, condition: Callable[[], bool]) -> None:
         assert query.isActive, query.exception()
         return condition()
 
-    until(so, PATIENCE)
+    until(so, SPARK_S)
 
 
 def failure(query: StreamingQuery) -> str:
     """What a query ends with."""
-    until(lambda: not query.isActive, PATIENCE)
+    until(lambda: not query.isActive, SPARK_S)
     return str(query.exception())
 
 
@@ -125,7 +125,7 @@ def test_a_batch_and_a_stream_read_the_same_rows(
     assert frame.rdd.getNumPartitions() == 4
 
     query = start(stream(includeHeaders="true", maxOffsetsPerTrigger="40"), now=True)
-    assert query.awaitTermination(PATIENCE), "it did not come to what was there at its start"
+    assert query.awaitTermination(SPARK_S), "it did not come to what was there at its start"
     progress = [it for it in query.recentProgress if it["numInputRows"]]
     assert [it["numInputRows"] for it in progress] == [40, 40]
     first, second = (it["sources"][0] for it in progress)

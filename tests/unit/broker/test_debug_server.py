@@ -3,6 +3,7 @@
 import asyncio
 import json
 import stat
+import sys
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -180,7 +181,7 @@ async def test_what_makes_no_sense_is_answered_with_the_reason(lab):
         (b'{"ask": "events", "after": 1}', "up to 0, not 1"),
         (b'{"ask": "events", "after": -1}', "up to 0, not -1"),
         (b'{"ask": "drop", "answers": null}', "int"),
-        (b"[" * 60_000, "recursion"),
+        (b"[" * 60_000, "Expecting value" if sys.version_info >= (3, 14) else "recursion"),
     ):
         assert reason in (await ask(line))["error"], line
     assert (await ask("state"))["broker"] == 1

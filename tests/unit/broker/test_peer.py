@@ -20,9 +20,8 @@ from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
+from tests.limits import ANSWER_S
 from tests.unit.wire.frames import encode_response
-
-PATIENCE = 5.0  # seconds; what is not meant to time out never takes so long
 
 
 class Broker3:
@@ -54,7 +53,7 @@ class Broker3:
 
 
 @asynccontextmanager
-async def broker3(timeout=PATIENCE):
+async def broker3(timeout=ANSWER_S):
     played = Broker3()
     server = await asyncio.start_server(played.serve, "127.0.0.1", 0)
     played.port = server.sockets[0].getsockname()[1]
@@ -86,7 +85,7 @@ def ask(peer, number=1):
 
 
 async def until(true):
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(ANSWER_S):
         while not true():
             await asyncio.sleep(0.001)
 
@@ -158,7 +157,7 @@ async def test_a_large_answer_in_many_pieces():
 async def test_nobody_listens():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    peer = Peer("127.0.0.1", port, 3, Links(), "me", PATIENCE)
+    peer = Peer("127.0.0.1", port, 3, Links(), "me", ANSWER_S)
     with pytest.raises(OSError, match=str(port)):
         await ask(peer)
 

@@ -12,11 +12,12 @@ from engine.storage import control, records
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record
 from engine.wire.apis import Api
+from tests.limits import ANSWER_S
 from tests.unit.client.fake import FakeBroker, metadata
 
 NONE = ErrorCode.none
 STABLE, END = 6, 7  # a transaction is still open at the end
-PATIENCE = ["--timeout-ms", "20000"]
+TIMEOUT = ["--timeout-ms", f"{1000 * ANSWER_S:.0f}"]
 
 
 def written(first: int, value: bytes) -> bytes:
@@ -78,7 +79,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def printed(broker: FakeBroker, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
-    bootstrap = ["--bootstrap-server", str(broker.address), "--topic", "t", *PATIENCE]
+    bootstrap = ["--bootstrap-server", str(broker.address), "--topic", "t", *TIMEOUT]
     assert main(["console-consumer", *bootstrap, *options]) == 0
     return capsys.readouterr().out.splitlines()
 

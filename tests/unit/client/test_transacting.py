@@ -15,6 +15,7 @@ from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaExcepti
 from engine.errors import ErrorCode
 from engine.storage.batch import Header
 from engine.wire.apis import Api
+from tests.limits import ANSWER_S
 from tests.unit.client import transacting
 from tests.unit.client.answers import found
 from tests.unit.client.fake import NOTHING, FakeBroker, metadata, produced
@@ -22,7 +23,6 @@ from tests.unit.client.fake import NOTHING, FakeBroker, metadata, produced
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 GROUP = ConsumerGroupMetadata("billing", 3, "m")
 PLACES = [TopicPartition("t", 0, 17)]
-PATIENCE = 20.0
 BOTH = pytest.mark.parametrize(
     ("producer", "consumer", "codes"),
     [
@@ -97,11 +97,11 @@ def asked(broker: FakeBroker) -> list[Api]:
 def test_a_transaction_from_its_begin_to_its_end() -> None:
     told: list[Any] = []
     with at_work() as (producer, broker):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a", on_delivery=lambda error, message: told.append(error))
-        producer.send_offsets_to_transaction(PLACES, GROUP, PATIENCE)
-        assert producer.commit_transaction(PATIENCE) is None
+        producer.send_offsets_to_transaction(PLACES, GROUP, ANSWER_S)
+        assert producer.commit_transaction(ANSWER_S) is None
         assert told == [None], "a commit tells of what is delivered"
     order = asked(broker)
     assert order[:2] == [Api.FIND_COORDINATOR, Api.INIT_PRODUCER_ID]
@@ -125,42 +125,42 @@ def test_a_transaction_from_its_begin_to_its_end() -> None:
 def test_an_abort_tells_what_was_given_up() -> None:
     told: list[Any] = []
     with at_work({Api.ADD_PARTITIONS_TO_TXN: lambda request: NOTHING}) as (producer, broker):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a", on_delivery=lambda error, message: told.append(error))
         with producer._lock:
-            producer._network.wait(lambda: broker.requests(Api.ADD_PARTITIONS_TO_TXN), PATIENCE)
+            producer._network.wait(lambda: broker.requests(Api.ADD_PARTITIONS_TO_TXN), ANSWER_S)
         error = raised(producer.abort_transaction, 0.05)
         assert error == KafkaError._TIMED_OUT and error.retriable()
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(ANSWER_S) == 0
         assert told == [KafkaError._PURGE_QUEUE]
 
 
 def test_a_call_whose_time_was_too_short_is_resumed() -> None:
     with at_work(answers(ErrorCode.coordinator_load_in_progress)) as (producer, broker):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a")
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(ANSWER_S) == 0
         assert raised(producer.commit_transaction, 0) == KafkaError._TIMED_OUT
         core = producer._transactions
         assert core is not None
         with producer._lock:
-            assert producer._network.wait(lambda: core.trouble, PATIENCE)
+            assert producer._network.wait(lambda: core.trouble, ANSWER_S)
         error = raised(producer.commit_transaction, 0)
         assert error == KafkaError._TIMED_OUT and error.retriable()
         assert "retry call to resume: END_TXN: coordinator_load_in_progress" in error.str()
         assert raised(producer.abort_transaction, 0) == KafkaError._CONFLICT
         assert raised(producer.begin_transaction) == KafkaError._CONFLICT
         broker.answers |= answers()
-        producer.commit_transaction(PATIENCE)
+        producer.commit_transaction(ANSWER_S)
         producer.begin_transaction()
-        producer.abort_transaction(PATIENCE)
+        producer.abort_transaction(ANSWER_S)
 
 
 def test_records_that_are_not_delivered_in_time_hold_up_a_commit() -> None:
     with at_work({Api.PRODUCE: lambda request: NOTHING}) as (producer, _):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a")
         error = raised(producer.commit_transaction, 0.05)
@@ -169,12 +169,12 @@ def test_records_that_are_not_delivered_in_time_hold_up_a_commit() -> None:
 
 def test_two_threads_do_not_make_the_same_call() -> None:
     with at_work({Api.FIND_COORDINATOR: lambda request: NOTHING}) as (producer, _):
-        thread = threading.Thread(target=raised, args=(producer.init_transactions, PATIENCE))
+        thread = threading.Thread(target=raised, args=(producer.init_transactions, ANSWER_S))
         thread.start()
         core = producer._transactions
         assert core is not None
         with producer._lock:
-            assert producer._network.wait(lambda: core._call and core._call.awaited, PATIENCE)
+            assert producer._network.wait(lambda: core._call and core._call.awaited, ANSWER_S)
             error = raised(producer.init_transactions, 0)
         assert error == KafkaError._PREV_IN_PROGRESS and error.retriable()
     thread.join()  # the producer is closed, so there is nothing to wait for
@@ -185,19 +185,19 @@ def test_a_refused_record_is_made_good_by_an_abort() -> None:
         return produced(request, ErrorCode.invalid_record)
 
     with at_work({Api.PRODUCE: refuse}) as (producer, broker):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a")
-        error = raised(producer.commit_transaction, PATIENCE)
+        error = raised(producer.commit_transaction, ANSWER_S)
         assert error == KafkaError.INVALID_RECORD and error.txn_requires_abort()
         error = raised(producer.produce, "t", b"b")
         assert error == KafkaError._STATE and error.txn_requires_abort()
         assert raised(producer.begin_transaction).txn_requires_abort()
-        producer.abort_transaction(PATIENCE)
+        producer.abort_transaction(ANSWER_S)
         broker.answers |= answers()
         producer.begin_transaction()
         producer.produce("t", b"c")
-        producer.commit_transaction(PATIENCE)
+        producer.commit_transaction(ANSWER_S)
         first, second = broker.requests(Api.INIT_PRODUCER_ID)
         assert (first.producer_id, second.producer_id) == (-1, 7)
 
@@ -206,12 +206,12 @@ def test_who_is_fenced_off_hears_of_it_everywhere() -> None:
     heard: list[Any] = []
     fenced = answers(ErrorCode.producer_fenced)
     with at_work(fenced, error_cb=heard.append) as (producer, _):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a")
-        error = raised(producer.commit_transaction, PATIENCE)
+        error = raised(producer.commit_transaction, ANSWER_S)
         assert error == KafkaError._FENCED and error.fatal()
-        assert raised(producer.abort_transaction, PATIENCE).fatal()
+        assert raised(producer.abort_transaction, ANSWER_S).fatal()
         assert raised(producer.produce, "t", b"b").fatal()
         producer.poll(0)
         assert heard == [KafkaError._FATAL]
@@ -290,7 +290,7 @@ def test_offsets_are_places_and_come_with_the_group(
 
 def test_offsets_that_nobody_has_come_to_are_passed_over() -> None:
     with at_work() as (producer, broker):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.send_offsets_to_transaction([TopicPartition("t", 0)], GROUP)
         producer.send_offsets_to_transaction([], GROUP)
@@ -300,6 +300,6 @@ def test_offsets_that_nobody_has_come_to_are_passed_over() -> None:
 def test_offsets_wait_no_longer_than_a_transaction_may_take() -> None:
     stuck = {Api.ADD_OFFSETS_TO_TXN: lambda request: NOTHING}
     with at_work(stuck, transaction_timeout_ms=30) as (producer, _):
-        producer.init_transactions(PATIENCE)
+        producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         assert raised(producer.send_offsets_to_transaction, PLACES, GROUP) == KafkaError._TIMED_OUT

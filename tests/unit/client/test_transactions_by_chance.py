@@ -25,7 +25,7 @@ TRANSACTIONS = 12
 PARTITIONS = 3
 GROUP = ConsumerGroupMetadata("billing")
 READ = TopicPartition("in", 0)
-PATIENCE = 4000  # rounds for one call
+MOST_ROUNDS = 4000  # rounds for one call
 PASSING = (ErrorCode.coordinator_load_in_progress, ErrorCode.concurrent_transactions)
 
 
@@ -174,7 +174,7 @@ class Story:
         return pending is not None and not pending.done
 
     def finish(self, operation: TransactionCall) -> None:
-        for _ in range(PATIENCE):
+        for _ in range(MOST_ROUNDS):
             self.round()
             if operation.done:
                 break

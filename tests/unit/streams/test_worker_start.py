@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine.streams import jvm, worker_start
+from tests.limits import START_S
 
-PATIENCE = 60.0
 SECRET = "open sesame"
 RUNNER = """\
 import os, sys, time
@@ -49,7 +49,7 @@ def spark(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         listener.listen()
         told = {worker_start.PATH: str(tmp_path / "sock")}
     with listener:
-        listener.settimeout(PATIENCE)
+        listener.settimeout(START_S)
         yield listener, told
 
 
@@ -69,7 +69,7 @@ def started(python: Path, folder: Path, told: dict[str, str]) -> Iterator["subpr
 def accept(listener: socket.socket, answer: bytes = b"ok") -> socket.socket:
     """As Spark greets a process: by its secret, if it has come by a port."""
     link, _ = listener.accept()
-    link.settimeout(PATIENCE)
+    link.settimeout(START_S)
     if link.family != socket.AF_UNIX:
         (length,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
         assert link.recv(length, socket.MSG_WAITALL) == SECRET.encode()
@@ -87,14 +87,14 @@ def test_it_connects_before_it_runs_and_the_runner_has_the_connection(python, sp
             assert link.recv(4, socket.MSG_WAITALL) == b"gnip"
         with accept(listener) as another:
             assert struct.unpack(">i", another.recv(4, socket.MSG_WAITALL)) == (process.pid,)
-        assert (process.communicate(timeout=PATIENCE)[1], process.returncode) == ("", 0)
+        assert (process.communicate(timeout=START_S)[1], process.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize("spark", [worker_start.PORT], indirect=True)
 def test_who_is_not_known_ends(python, spark, tmp_path):
     listener, told = spark
     with started(python, tmp_path, told) as process, accept(listener, b"err"):
-        told = process.communicate(timeout=PATIENCE)[1]
+        told = process.communicate(timeout=START_S)[1]
         assert told == "Spark does not know this process: it says b'err'\n"
         assert process.returncode == 1
 

@@ -1,0 +1,120 @@
+"""A learner's work is kept beside the labs: git sees no change, and a pull succeeds."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.web import HTTPError
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB, OTHER = "labs/00_start.ipynb", "labs/01_storage.ipynb"
+
+
+class Page:
+    """What JupyterLab asks of its server, one request after the other."""
+
+    def __init__(self, root: Path) -> None:
+        from contents import LabContentsManager  # noqa: PLC0415 - found by the fixture
+
+        self.manager = LabContentsManager(
+            root_dir=str(root),
+            labs={LAB, OTHER},
+            yours="labs/yours",
+            parent=None,
+            config=Config({"FileContentsManager": {"delete_to_trash": False}}),
+        )
+        self.manager._kernels = self._no_kernels
+
+    async def _no_kernels(self, path: str) -> list[str]:
+        return []
+
+    def open(self, path: str) -> Any:
+        return asyncio.run(self.manager.get(path))["content"]
+
+    def save(self, path: str, title: str) -> None:
+        notebook = self.open(path)
+        notebook["cells"][0]["source"] = title
+        asyncio.run(self.manager.save({"type": "notebook", "content": notebook}, path))
+
+    def title(self, path: str) -> str:
+        return str(self.open(path)["cells"][0]["source"])
+
+
+def git(root: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+    return subprocess.run(
+        ["git", *who, *words], cwd=root, check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with two labs, and a clone of it in which somebody learns."""
+    ours = tmp_path / "ours"
+    (ours / "labs").mkdir(parents=True)
+    for path in (LAB, OTHER, ".gitignore"):
+        shutil.copy(ROOT / path, ours / path)
+    git(ours, "init", "-q", "-b", "main")
+    git(ours, "add", "-A")
+    git(ours, "commit", "-q", "-m", "labs")
+    git(tmp_path, "clone", "-q", "ours", "theirs")
+    return tmp_path / "theirs"
+
+
+@pytest.fixture
+def page(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    monkeypatch.setenv("BROKERLAB_STILLS", "")  # a manager sets it, for the kernels
+    monkeypatch.syspath_prepend(ROOT / "labs" / ".jupyter")
+    monkeypatch.delitem(sys.modules, "contents", raising=False)
+    page = Page(root)
+    yield page
+    page.manager.stills.cleanup()
+
+
+def test_a_pull_after_a_day_of_work_brings_the_next_version(page: Page, root: Path) -> None:
+    page.save(LAB, "mine")
+    assert page.title(LAB) == "mine"
+    assert git(root, "status", "--porcelain") == ""
+
+    ours = root.parent / "ours"
+    for path in (LAB, OTHER):
+        text = (ours / path).read_text(encoding="utf-8")
+        (ours / path).write_text(text.replace('"# ', '"# Newer: ', 1), encoding="utf-8")
+    git(ours, "commit", "-qam", "newer")
+    git(root, "pull", "-q", "--ff-only")
+
+    assert page.title(LAB) == "mine"
+    assert page.title(OTHER).startswith("# Newer: ")
+    asyncio.run(page.manager.delete(LAB))
+    assert page.title(LAB).startswith("# Newer: ")
+
+
+def test_a_lab_that_nobody_has_worked_on_cannot_be_deleted(page: Page, root: Path) -> None:
+    with pytest.raises(HTTPError, match="nothing of yours to delete"):
+        asyncio.run(page.manager.delete(LAB))
+    assert (root / LAB).exists()
+
+
+def test_a_lab_that_is_renamed_is_a_copy(page: Page, root: Path) -> None:
+    asyncio.run(page.manager.rename(LAB, "labs/mine.ipynb"))
+    assert page.title("labs/mine.ipynb") == page.title(LAB)
+    assert (root / LAB).exists()
+
+
+def test_a_notebook_of_ones_own_lies_where_it_was_made(page: Page, root: Path) -> None:
+    shutil.copy(root / LAB, root / "labs/mine.ipynb")
+    page.save("labs/mine.ipynb", "mine")
+    assert not (root / "labs/yours").exists()
+
+
+def test_a_lab_says_what_a_kernel_will_say_of_its_language(page: Page) -> None:
+    """JupyterLab counts a notebook as changed if the two differ."""
+    from ipykernel.ipkernel import IPythonKernel  # noqa: PLC0415 - half a second
+
+    assert page.open(LAB)["metadata"]["language_info"] == IPythonKernel.language_info
