@@ -33,6 +33,7 @@ from engine.wire.errors import Malformed
 from engine.wire.frame import Frame, FrameReader
 
 RECEIVE = 256 * 1024  # bytes read from a socket at once
+ACCEPTING_TURNS = 3  # of the loop, in which asyncio hands over what it has accepted
 TURN = 0.001  # seconds for which one connection is served before the others
 BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
 
@@ -229,6 +230,13 @@ class Server:
             connection.drop("it was idle for longer than connections.max.idle.ms")
 
     async def close(self) -> None:
+        # A connection that is accepted while the server closes is never handed over, and with
+        # Python 3.14 that is a traceback. So first no more are accepted.
+        loop = asyncio.get_running_loop()
+        for listening in [each for server in self._servers for each in server.sockets]:
+            loop.remove_reader(listening.fileno())
+        for _ in range(ACCEPTING_TURNS):
+            await asyncio.sleep(0)
         for server in self._servers:
             server.close()
         for connection in list(self.connections):
