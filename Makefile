@@ -21,6 +21,9 @@ NAMES  := python3 python3.14 python3.13 python3.12 python3.11
 those   = $(foreach name,$(NAMES),$(shell $(name) -c '$(1)' 2>/dev/null && echo $(name)))
 PYTHON ?= $(firstword $(call those,$(TRIED)) $(call those,$(SUITS)) python3)
 
+# Where it is set, each of some thousand processes compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup lab test long order streams advanced check browser real site bench peers storm chaos rehearse student answers classroom docs lock clean

@@ -6,12 +6,14 @@ that sleeps for a moment and looks at the clock; what it overslept, the machine 
 same is measured for the servers that this process has started: it may be they alone that stand
 still, all of them at once.
 
-    |-- a test, its fixtures --|-- the next --|         what a module or a session has started
-            |== 20 s ==|                                ends here, and starts anew
-       red: run again, up to twice; green: it counts
+    |-- a test, its fixtures --|-- the next --|-- a third --|
+            |== 20 s ==|
+      red: run again, up to       green: what both use has borne it, and is no excuse
+      twice; green: it counts     any more; red: run again, with new fixtures
 
-Invariant: only a test during which something stood still for longer than BEARABLE_S is run again,
-alone, with new fixtures; it is named at the end, with the seconds. Every other failure is one.
+Invariant: only a test is run again, alone and with new fixtures, during which something stood still
+for longer than BEARABLE_S, or during the test before it. It is named at the end, with the seconds.
+Every other failure is one.
 
 A cell of a notebook needs those before it: its whole notebook is run again, as far as the cell.
 """
@@ -119,11 +121,12 @@ class StandstillPlugin:
 
     def __init__(self) -> None:
         self._watch = StandstillWatch().start()
-        self._since = time.monotonic()  # what tests use now was not there before
+        self._since = time.monotonic()  # what tests use now has borne all that was before
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        began = time.monotonic()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         stood = self._watch.longest(self._since)
         hit = stood > BEARABLE_S
@@ -140,9 +143,10 @@ class StandstillPlugin:
                 item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if nextitem is None or nextitem not in cells_of(item):
-            if hit:
+            if failed and hit:
                 self._renew(item, stood)
-            self._since = time.monotonic()
+            elif self._watch.longest(began) <= BEARABLE_S:
+                self._since = time.monotonic()
         return True
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:

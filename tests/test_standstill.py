@@ -109,7 +109,7 @@ def test_a_test_that_lost_its_cluster_is_run_again_with_a_new_one(folder: Path) 
     assert "the session is over" in told
 
 
-def test_who_comes_after_a_standstill_has_new_fixtures_too(folder: Path) -> None:
+def test_who_comes_after_a_standstill_may_have_lost_what_was_there_before(folder: Path) -> None:
     write(
         folder,
         """
@@ -124,11 +124,32 @@ def test_who_comes_after_a_standstill_has_new_fixtures_too(folder: Path) -> None
         def test_bore_it(cluster):
             stand_still()
 
-        def test_next(cluster):
+        def test_lost(cluster):
             assert cluster == 2
         """,
     )
-    assert "2 passed" in run(folder)
+    told = run(folder)
+    assert "2 passed, 1 rerun" in told
+    assert "test_it.py::test_lost" in told
+
+
+def test_a_standstill_is_no_excuse_after_a_test_that_passed(folder: Path) -> None:
+    write(
+        folder,
+        """
+        def test_bore_it():
+            stand_still()
+
+        def test_well():
+            pass
+
+        def test_wrong():
+            assert False
+        """,
+    )
+    told = run(folder)
+    assert "1 failed, 2 passed" in told
+    assert "rerun" not in told
 
 
 def test_a_planted_failure_stays_one(folder: Path) -> None:
