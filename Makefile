@@ -10,7 +10,7 @@ LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
 LATER  := labs/05_delivery.ipynb labs/06_speed.ipynb labs/07_operations.ipynb tests/labs tests/cluster
-NBVAL  := -p nbval.plugin --nbval --nbval-cell-timeout 120
+NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
 
 # The first Python on PATH that was tried, or else one that is newer; `make setup PYTHON=...` takes

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FAILED = ROOT / "build" / "pytest" / "v" / "cache" / "lastfailed"
-NOTEBOOK = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
+NOTEBOOK = ["-p", "tests.lean", "-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
 MOST = 10
 
 

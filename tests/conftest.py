@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sys
 from pathlib import Path
 
 import kazoo.protocol.connection
@@ -11,6 +10,7 @@ import kazoo.retry
 import pytest
 from hypothesis import settings
 
+import tests.lean  # noqa: F401
 from tests.standstill import StandstillPlugin
 from tests.summary import SummaryPlugin
 
@@ -22,10 +22,6 @@ settings.register_profile("long", deadline=None, print_blob=True)
 settings.register_profile("home", settings.get_profile("long"), max_examples=PART)
 settings.register_profile("github", settings.get_profile("ci"), max_examples=PART)
 settings.load_profile("github" if os.environ.get("CI") else "home")
-
-# With it jsonschema, which reads notebooks, builds a grammar for three seconds in every process, to
-# check international addresses. No notebook has one.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
 kazoo.protocol.connection.random = kazoo.retry.random = random.Random()

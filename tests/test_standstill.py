@@ -202,5 +202,5 @@ def test_of_a_notebook_the_cells_before_are_run_again(folder: Path) -> None:
     )
     notebook.cells[3].outputs = [nbformat.v4.new_output("stream", name="stdout", text="2\n")]
     nbformat.write(notebook, folder / "lab.ipynb")
-    told = run(folder, "-p", "nbval.plugin", "--nbval")
+    told = run(folder, "-p", "tests.lean", "-p", "nbval.plugin", "--nbval")
     assert "4 passed, 1 rerun" in told
