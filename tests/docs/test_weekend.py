@@ -9,6 +9,13 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+
+from engine.storage import records
+from engine.storage.records import Record
+from engine.wire import codec
+from engine.wire.apis import Api
+from engine.wire.codec import RequestHeader
 from tests.test_tidy import Module, code_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +24,7 @@ MOST_LINES = 6_000  # of code on the whole path: STYLE's promise of a weekend
 FILES = range(40, 56)
 SITTINGS = 6
 ENTRY = re.compile(r"^- \[([^]]+)]\(\.\./(engine/[^)]+)\)\n((?:  .*\n)+)", re.M)
+BYTES = re.compile(r"^((?:[0-9a-f]{2} )*[0-9a-f]{2})(?: {3,}\S|$)")
 SENTENCE_END = re.compile(r"[.?](?=\s|$)")
 
 
@@ -64,3 +72,18 @@ def test_each_file_has_two_sentences_and_a_question() -> None:
         text, _, question = entry.text.rpartition(" *")
         assert question.endswith("?*"), entry.name
         assert len(SENTENCE_END.findall(text)) == 2, (entry.name, text)
+
+
+def block(number: int) -> bytes:
+    """What the page's n-th block shows, without the words beside it."""
+    lines = PAGE.read_text(encoding="utf-8").split("```")[2 * number - 1].strip().splitlines()
+    found = [BYTES.match(line) for line in lines]
+    return bytes.fromhex(" ".join(line[1] for line in found if line))
+
+
+def test_the_bytes_on_the_page_are_those_that_the_engine_writes() -> None:
+    header = RequestHeader(Api.API_VERSIONS, 0, 7, "lab")
+    assert block(1) == codec.encode_request(header, ApiVersionsRequest())
+    tea = Record(offset=5, timestamp=1_700_000_000_000, key=b"ana", value=b"tea")
+    stamp = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 3}
+    assert block(2) == records.encode([tea], base_offset=5, leader_epoch=2, **stamp)
