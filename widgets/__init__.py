@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from widgets.measure.path_of_a_byte import PathOfAByte
     from widgets.measure.ratio_bars import RatioBars
     from widgets.measure.throttle_gauge import ThrottleGauge
+    from widgets.progress.view import Progress
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
@@ -52,6 +53,7 @@ __all__ = [
     "PageMap",
     "PathOfAByte",
     "Predict",
+    "Progress",
     "Question",
     "Quiz",
     "RatioBars",
@@ -80,6 +82,7 @@ _HOME = {
     "PageMap": "widgets.measure.page_map",
     "PathOfAByte": "widgets.measure.path_of_a_byte",
     "Predict": "widgets.quiz",
+    "Progress": "widgets.progress.view",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
     "RatioBars": "widgets.measure.ratio_bars",

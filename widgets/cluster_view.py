@@ -24,12 +24,14 @@ from widgets.controls import Control
 from widgets.links import SLOW_MS
 from widgets.moment import ViewMoment
 from widgets.playback import TIME, Playback
+from widgets.progress.record import progress_file
 from widgets.replay import messages
 from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene
 
 BROKERS = frozenset({"kill", "pause", "resume", "restart"})
 ANSWERS = {"fail_requests", "drop_next_answer", "slow_coordinator", "heal_requests"}
+BREAKS = frozenset({"kill", "pause", "cut", "slow", *ANSWERS} - {"heal_requests"})
 FAULTS = BROKERS | ANSWERS | {"cut", "slow", "heal", "add_broker"}
 PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is being made
 
@@ -43,6 +45,11 @@ class ClusterView(Playback):
         self._forking: float | None = None  # when a fork was begun, in seconds
         self._failure: Exception | None = None  # of the thread that makes a fork
         self._open(source)
+
+    def do(self, act: str, *on: Any) -> None:
+        super().do(act, *on)
+        if act in BREAKS and not self.trouble and (kept := progress_file()):
+            kept.broke(act)
 
     def painted(self, moment: ViewMoment) -> Scene:
         if 0 < moment.height < cluster_strip.LOW:

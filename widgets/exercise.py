@@ -29,6 +29,7 @@ from typing import Any, ClassVar, TypeAlias
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
 from widgets import controls
+from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Scene, SceneShape, circle, text, wrap
 from widgets.stage import SceneWidget
 
@@ -56,14 +57,18 @@ class Task(SceneWidget):
         self.passed = False
         self.missing = ""  # what is still to be done
         self._hint, self._hinted = hint, False
+        self._place = running_cell()
 
     def judged(self, missing: str) -> bool:
         """Take what is missing ("": nothing); returns whether the exercise is passed by now."""
         with self.lock:
-            if not self.passed:
-                self.passed, self.missing = not missing, missing
-                self.draw()
-            return self.passed
+            if self.passed:
+                return True
+            self.passed, self.missing = not missing, missing
+            self.draw()
+        if self.passed and self._place and (kept := progress_file()):
+            kept.solved(self._place, self.task)
+        return self.passed
 
     def hint(self) -> None:
         with self.lock:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import ErrorCode, KafkaError
+from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
 
@@ -112,6 +113,7 @@ class Quiz(SceneWidget):
         if not questions:
             raise _refused("a quiz has at least one question")
         self.questions = questions
+        self._place = running_cell()
         self.draw()
 
     def choose(self, choice: str) -> None:
@@ -132,9 +134,12 @@ class Quiz(SceneWidget):
     def tell(self, number: int, truth: str) -> PredictionResult:
         """What the engine did: the outcome of a question, the first being 1."""
         with self.lock:
-            verdict = self._question(str(number)).tell(truth)
+            question = self._question(str(number))
+            verdict = question.tell(truth)
             self.draw(verdict.words)
-            return verdict
+        if verdict.chosen is not None and self._place and (kept := progress_file()):
+            kept.predicted(self._place, question.text, verdict.chosen, truth)
+        return verdict
 
     @property
     def score(self) -> tuple[int, int]:

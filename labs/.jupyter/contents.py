@@ -9,11 +9,13 @@ A lab that is saved goes to labs/yours/, which git ignores, and is opened from t
     labs/01_storage.ipynb        labs/yours/, or labs/      labs/yours/
 
 So the repository stays as it is, and `git pull` brings a new version at any time. A lab that is
-deleted on the page loses the learner's version, and is as new.
+deleted on the page loses the learner's version, and is as new. What the learner has answered and
+solved stands there, too: progress.json, which the kernels write (widgets/progress).
 
 Invariant: nothing that is done on the page changes a lab of the repository.
 """
 
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -30,6 +32,11 @@ class LabContentsManager(StillsManager):
     )
     labs = Set(Unicode(), help="The paths of the repository's labs, from the root").tag(config=True)
     yours = Unicode(help="The directory of the learner's versions, from the root").tag(config=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        progress = Path(self.root_dir, self.yours, "progress.json")
+        os.environ["BROKERLAB_PROGRESS"] = str(progress)  # for the kernels, which inherit it
 
     def _get_os_path(self, path: str) -> str:
         """The one place in which Jupyter makes a file's path from what the page calls it."""

@@ -79,7 +79,7 @@ LABS: Mapping[str, Lab] = MappingProxyType(
             [
                 Exercise("batch-exercise", "batch-try", "batched", 2),
                 Exercise("codec-exercise", "codec-try", "codec_of", 1),
-                Exercise("codec-least", "codec-least-try", "fewest", 1),
+                Exercise("codec-least-exercise", "codec-least-try", "fewest", 1),
                 Exercise("tail-exercise", "tail-try", "meets", 2),
                 Exercise("slow-exercise", "slow-try", "cure", 2),
                 Exercise("more-exercise", "more-try", "enough", 2),

@@ -4,7 +4,9 @@ Shift+Enter, an answer by the mouse, then Shift+Enter again; and what "Your turn
 in the picture where the lab has put it: beside the cells.
 """
 
+import json
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -26,7 +28,7 @@ class Newcomer:
     def __init__(self, page: Page, lab: Lab) -> None:
         self.lesson = Lesson(page, "00_start")
         page.set_viewport_size({"width": 1366, "height": 768})
-        self.page, self.panel = page, self.lesson.panel
+        self.page, self.panel, self.lab = page, self.lesson.panel, lab
         page.keyboard.press("Control+b")  # the file browser is folded, as `make lab` has it
         self.panel.locator(".jp-CodeCell .cm-content").first.click()
 
@@ -115,6 +117,7 @@ def test_a_newcomer_does_what_the_page_says(newcomer: Newcomer) -> None:
     does_the_exercise(newcomer)
     expect(check).to_contain_text("Done: the cluster says so.")
     lesson.photograph("newcomer_done")
+    is_written_down(newcomer.lab.root / "labs/yours/progress.json")
 
 
 def sees_what_the_text_says(newcomer: Newcomer) -> None:
@@ -128,6 +131,14 @@ def sees_what_the_text_says(newcomer: Newcomer) -> None:
         expect(legend).to_be_in_viewport(ratio=0.99)
     expect(newcomer.dock.get_by_text("click", exact=True)).to_have_count(0)
     expect(newcomer.dock.get_by_text("♛").first).to_be_in_viewport()
+
+
+def is_written_down(progress: Path) -> None:
+    kept = json.loads(progress.read_text(encoding="utf-8"))
+    tasks = kept["labs"]["00_start"]
+    assert list(tasks) == ["predict", "careless-predict", "exercise"]
+    assert tasks["predict"]["predicted"] == tasks["predict"]["happened"] == "It survives"
+    assert kept["broken"]["kill"] >= 1
 
 
 def does_the_exercise(newcomer: Newcomer) -> None:

@@ -72,7 +72,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
-    monkeypatch.setenv("BROKERLAB_STILLS", "")  # a manager sets it, for the kernels
+    monkeypatch.setenv("BROKERLAB_STILLS", "")  # a manager sets these, for the kernels
+    monkeypatch.setenv("BROKERLAB_PROGRESS", "")
     monkeypatch.syspath_prepend(ROOT / "labs" / ".jupyter")
     monkeypatch.delitem(sys.modules, "contents", raising=False)
     page = Page(root)
