@@ -1,10 +1,13 @@
 """What every test shares: how hypothesis searches, what comes first, and that Ctrl-C is heard."""
 
 import os
+import random
 import signal
 import sys
 from pathlib import Path
 
+import kazoo.protocol.connection
+import kazoo.retry
 import pytest
 from hypothesis import settings
 
@@ -23,6 +26,9 @@ settings.load_profile("github" if os.environ.get("CI") else "home")
 # With it jsonschema, which reads notebooks, builds a grammar for three seconds in every process, to
 # check international addresses. No notebook has one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+# kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
+kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
 
 # In a test a verdict other than expected is an error: see widgets/ledger.
 os.environ["BROKERLAB_STRICT"] = "1"

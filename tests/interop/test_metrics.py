@@ -114,14 +114,19 @@ def test_a_broker_that_is_killed_is_seen_in_the_numbers_of_the_other(measured: C
 
 
 def test_the_leader_counts_the_changes_of_its_isr(measured: Cluster) -> None:
-    measured.topic("cut", replicas=[1, 2])
-    before = page(measured, 1)
+    leader = (
+        measured.state().controller
+    )  # any other would have to tell the controller, which is cut off
+    measured.topic("cut", replicas=[leader, 3 - leader])
+    before = page(measured, leader)
     changes = [f"kafka_server_replicamanager_isr{what}_total" for what in ("shrinks", "expands")]
     measured.cut(1, 2)
-    until(lambda: page(measured, 1)[changes[0]] > before[changes[0]])
-    assert page(measured, 1)[changes[1]] == before[changes[1]]
-    measured.mend()
-    until(lambda: page(measured, 1)[changes[1]] > before[changes[1]])
+    try:
+        until(lambda: page(measured, leader)[changes[0]] > before[changes[0]])
+        assert page(measured, leader)[changes[1]] == before[changes[1]]
+    finally:
+        measured.mend()
+    until(lambda: page(measured, leader)[changes[1]] > before[changes[1]])
 
 
 def test_a_state_tells_how_many_requests_were_answered_once_that_is_asked_for(
@@ -148,8 +153,9 @@ def test_a_state_tells_how_many_requests_were_answered_once_that_is_asked_for(
 
 
 def test_there_is_one_page_and_no_other(measured: Cluster) -> None:
-    with pytest.raises(HTTPError, match="404"):
+    with pytest.raises(HTTPError, match="404") as refused:
         urlopen(url(measured, 1).replace("/metrics", "/"), timeout=30)
+    refused.value.close()
 
 
 def test_it_is_off_unless_asked_for(shared: Cluster) -> None:

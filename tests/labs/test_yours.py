@@ -27,7 +27,10 @@ class Page:
             labs={LAB, OTHER},
             yours="labs/yours",
             parent=None,
-            config=Config({"FileContentsManager": {"delete_to_trash": False}}),
+            config=Config(
+                FileContentsManager={"delete_to_trash": False},
+                NotebookNotary={"db_file": ":memory:"},  # not the one of whoever runs this
+            ),
         )
         self.manager._kernels = self._no_kernels
 
@@ -75,6 +78,7 @@ def page(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     page = Page(root)
     yield page
     page.manager.stills.cleanup()
+    page.manager.notary.store.close()
 
 
 def test_a_pull_after_a_day_of_work_brings_the_next_version(page: Page, root: Path) -> None:
