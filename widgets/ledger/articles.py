@@ -124,8 +124,9 @@ def _entry(claim: ArticleClaim, where: Decided | None) -> Iterator[str]:
         yield f"**After 2.8:** {_plain(changed)}"
         yield ""
     kind = basis.KINDS[claim.kind]
-    yield " · ".join([f"*{kind[0].upper()}{kind[1:]}*", *map(_place, claim.seen)]) + "<br>"
-    yield f"{_link(claim, where)}, claim {claim.id}"
+    rests = " · ".join([f"**{kind[0].upper()}{kind[1:]}**", *map(_place, claim.seen)])
+    yield f"<small>{rests}<br>"
+    yield f"{_link(claim, where)}, claim {claim.id}</small>"
     yield ""
     yield from _fold(claim, cases_of(where.source)[claim.id] if where else None)
 
@@ -159,6 +160,8 @@ def _fold(claim: ArticleClaim, decides: CellCases | None) -> Iterator[str]:
         yield f"{MUTANT} *{_plain(claim.against)}*."
         yield ""
     yield "</details>"
+    yield ""
+    yield "<br>"
     yield ""
 
 

@@ -205,16 +205,16 @@ def test_a_page_follows_the_article(path, lab):
     first, again = page.split("## End")
     assert first.index("what C003 claims") < first.index("what C001 claims")
     assert "![wrong](verdicts/wrong.svg) **what C003 claims**" in first
-    assert "*Shown* · on this cluster · only our engine<br>" in first
+    assert "<small>**Shown** · on this cluster · only our engine<br>" in first
     test = "([test_tools.py](../../tests/real/test_tools.py), `test_topics`)"
-    assert f"*Shown* · on this cluster · with Apache Kafka 2.8.2 {test}<br>" in first
+    assert f"<small>**Shown** · on this cluster · with Apache Kafka 2.8.2 {test}<br>" in first
     target = "<../../labs/01_storage.ipynb#The-log-as-files>"
     assert f"[01_storage, The log as files]({target}), cell `files-verdict`, claim C003" in first
     assert "if it is seen:\n\n- a \\< b\n" in first
     assert "another one: *no \\*topic\\**." in first
     assert '**what C001 claims** <a href="#c001">See above.</a>' in again
     assert "so it is." not in again.partition("C005")[0]
-    assert "*Told, not tested* · by documents<br>\nNo cell decides it yet" in again
+    assert "<small>**Told, not tested** · by documents<br>\nNo cell decides it yet" in again
     assert "**After 2.8:** Kafka 4 is old." in again
     assert "3 claims: 2 shown, 0 by definition, 1 told, not tested." in first
 
