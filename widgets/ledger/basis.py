@@ -5,7 +5,8 @@
     told, not tested · by documents
 
 The line stands on the card of a verdict. It is the same in every run, so it is no part of what a
-run has found: it is put into a card when the card is shown, and is not in what a notebook saves.
+run has found: it is put into a card where a learner looks at it, in JupyterLab and on the site, and
+is not in what the repository's notebooks have saved.
 """
 
 import re

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.errors import ErrorCode, KafkaError
+from widgets import stills
 from widgets.ledger.basis import with_basis
 from widgets.ledger.chips import COLORS
 from widgets.ledger.claims import FILE, ArticleClaim, load
@@ -173,7 +174,7 @@ class Findings:
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         cards = "".join(each.html() for each in self._found)
-        if not os.environ.get(STRICT):
+        if stills.PLACE in os.environ:
             cards = with_basis(cards, {each.claim.id: each.claim for each in self._found})
         return {
             "text/plain": repr(self),
