@@ -28,7 +28,7 @@ TO_COME = "No cell decides it yet"
 FOLD = "<details><summary>What is looked at, and what would have spoken against it</summary>"
 MUTANT = "The tests change the experiment, and then the verdict is another one:"
 OTHERWISE = {  # kind: what the cases are, if the verdict does not hang on them
-    "definition": "Nothing in the cell could have spoken against it. It shows what is meant:",
+    "definition": "It is so by the words, or by how the cell is built. The cell looks at this:",
     "told": "Nothing that runs decides it. Beside it, the cell looks at this:",
 }
 

@@ -223,7 +223,7 @@ def test_what_is_no_proof_says_so(path, lab):
     """Cases of a definition speak neither for a claim nor against it."""
     path.write_text(path.read_text().replace('"shown"', '"definition"'))
     page = articles.page(article(Start=["C003"]), load(path), coverage.decided(lab))
-    assert "Nothing in the cell could have spoken against it. It shows what is meant:" in page
+    assert "It is so by the words, or by how the cell is built. The cell looks at this:" in page
     assert "if it is seen" not in page
 
 
