@@ -26,6 +26,9 @@ settings.load_profile("github" if os.environ.get("CI") else "home")
 # kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
 kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
 
+# kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
+kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
+
 # In a test a verdict other than expected is an error: see widgets/ledger.
 os.environ["BROKERLAB_STRICT"] = "1"
 

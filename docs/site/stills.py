@@ -1,4 +1,5 @@
-"""What a lab's page shows in the place of its live pictures: recordings to play, and stills.
+"""What a lab's page shows in the place of its live pictures: recordings to play, and stills; and on
+the card of a verdict, what it rests on.
 
 A picture whose story a recording tells too is replaced by the player of that recording. The others
 stay as they were saved, since the text beside them is about their own bytes and names.
@@ -7,6 +8,10 @@ stay as they were saved, since the text beside them is about their own bytes and
 import json
 from pathlib import Path
 from typing import Any
+
+from widgets.ledger.basis import with_basis
+from widgets.ledger.claims import load
+from widgets.ledger.ledger import MIME
 
 NOTE = (
     "*This page shows what an earlier run of the notebook gave. Its pictures are stills, or play "
@@ -24,6 +29,7 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "07_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
     "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
+CLAIMS = load()
 PICTURES = {"image/png", "image/svg+xml"}  # as tests/labs/pictures.py and JupyterLab save them
 PLAYER = """```{{player}} {film}
 :at: 0.5
@@ -42,10 +48,20 @@ def explain(path: Path) -> None:
     films = PLAYED[path.stem]
     missing = films.keys() - {cell["id"] for cell in notebook["cells"]}
     assert not missing, f"{path.name} has no cells {missing}: tell {__file__}"
+    for cell in notebook["cells"]:
+        _tell_basis(cell)
     notebook["cells"] = [
         shown for cell in notebook["cells"] for shown in played(cell, films.get(cell["id"], ""))
     ]
     path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _tell_basis(cell: dict[str, Any]) -> None:
+    """A card is saved without the line that says what the claim rests on."""
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        if MIME in data:
+            data["text/html"] = with_basis("".join(data["text/html"]), CLAIMS)
 
 
 def played(cell: dict[str, Any], film: str) -> list[dict[str, Any]]:

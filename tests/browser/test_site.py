@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urljoin
+from random import Random
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -21,6 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.lesson import part
+from widgets.ledger import articles
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
 
@@ -255,7 +257,7 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 @pytest.mark.parametrize(
     "name",
     [
-        *("index", "labs/02_replication", "labs/07_operations"),
+        *("index", "labs/02_replication", "labs/07_operations", "docs/articles/kafka-mechanism"),
         *(f"recordings/{run}" for run in ("failover", "transactions", "oncall", "storm")),
     ],
 )
@@ -279,7 +281,11 @@ def test_the_pages_own_switch_turns_the_pictures_too(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["index", "recordings/failover", "labs/03_rebalance", "docs/coverage"]
+    "name",
+    [
+        *("index", "recordings/failover", "labs/03_rebalance", "docs/coverage"),
+        "docs/articles/spring-boot",
+    ],
 )
 def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
     page = visit(f"{name}.html", width=390)
@@ -288,6 +294,23 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
         expect(each.locator("svg.lab-scene")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     photograph(page, f"{name.partition('/')[2] or name}_phone")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_from_an_article_it_is_a_click_to_what_speaks_against_a_claim_and_one_to_the_cell(
+    visit: Visit, seed: int
+) -> None:
+    """The fold has cases; the link leads to the heading above the card, which has its basis."""
+    article = Random(seed).choice(articles.read())
+    claim = Random(seed).choice(sorted(article.keys))
+    page = visit(f"docs/articles/{article.page}.html")
+    fold = page.locator(f"p:has(#{claim.lower()}) ~ details").first
+    expect(fold.locator("li").first).to_be_hidden()
+    fold.locator("summary").click()
+    expect(fold.locator("li").first).to_be_visible()
+    page.locator(f"p:has(#{claim.lower()}) ~ p:has-text('claim {claim}') a[href*='/labs/']").click()
+    section = page.locator(f"section[id='{unquote(urlsplit(page.url).fragment)}']")
+    expect(section.locator(f"#{claim} .lab-basis")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [390, 800, 1366, 1920])

@@ -140,7 +140,8 @@ MUTANTS = [
         [("disk.shuffled(), disk.shuffled(interval=0)", "log, log")],
     ),
     Mutant(
-        "topics: one broker for all, four partitions, a cake among teas, an index that is gone",
+        "topics: one broker for all, four partitions, a cake among teas, an index that is gone, "
+        "as many partitions as ever",
         "C001 C002 C015 C016 C285",
         "topics-predict topics files decide-topics",
         [

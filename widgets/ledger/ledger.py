@@ -24,7 +24,11 @@ If that isn't the verdict in labs/claims.json, the card says so: with other numb
 out otherwise. With BROKERLAB_STRICT set, as in the tests, it is a Contradiction: then either the
 experiment is to be mended or, with a reason, the verdict.
 
-Invariant: a verdict is computed from cases of this run; nothing copies it from the file.
+A card says what the claim rests on, in a line (basis.py): whether the run could have come out
+otherwise, and where it was seen. In the tests, and so in what a notebook saves, it is left out.
+
+Invariant: holds, conditional and wrong are computed from cases of this run alone. Two things are
+copied from the file: that a claim is an opinion, and that what does not hold today is outdated.
 """
 
 import os
@@ -35,18 +39,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.errors import ErrorCode, KafkaError
+from widgets import stills
+from widgets.ledger.basis import with_basis
+from widgets.ledger.chips import COLORS
 from widgets.ledger.claims import FILE, ArticleClaim, load
 from widgets.ledger.table import VerdictTable
 
 MIME = "application/vnd.brokerlab.verdicts+json"
 STRICT = "BROKERLAB_STRICT"
-COLORS = {  # white text is readable on each, and each on white and on black
-    "holds": "#1b7f5c",
-    "conditional": "#9a6a00",
-    "wrong": "#b5442e",
-    "outdated": "#5c6f82",
-    "opinion": "#7a5aa6",
-}
 CARD = "margin: 4px 0; padding: 2px 10px; line-height: 1.5; border-left: 4px solid"
 CHIP = "color: white; border-radius: 9px; padding: 1px 9px; font-size: 90%; background:"
 
@@ -173,9 +173,12 @@ class Findings:
         return "\n".join(map(str, self._found))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        cards = "".join(each.html() for each in self._found)
+        if stills.PLACE in os.environ:
+            cards = with_basis(cards, {each.claim.id: each.claim for each in self._found})
         return {
             "text/plain": repr(self),
-            "text/html": "".join(each.html() for each in self._found),
+            "text/html": cards,
             MIME: {each.claim.id: each.verdict for each in self._found},
         }
 

@@ -5,12 +5,15 @@ import json
 import pytest
 
 from engine.errors import KafkaError
-from widgets.ledger import coverage
+from widgets.ledger import articles, basis, chips, coverage
+from widgets.ledger.cases import CellCases, cases_of
 from widgets.ledger.claims import load
 from widgets.ledger.ledger import MIME, Contradiction, Ledger
 
+KAFKA = "kafka test_tools.py::test_topics"
 
-def claim(key, verdict, lab="01_storage", needs="core"):
+
+def claim(key, verdict, lab="01_storage", needs="core", kind="shown", seen=("cluster", "engine")):
     return {
         "id": key,
         "lab": lab,
@@ -18,6 +21,8 @@ def claim(key, verdict, lab="01_storage", needs="core"):
         "sources": [["Hello", "Start"]],
         "verdict": verdict,
         "why": "so it is.",
+        "kind": kind,
+        "seen": seen,
         "experiment": "try it",
         "needs": needs,
     }
@@ -27,11 +32,11 @@ def claim(key, verdict, lab="01_storage", needs="core"):
 def path(tmp_path):
     path = tmp_path / "claims.json"
     rows = [
-        claim("C001", "holds"),
+        claim("C001", "holds", seen=["cluster", KAFKA]) | {"against": "no *topic*"},
         claim("C002", "conditional"),
         claim("C003", "wrong"),
         claim("C004", "outdated"),
-        claim("C005", "opinion"),
+        claim("C005", "opinion", kind="told", seen=["documents"]) | {"since": "Kafka 4 is old."},
         claim("C006", "holds", needs="quotas"),
         claim("C007", "holds", lab="02_replication"),
     ]
@@ -165,23 +170,131 @@ def test_what_two_calls_have_decided_is_shown_together(ledger):
     assert list(both._repr_mimebundle_()[MIME]) == ["C001", "C003"]
 
 
-def test_coverage_is_made_from_saved_outputs_alone(ledger, path, tmp_path):
-    output = {"output_type": "execute_result", "data": {MIME: {"C003": "wrong"}}}
+@pytest.fixture
+def lab(tmp_path):
+    """A saved lab with one cell that decides C001 and C003."""
+    output = {"output_type": "execute_result", "data": {MIME: {"C001": "holds", "C003": "wrong"}}}
+    source = 'ledger.decide(C001={"here": 1}) + ledger.decide("C003", refuted={"a < b": 1})'
     cells = [
         {"cell_type": "markdown", "source": ["# Lab\n", "## The log as files\n"]},
-        {"cell_type": "code", "source": ["ledger.decide(C001=..., C003=...)"], "outputs": [output]},
+        {"cell_type": "code", "source": [source], "outputs": [output]},
     ]
     for cell, name in zip(cells, ("text", "files-verdict"), strict=True):
         cell["id"] = name
-    lab = tmp_path / "01_storage.ipynb"
-    lab.write_text(json.dumps({"cells": cells}))
+    path = tmp_path / "01_storage.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    return path
+
+
+def article(**parts):
+    return articles.Article("hello", "Hello", {name: tuple(it) for name, it in parts.items()})
+
+
+def test_where_a_claim_is_decided_is_read_from_saved_outputs_alone(lab):
     found = coverage.decided(lab)
-    page = coverage.page(load(path), found)
-    link = "[The log as files](../labs/01_storage.ipynb#The-log-as-files), cell `files-verdict`"
-    assert f"| C003 | wrong | what C003 claims | {link} |" in page
-    assert "| C001 | to come | what C001 claims |  |" in page
-    assert "| C006 | to come |" in page
-    assert "| 01_storage | 6 | 1 | 5 |" in page
+    assert found.keys() == {"C001", "C003"}
+    assert found["C003"][:3] == ("01_storage.ipynb", "The log as files", "files-verdict")
+    assert found["C003"].verdict == "wrong"
+
+
+def test_a_page_follows_the_article(path, lab):
+    """A claim says its verdict, why, what it rests on and where; a second time, only that."""
+    page = articles.page(
+        article(Start=["C003", "C001"], End=["C001", "C005"]), load(path), coverage.decided(lab)
+    )
+    first, again = page.split("## End")
+    assert first.index("what C003 claims") < first.index("what C001 claims")
+    assert "![wrong](verdicts/wrong.svg) **what C003 claims**" in first
+    assert "<small>**Shown** · on this cluster · only our engine<br>" in first
+    test = "([test_tools.py](../../tests/real/test_tools.py), `test_topics`)"
+    assert f"<small>**Shown** · on this cluster · with Apache Kafka 2.8.2 {test}<br>" in first
+    target = "<../../labs/01_storage.ipynb#The-log-as-files>"
+    assert f"[01_storage, The log as files]({target}), cell `files-verdict`, claim C003" in first
+    assert "if it is seen:\n\n- a \\< b\n" in first
+    assert "another one: *no \\*topic\\**." in first
+    assert '**what C001 claims** <a href="#c001">See above.</a>' in again
+    assert "so it is." not in again.partition("C005")[0]
+    assert "<small>**Told, not tested** · by documents<br>\nNo cell decides it yet" in again
+    assert "**After 2.8:** Kafka 4 is old." in again
+    assert "3 claims: 2 shown, 0 by definition, 1 told, not tested." in first
+
+
+def test_what_is_no_proof_says_so(path, lab):
+    """Cases of a definition speak neither for a claim nor against it."""
+    path.write_text(path.read_text().replace('"shown"', '"definition"'))
+    page = articles.page(article(Start=["C003"]), load(path), coverage.decided(lab))
+    assert "It is so by the words, or by how the cell is built. The cell looks at this:" in page
+    assert "if it is seen" not in page
+
+
+def test_the_index_has_the_articles_the_kinds_and_the_labs(path, lab):
+    told = article(Start=["C001", "C002", "C003", "C004"], **{"The end": ["C005", "C006", "C007"]})
+    page = articles.index([told], load(path), coverage.decided(lab))
+    assert "| [Hello](articles/hello.md) | 7 | 3 | 1 | 1 | 1 | 1 |" in page
+    assert "5 of the 6 were shown by nothing but our own engine" in page
+    assert "| with Apache Kafka 2.8.2 | 1 |" in page
+    names = "[C001](articles/hello.md#start) [C003](articles/hello.md#start)"
+    assert f"| [01_storage](../labs/01_storage.ipynb) | 2 | {names} |" in page
+    assert "[C007](articles/hello.md#the-end) |" in page
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('ledger.decide(C001={"a": x, "b": y})', {"C001": CellCases(borne_out=["a", "b"])}),
+        (
+            'ledger.decide("C2", when="w", borne_out={"a": x}, otherwise={"b": y}) + more',
+            {"C2": CellCases("w", borne_out=["a"], otherwise=["b"])},
+        ),
+        (
+            'ledger.decide("C2", refuted={"a": x} | {"b": y}, older={"c": z, **more})',
+            {"C2": CellCases(refuted=["a", "b"], older=["c"])},
+        ),
+        (
+            'd.decide(C1={f"{it}: {a.b} of 2": x for it in y})',
+            {"C1": CellCases(borne_out=["it: … of 2"])},
+        ),
+        ('ledger.table(); decide(C001={"a": 1})', {}),
+    ],
+)
+def test_the_cases_of_a_cell_are_read_from_its_source(source, found):
+    assert cases_of(source) == found
+
+
+def test_a_card_says_what_the_claim_rests_on_but_not_in_what_is_saved(ledger, monkeypatch):
+    def shown():
+        both = ledger.decide(C001={"here": True}, C005={"seen": True})
+        return both._repr_mimebundle_()["text/html"]
+
+    saved = shown()
+    assert "lab-basis" not in saved
+    monkeypatch.setenv("BROKERLAB_STILLS", "a folder")  # as a JupyterLab of ours does
+    live = shown()
+    assert live == basis.with_basis(saved, ledger.claims)
+    first, second = live.split('<div id="C005"')
+    assert "<b>shown</b> · on this cluster · with Apache Kafka 2.8.2: test_tools.py</div>" in first
+    assert 'title="tests/real/test_tools.py::test_topics"' in first
+    assert "<b>told, not tested</b> · by documents</div><details" in second
+
+
+def test_a_card_of_a_claim_that_nobody_knows_stays_as_it_is():
+    card = '<div id="C999" style="x">C999<details>why</details></div>'
+    assert basis.with_basis(card, {}) == card
+
+
+@pytest.mark.parametrize("field", [("kind", "guessed"), ("seen", []), ("seen", ["nowhere"])])
+def test_a_kind_or_place_that_there_is_not_is_refused(path, field):
+    name, value = field
+    path.write_text(json.dumps([claim("C001", "holds") | {name: value}]))
+    with pytest.raises(AssertionError, match="C001"):
+        load(path)
+
+
+def test_each_verdict_is_a_coloured_word(tmp_path):
+    files = chips.files(tmp_path)
+    assert {it.stem for it in files} == set(chips.COLORS)
+    assert all(f'fill="{chips.COLORS[it.stem]}"' in text for it, text in files.items())
+    assert all(f">{it.stem}</text>" in text for it, text in files.items())
 
 
 def test_the_claims_of_the_project_are_all_there():
