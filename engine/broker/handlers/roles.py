@@ -17,30 +17,110 @@ follower of an unknown leader fetches as soon as the metadata has the leader's a
 Left out: versions before brokers had epochs.
 """
 
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt
-from engine.broker.metadata import DELETED
 from engine.controller.events import ControlledShutdown
 from engine.controller.topics import is_legal
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.delta import (
+    BrokerEndpoint,
+    BrokerRegistration,
+    MetadataDelta,
+    PartitionChange,
+    PartitionRegistration,
+    ReplicaStop,
+)
 from engine.model import TopicPartition
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
     RemainingPartition,
 )
-from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
-from engine.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from engine.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from engine.wire.messages.stop_replica import (
+    EPOCH_DURING_DELETE,
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from engine.wire.messages.update_metadata import (
+    LEADER_DURING_DELETE,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+
+NO_EPOCH = -1  # in a StopReplica of a partition without a leader epoch
+
+Apply = Callable[[MetadataDelta], list[ErrorCode]]  # ReplicaManager.apply
 
 
 async def leader_and_isr(
     broker: Broker, call: Call, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
     await broker.admin.know(_named(request))
-    return broker.replicas.leader_and_isr(request)
+    return change_roles(broker.replicas.apply, request)
+
+
+def change_roles(apply: Apply, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    roles = [
+        PartitionChange(
+            TopicPartition(topic.topic_name, each.partition_index),
+            topic.topic_id,
+            PartitionRegistration(
+                leader=each.leader,
+                leader_epoch=each.leader_epoch,
+                isr=each.isr,
+                replicas=each.replicas,
+                version=each.zk_version,
+                controller_epoch=each.controller_epoch,
+                adding=each.adding_replicas,
+                removing=each.removing_replicas,
+                is_new=each.is_new,
+            ),
+        )
+        for topic in request.topic_states
+        for each in topic.partition_states
+    ]
+    refused, codes = _applied(apply, _delta(request, roles=roles), len(roles))
+    rows = iter(
+        LeaderAndIsrPartitionError(topic_name=topic, partition_index=number, error_code=code)
+        for ((topic, number), _, _), code in zip(roles, codes, strict=True)
+    )
+    topics = tuple(
+        LeaderAndIsrTopicError(
+            topic_id=topic.topic_id,
+            partition_errors=tuple(islice(rows, len(topic.partition_states))),
+        )
+        for topic in request.topic_states
+    )
+    return LeaderAndIsrResponse(
+        error_code=refused,
+        topics=topics,
+        partition_errors=tuple(error for topic in topics for error in topic.partition_errors),
+    )
+
+
+def _delta(request: Any, **parts: Any) -> MetadataDelta:
+    """With its sender, and the registration of this broker to which it is addressed."""
+    sender, addressee = request.controller_epoch, request.broker_epoch
+    return MetadataDelta(controller_epoch=sender, broker_epoch=addressee, **parts)
+
+
+def _applied(apply: Apply, delta: MetadataDelta, rows: int) -> tuple[ErrorCode, list[ErrorCode]]:
+    """The error of the whole request, and that of each row."""
+    try:
+        return ErrorCode.none, apply(delta)
+    except KafkaError as error:
+        return error.code, [error.code] * rows
 
 
 def _named(request: Any) -> set[str]:
@@ -52,28 +132,77 @@ def _named(request: Any) -> set[str]:
 async def stop_replica(
     broker: Broker, call: Call, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    return broker.replicas.stop_replicas(request)
+    return stop_replicas(broker.replicas.apply, request)
+
+
+def stop_replicas(apply: Apply, request: StopReplicaRequest) -> StopReplicaResponse:
+    stops = [
+        ReplicaStop(
+            TopicPartition(topic.topic_name, each.partition_index),
+            None if each.leader_epoch in (EPOCH_DURING_DELETE, NO_EPOCH) else each.leader_epoch,
+            each.delete_partition,
+        )
+        for topic in request.topic_states
+        for each in topic.partition_states
+    ]
+    refused, codes = _applied(apply, _delta(request, stops=stops), len(stops))
+    rows = tuple(
+        StopReplicaPartitionError(topic_name=topic, partition_index=number, error_code=code)
+        for ((topic, number), _, _), code in zip(stops, codes, strict=True)
+    )
+    return StopReplicaResponse(error_code=refused, partition_errors=rows)
 
 
 async def update_metadata(
     broker: Broker, call: Call, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
-    deleted = [
-        TopicPartition(topic.topic_name, each.partition_index)
-        for topic in request.topic_states
-        for each in topic.partition_states
-        if each.leader == DELETED
-    ]
+    delta = news(request)
+    deleted = [each.partition for each in delta.partitions if each.now is None]
     gone = {each.topic for each in deleted}
     await broker.admin.know(_named(request) - gone)
     try:
-        broker.replicas.check_controller(request)
+        broker.replicas.check_controller(delta)
     except KafkaError as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
-    broker.metadata.update(request)
+    broker.metadata.apply(delta)
     broker.groups.forget(deleted)
     broker.admin.forget(gone - broker.metadata.topics.keys())
     return UpdateMetadataResponse(error_code=ErrorCode.none)
+
+
+def news(request: UpdateMetadataRequest) -> MetadataDelta:
+    """What UpdateMetadata says, as a delta."""
+    return _delta(
+        request,
+        controller=request.controller_id,
+        brokers=[
+            BrokerRegistration(
+                each.id,
+                tuple(BrokerEndpoint(it.listener, it.host, it.port) for it in each.endpoints),
+                each.rack,
+            )
+            for each in request.live_brokers
+        ],
+        partitions=[
+            PartitionChange(
+                TopicPartition(topic.topic_name, each.partition_index),
+                topic.topic_id,
+                None
+                if each.leader == LEADER_DURING_DELETE
+                else PartitionRegistration(
+                    leader=each.leader,
+                    leader_epoch=each.leader_epoch,
+                    isr=each.isr,
+                    replicas=each.replicas,
+                    version=each.zk_version,
+                    controller_epoch=each.controller_epoch,
+                    offline=each.offline_replicas,
+                ),
+            )
+            for topic in request.topic_states
+            for each in topic.partition_states
+        ],
+    )
 
 
 async def controlled_shutdown(

@@ -18,6 +18,7 @@ from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 from engine.broker.broker import Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
+from engine.broker.handlers.roles import change_roles
 from engine.broker.metadata import AliveBroker
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
@@ -176,7 +177,7 @@ class Cluster:
         broker = self.all[number]
         if broker.up:
             row = state(self.leader, self.epoch, self.isr, self.all, zk_version=self.version)
-            broker.replicas.leader_and_isr(order({ORDERS: row}))
+            change_roles(broker.replicas.apply, order({ORDERS: row}))
 
     def kill(self, number: int) -> None:
         self.all[number].kill()
