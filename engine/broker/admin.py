@@ -20,14 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from kazoo.exceptions import KazooException
-
 from engine.broker.metadata import Metadata
 from engine.config import BrokerConfig, Layer, Source, TopicConfig
 from engine.config.key import printed
-from engine.controller.topics import check_new_name
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ErrorCode, KafkaError, MetadataError
 from engine.model import TopicPartition
+from engine.topics import check_new_name
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import C, Decoder, Unreadable, decoded
@@ -160,7 +158,7 @@ class Admin:
         while unknown := [topic for topic in topics if ("topics", topic) not in self.overrides]:
             try:
                 await self.reload_topics(unknown)
-            except KazooException as error:
+            except MetadataError as error:
                 log.info("waiting for the configurations of %d topics: %r", len(unknown), error)
                 await asyncio.sleep(PAUSE)
 

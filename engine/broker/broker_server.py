@@ -23,8 +23,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from kazoo.exceptions import ConnectionLoss, KazooException, SessionExpiredError
-
 from engine.broker.acl_store import AclStore
 from engine.broker.admin import Admin
 from engine.broker.alter_isr_manager import AlterIsrManager
@@ -53,7 +51,7 @@ from engine.config.broker import principals
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
 from engine.controller.events import Began, Rebalance, UncleanAllowed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ErrorCode, KafkaError, MetadataError, MetadataUnavailable
 from engine.model import Event, id_text
 from engine.quotas.quota_managers import QuotaManagers
 from engine.security.authorizer import AclAuthorizer
@@ -100,10 +98,10 @@ class BrokerServer:
                 await self._stop.wait()
                 if self._failure is None:
                     await hand_over(broker, self._environment.connect)
-            except KazooException as error:
+            except MetadataError as error:
                 where = f"ZooKeeper at {self._config.zookeeper_connect}"
                 raise TimeoutError(
-                    f"{where} does not answer ({error!r}): is it running?"
+                    f"{where} does not answer ({error.__cause__!r}): is it running?"
                 ) from error
             except GeneratorExit:  # killed, in the simulator: nothing is closed
                 stack.pop_all()
@@ -168,7 +166,7 @@ class BrokerServer:
         while True:
             try:
                 return await step()
-            except (ConnectionLoss, SessionExpiredError) as error:
+            except MetadataUnavailable as error:
                 deadline = deadline or loop.time() + self._patience
                 if loop.time() >= deadline:
                     raise
@@ -333,7 +331,7 @@ class BrokerServer:
             if broker.acls is not None:
                 await broker.acls.load()
             await self._register(broker)
-        except KazooException as error:
+        except MetadataError as error:
             log.warning("ZooKeeper does not answer again (%r): waiting for it", error)
 
     # -- work ----------------------------------------------------------------------------

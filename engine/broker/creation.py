@@ -15,8 +15,8 @@ from typing import NamedTuple
 from engine.broker import coordinator_topic
 from engine.broker.broker import Broker
 from engine.config import TopicConfig
-from engine.controller.topics import check_assignment, spread
 from engine.errors import ErrorCode, KafkaError
+from engine.topics import check_assignment, spread
 
 DEFAULT = -1
 

@@ -13,8 +13,7 @@ Before the broker is registered no note is needed: it gets all of its roles then
 import asyncio
 import logging
 
-from kazoo.exceptions import ConnectionLoss, SessionExpiredError
-
+from engine.errors import MetadataUnavailable
 from engine.replication.replica_manager import ReplicaManager
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
@@ -43,7 +42,7 @@ class LogDirFailureHandler:
             self._failed.clear()
             try:
                 await self._zookeeper.ask([Create(znodes.LOG_DIR_EVENT, note, sequence=True)])
-            except (ConnectionLoss, SessionExpiredError) as error:
+            except MetadataUnavailable as error:
                 log.info("the failure of a log directory is reported again: %r", error)
                 self._failed.set()
                 await asyncio.sleep(PAUSE_S)

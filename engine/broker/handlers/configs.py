@@ -50,8 +50,8 @@ from engine.config import (
 )
 from engine.config.inert import check_dynamic
 from engine.config.key import printed
-from engine.controller.topics import check_name
 from engine.errors import ErrorCode, KafkaError
+from engine.topics import check_name
 
 
 class Resource(IntEnum):

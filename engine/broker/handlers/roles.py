@@ -24,7 +24,6 @@ from typing import Any
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt
 from engine.controller.events import ControlledShutdown
-from engine.controller.topics import is_legal
 from engine.errors import ErrorCode, KafkaError
 from engine.metadata.delta import (
     BrokerEndpoint,
@@ -35,6 +34,7 @@ from engine.metadata.delta import (
     ReplicaStop,
 )
 from engine.model import TopicPartition
+from engine.topics import is_legal
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,

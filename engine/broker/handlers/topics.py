@@ -28,8 +28,8 @@ from engine.broker.creation import Plan, plan
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
-from engine.controller.topics import check_assignment, spread_further
 from engine.errors import ErrorCode, KafkaError
+from engine.topics import check_assignment, spread_further
 
 T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name

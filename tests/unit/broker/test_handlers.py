@@ -5,12 +5,11 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from kazoo.exceptions import ConnectionLoss
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
 from engine.broker.handlers import log_dirs, metadata, topics
 from engine.broker.handlers.results import attempt
-from engine.errors import ErrorCode
+from engine.errors import ErrorCode, MetadataUnavailable
 from engine.storage.directory import LogDirectory
 from tests.unit.broker.alone import answer, broker
 
@@ -134,7 +133,7 @@ def test_a_disk_that_failed(tmp_path):
 
 def test_while_zookeeper_is_away_nobody_knows_what_was_done():
     async def write():
-        raise ConnectionLoss
+        raise MetadataUnavailable("ZooKeeper did not answer: ConnectionLoss")
 
     outcome = asyncio.run(attempt(write()))
     assert outcome.code == ErrorCode.request_timed_out
