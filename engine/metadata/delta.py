@@ -10,14 +10,17 @@ Each part of a delta is empty if nothing of its kind has changed. A part says ho
 and not what was done: applying a delta twice is the same as applying it once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from engine.model import TopicPartition
+from engine.quotas.entity import ClientQuotaEntity
+from engine.security.acls import AccessControlEntry, ResourcePattern
 
 NO_LEADER = -1
+EVERY_BROKER = "<default>"  # in configs: for each broker that has no setting of its own
 
 
 class BrokerEndpoint(NamedTuple):
@@ -74,6 +77,11 @@ class MetadataDelta:
     partitions: Sequence[PartitionChange] = ()  # as clients see them
     roles: Sequence[PartitionChange] = ()  # partitions that this broker leads or follows
     stops: Sequence[ReplicaStop] = ()  # partitions that it leads and follows no more
+    # ("topics", NAME) or ("brokers", ID) -> all that is set for it; None: it is gone
+    configs: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
+    quotas: Mapping[ClientQuotaEntity, Mapping[str, float]] | None = None  # all; None: as before
+    credentials: Mapping[str, Mapping[str, str]] | None = None  # of SCRAM: all, by user, mechanism
+    acls: Mapping[ResourcePattern, frozenset[AccessControlEntry]] = field(default_factory=dict)
 
 
 class NamedListener(Protocol):

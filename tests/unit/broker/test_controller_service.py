@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.broker.controller_service import ControllerService
+from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller.context import LiveBroker
 from engine.controller.events import Began, Rebalance
 from engine.controller.requests import Request

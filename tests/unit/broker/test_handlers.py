@@ -11,7 +11,7 @@ from engine.broker.handlers import log_dirs, metadata, topics
 from engine.broker.handlers.results import attempt
 from engine.errors import ErrorCode, MetadataUnavailable
 from engine.storage.directory import LogDirectory
-from tests.unit.broker.alone import answer, broker
+from tests.unit.broker.alone import answer, broker, znodes_of
 
 NO_TIME = timedelta()
 
@@ -69,7 +69,7 @@ class TestTopics:
             .error_code,
         ]
         assert codes == [ErrorCode.not_controller] * 3
-        assert one.admin._zookeeper.nodes == {}
+        assert znodes_of(one) == {}
 
     def test_a_controller_that_takes_too_long(self):
         """The wish is written; it may well come true after the answer."""
@@ -78,12 +78,12 @@ class TestTopics:
             topics.create, one, 7, topics=(wanted("new"),), timeout=NO_TIME, validate_only=False
         )
         assert made.topics[0].error_code == ErrorCode.request_timed_out
-        assert "/brokers/topics/new" in one.admin._zookeeper.nodes
+        assert "/brokers/topics/new" in znodes_of(one)
 
         one = broker(topics={"orders": [(1, (1,))]})
         gone = answer(topics.delete, one, 6, **deletion("orders"))
         assert gone.responses[0].error_code == ErrorCode.request_timed_out
-        assert "/admin/delete_topics/orders" in one.admin._zookeeper.nodes
+        assert "/admin/delete_topics/orders" in znodes_of(one)
 
     def test_a_topic_counts_as_gone_when_a_new_one_has_its_name(self):
         async def story():

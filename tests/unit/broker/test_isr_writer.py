@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from engine.broker import isr_writer
-from engine.broker.isr_writer import IsrWriter
+from engine.broker.zookeeper import isr_writer
+from engine.broker.zookeeper.isr_writer import IsrWriter
 from engine.errors import MetadataUnavailable
 from engine.model import TopicPartition
 from engine.replication.partition import Proposal

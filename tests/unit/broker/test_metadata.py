@@ -2,8 +2,8 @@
 
 import asyncio
 
-from engine.broker.handlers import roles
 from engine.broker.metadata import Metadata, TopicInfo
+from engine.broker.zookeeper import roles
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import (
     UpdateMetadataBroker,

@@ -1,7 +1,7 @@
 """A real broker may list other listeners before ours."""
 
-from engine.broker.handlers import roles
 from engine.broker.metadata import AliveBroker, Metadata
+from engine.broker.zookeeper import roles
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.update_metadata import UpdateMetadataRequest

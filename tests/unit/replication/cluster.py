@@ -18,8 +18,8 @@ from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 from engine.broker.broker import Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
-from engine.broker.handlers.roles import change_roles
 from engine.broker.metadata import AliveBroker
+from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
@@ -79,7 +79,7 @@ def stop(partition: TopicPartition, epoch: int, *, delete: bool, **more: Any) ->
 class Broker:
     """One broker: its replicas, and the handlers that serve the others."""
 
-    acls = None  # nobody checks what clients may do
+    authorizer = None  # nobody checks what clients may do
 
     def __init__(self, number: int, path: Path, cluster: "Cluster") -> None:
         self.id, self.path, self.cluster = number, path, cluster

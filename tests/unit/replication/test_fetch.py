@@ -19,7 +19,7 @@ from kio.schema.list_offsets.v6.request import (
 from engine.broker.broker import Call
 from engine.broker.fetch_sessions import STALE_MS
 from engine.broker.handlers import fetch
-from engine.broker.handlers.roles import change_roles
+from engine.broker.zookeeper.roles import change_roles
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.errors import RequestHeader

@@ -7,7 +7,7 @@ from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
 
-from engine.broker.handlers.roles import change_roles
+from engine.broker.zookeeper.roles import change_roles
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.follower_partition import STAGES, Stage, StageChange

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.broker.handlers.roles import change_roles, stop_replicas
+from engine.broker.zookeeper.roles import change_roles, stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import FetchRange

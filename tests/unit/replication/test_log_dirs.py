@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from engine.broker.cleaner_task import CleanerTask
-from engine.broker.handlers.roles import change_roles
+from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition

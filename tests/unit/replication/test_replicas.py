@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.broker.handlers.roles import stop_replicas
+from engine.broker.zookeeper.roles import stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange

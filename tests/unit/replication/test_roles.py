@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.broker.handlers.roles import change_roles, stop_replicas
+from engine.broker.zookeeper.roles import change_roles, stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.follower_partition import Stage

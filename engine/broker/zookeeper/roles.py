@@ -6,6 +6,8 @@ UpdateMetadata (API 6), 5 to 7; ControlledShutdown (API 7), 1 to 3.
                                   UpdateMetadata: the live brokers and the leaders, for clients
     a broker to the controller    ControlledShutdown: elect other leaders, I am about to stop
 
+Each of the first three is translated into a MetadataDelta.
+
 A request of an older controller is refused (STALE_CONTROLLER_EPOCH), and one for an earlier session
 of the broker (STALE_BROKER_EPOCH). This fences a controller whose session ended without its
 knowledge.
@@ -18,11 +20,14 @@ Left out: versions before brokers had epochs.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from engine.broker import publisher
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt
+from engine.broker.zookeeper.gateway import gateway_of
 from engine.controller.events import ControlledShutdown
 from engine.errors import ErrorCode, KafkaError
 from engine.metadata.delta import (
@@ -60,14 +65,14 @@ from engine.wire.messages.update_metadata import (
 
 NO_EPOCH = -1  # in a StopReplica of a partition without a leader epoch
 
-Apply = Callable[[MetadataDelta], list[ErrorCode]]  # ReplicaManager.apply
+Apply = Callable[[MetadataDelta], list[ErrorCode]]  # of publisher
 
 
 async def leader_and_isr(
     broker: Broker, call: Call, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
-    await broker.admin.know(_named(request))
-    return change_roles(broker.replicas.apply, request)
+    await gateway_of(broker).configs.know(_named(request))
+    return change_roles(partial(publisher.apply, broker), request)
 
 
 def change_roles(apply: Apply, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
@@ -75,13 +80,8 @@ def change_roles(apply: Apply, request: LeaderAndIsrRequest) -> LeaderAndIsrResp
         PartitionChange(
             TopicPartition(topic.topic_name, each.partition_index),
             topic.topic_id,
-            PartitionRegistration(
-                leader=each.leader,
-                leader_epoch=each.leader_epoch,
-                isr=each.isr,
-                replicas=each.replicas,
-                version=each.zk_version,
-                controller_epoch=each.controller_epoch,
+            _registration(
+                each,
                 adding=each.adding_replicas,
                 removing=each.removing_replicas,
                 is_new=each.is_new,
@@ -115,6 +115,11 @@ def _delta(request: Any, **parts: Any) -> MetadataDelta:
     return MetadataDelta(controller_epoch=sender, broker_epoch=addressee, **parts)
 
 
+def _registration(row: Any, **more: Any) -> PartitionRegistration:
+    decided = row.leader, row.leader_epoch, row.isr, row.replicas
+    return PartitionRegistration(*decided, row.zk_version, row.controller_epoch, **more)
+
+
 def _applied(apply: Apply, delta: MetadataDelta, rows: int) -> tuple[ErrorCode, list[ErrorCode]]:
     """The error of the whole request, and that of each row."""
     try:
@@ -132,7 +137,7 @@ def _named(request: Any) -> set[str]:
 async def stop_replica(
     broker: Broker, call: Call, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    return stop_replicas(broker.replicas.apply, request)
+    return stop_replicas(partial(publisher.apply, broker), request)
 
 
 def stop_replicas(apply: Apply, request: StopReplicaRequest) -> StopReplicaResponse:
@@ -157,16 +162,12 @@ async def update_metadata(
     broker: Broker, call: Call, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
     delta = news(request)
-    deleted = [each.partition for each in delta.partitions if each.now is None]
-    gone = {each.topic for each in deleted}
-    await broker.admin.know(_named(request) - gone)
+    gone = {each.partition.topic for each in delta.partitions if each.now is None}
+    await gateway_of(broker).configs.know(_named(request) - gone)
     try:
-        broker.replicas.check_controller(delta)
+        publisher.apply(broker, delta)
     except KafkaError as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
-    broker.metadata.apply(delta)
-    broker.groups.forget(deleted)
-    broker.admin.forget(gone - broker.metadata.topics.keys())
     return UpdateMetadataResponse(error_code=ErrorCode.none)
 
 
@@ -189,15 +190,7 @@ def news(request: UpdateMetadataRequest) -> MetadataDelta:
                 topic.topic_id,
                 None
                 if each.leader == LEADER_DURING_DELETE
-                else PartitionRegistration(
-                    leader=each.leader,
-                    leader_epoch=each.leader_epoch,
-                    isr=each.isr,
-                    replicas=each.replicas,
-                    version=each.zk_version,
-                    controller_epoch=each.controller_epoch,
-                    offline=each.offline_replicas,
-                ),
+                else _registration(each, offline=each.offline_replicas),
             )
             for topic in request.topic_states
             for each in topic.partition_states
@@ -209,7 +202,7 @@ async def controlled_shutdown(
     broker: Broker, call: Call, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
     event = ControlledShutdown(request.broker_id, request.broker_epoch)
-    outcome = await attempt(broker.controller_service.ask(event))
+    outcome = await attempt(gateway_of(broker).controller_service.ask(event))
     if isinstance(outcome, KafkaError):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return ControlledShutdownResponse(error_code=code, remaining_partitions=())
