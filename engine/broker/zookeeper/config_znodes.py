@@ -116,7 +116,7 @@ class ConfigZnodes:
         return {
             user_of_znode(name): {key: config[key] for key in NUMBERS.values() if key in config}
             for (kind, name), config in self.clients.items()
-            if kind == "users" and "/" not in name
+            if kind == "users" and "/" not in name and name != znodes.DEFAULT_ENTITY
         }
 
     def _values(self, kind: str, name: str, node: ZnodeData | None) -> Mapping[str, str]:
