@@ -8,7 +8,7 @@ are asserted, and loud.
 
 from kio.schema.errors import ErrorCode
 
-__all__ = ["ErrorCode", "KafkaError"]
+__all__ = ["ErrorCode", "KafkaError", "MetadataError", "MetadataUnavailable"]
 
 
 class KafkaError(Exception):
@@ -23,3 +23,11 @@ class KafkaError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """To another process: Python would call the class with the message alone."""
         return type(self), (self.code, self.message), {"records": self.records}
+
+
+class MetadataError(Exception):
+    """The store of the cluster's metadata (ZooKeeper, for instance) has failed."""
+
+
+class MetadataUnavailable(MetadataError):
+    """The store is out of reach: it is not known whether a request was carried out. Ask again."""

@@ -23,15 +23,16 @@ FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left ou
 LINE_LENGTH = 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
-BROKER = "wire storage replication controller coordinator broker zookeeper config"
+BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
     ("labs",): 7_080,  # 7,000, learners' versions beside the labs, a late request in lab 05
     # 43,700; 900 for requests that come twice, and chaos with random transactions; 200 for disks
-    # that fail at any moment, and chaos that takes them away.
-    ("engine",): 44_850,
+    # that fail at any moment, and chaos that takes them away; 500 for the seam below which a broker
+    # does not know where its metadata comes from: its types, two interfaces, the translations.
+    ("engine",): 45_300,
     ("engine/client",): 7_600,
-    # 18,300, requests that come twice, and disks that fail.
-    tuple(f"engine/{part}" for part in BROKER.split()): 18_480,
+    # 18,300, requests that come twice, disks that fail, and the seam (with `metadata`).
+    tuple(f"engine/{part}" for part in BROKER.split()): 18_840,
 }
 
 # A letter in brackets keeps a pattern from finding itself.

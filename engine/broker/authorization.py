@@ -59,10 +59,10 @@ class Access:
     """What one client may do."""
 
     def __init__(self, broker: Broker, call: Call) -> None:
-        assert broker.acls is not None
+        assert broker.authorizer is not None
         self.broker = broker
         self.api = APIS[call.header.api_key]
-        self._authorizer = broker.acls.authorizer
+        self._authorizer = broker.authorizer
         self._client = str(call.principal), call.host.removeprefix("/")
 
     def allows(
@@ -329,7 +329,7 @@ GUARDS: dict[Api, Guard] = {
 
 def check_fetch(broker: Broker, call: Call, replica_id: int, partition: TopicPartition) -> None:
     """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
-    if broker.acls is not None:
+    if broker.authorizer is not None:
         topic = AclResource(TOPIC, partition.topic)
         need = (CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
         access = Access(broker, call)

@@ -2,32 +2,31 @@
 
     server -> dispatch -> handlers/* -> Broker:  metadata      brokers and leaders, for clients
                                                  replicas      the logs here, and their roles
-                                                 controller_service   the controller, if active
                                                  groups        the coordinator of groups
                                                  transactions  the coordinator of transactions
-                                                 admin         changes, written to ZooKeeper
+                                                 gateway       changes of the metadata
+                                                 configs       of this broker and of topics
                                                  sessions      incremental fetches
                                                  producer_ids
-                                                 acls          who may do what, if anybody checks
+                                                 authorizer    who may do what, if anybody checks
                                                  quotas        how much clients may use
+                                                 lifecycle     its state in the cluster
                                                  links         faults of the network, for labs
                                                  request_faults  and of answers to clients
                                                  request_counts  how many requests of each kind
                                                  listeners     TLS and SASL of each listener
 
-`broker_server.py` builds one, connects it to ZooKeeper and to the network, and runs it.
+`broker_server.py` builds one, connects it to its cluster and to the network, and runs it.
 """
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from engine.broker.acl_store import AclStore
-from engine.broker.admin import Admin
-from engine.broker.controller_service import ControllerService
+from engine.broker.config_cache import ConfigCache
 from engine.broker.coordinator_service import GroupService, TransactionService
 from engine.broker.events import Ring
 from engine.broker.fetch_sessions import FetchSessions
@@ -40,9 +39,12 @@ from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.errors import KafkaError
 from engine.links import Links
+from engine.metadata.gateway import ControllerGateway
+from engine.metadata.lifecycle import BrokerLifecycle
 from engine.quotas.client_quota_manager import ControllerMutationQuota
 from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
+from engine.security.authorizer import AclAuthorizer
 from engine.security.principals import ANONYMOUS, Principal
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
@@ -93,6 +95,9 @@ class Call(NamedTuple):
         return error
 
 
+Handler = Callable[["Broker", Call, Any], Awaitable[Any]]
+
+
 @dataclass
 class Broker:
     config: BrokerConfig
@@ -100,16 +105,17 @@ class Broker:
     replicas: ReplicaManager
     purgatory: Purgatory
     sessions: FetchSessions
-    admin: Admin
+    configs: ConfigCache
+    gateway: ControllerGateway
     producer_ids: ProducerIds
-    apis: Collection[Api]  # those that this broker has handlers for
-    controller_service: ControllerService
+    handlers: Mapping[Api, Handler]  # of the requests that this broker serves
     groups: GroupService
     transactions: TransactionService
     links: Links
     listeners: SecureListeners
     quotas: QuotaManagers
-    acls: AclStore | None = None  # None: everything is allowed
+    authorizer: AclAuthorizer | None = None  # None: everything is allowed
+    lifecycle: BrokerLifecycle = field(default_factory=BrokerLifecycle)
     events: Ring = field(default_factory=Ring)
     request_faults: RequestFaults = field(default_factory=RequestFaults)
     request_counts: RequestCounts = field(default_factory=RequestCounts)

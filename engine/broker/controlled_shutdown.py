@@ -27,11 +27,12 @@ SOON = 1.0  # seconds for the election of a new controller after an orderly stop
 log = logging.getLogger(__name__)
 
 
-async def hand_over(broker: Broker, connect: Connect) -> None:
+async def hand_over(broker: Broker, connect: Connect, disconnected: asyncio.Event) -> None:
+    """`disconnected`: from ZooKeeper."""
     if not broker.config.controlled_shutdown_enable:
         return
     asking = asyncio.create_task(_ask_until_done(broker, connect))
-    lost = asyncio.create_task(broker.controller_service.disconnected.wait())
+    lost = asyncio.create_task(disconnected.wait())
     try:
         await asyncio.wait({asking, lost}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():

@@ -20,8 +20,8 @@ from typing import Any
 from engine.broker.peer import Connect, Peer
 from engine.controller.controller import Controller, Request
 from engine.controller.events import Answered
-from engine.controller.requests import endpoint_of
 from engine.errors import ErrorCode
+from engine.metadata.delta import endpoint_of
 from engine.wire.apis import Api
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.stop_replica import StopReplicaRequest

@@ -333,8 +333,8 @@ class GroupService(CoordinatorService[GroupCoordinator]):
 
 
 class TransactionService(CoordinatorService[TransactionCoordinator]):
-    """A new producer needs a producer id. Producer ids come from ZooKeeper, and the coordinator
-    cannot wait for it, so one is fetched before each InitProducerId."""
+    """A new producer needs a producer id. Producer ids come from the metadata store, and the
+    coordinator cannot wait for it, so one is fetched before each InitProducerId."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@
     replicas by hand             instead of both
     nothing but a name           a client produced to it, or asked for it: see `automatic`
 
-A `Plan` has passed every check that Kafka makes; `Admin.create_topic` carries it out.
+A `Plan` has passed every check that Kafka makes; `ControllerGateway.create_topic` carries it out.
 Left out: racks. If every broker has one, Kafka spreads the replicas of a partition over as many
 racks as it can (KIP-36); here racks are ignored.
 """
@@ -15,8 +15,8 @@ from typing import NamedTuple
 from engine.broker import coordinator_topic
 from engine.broker.broker import Broker
 from engine.config import TopicConfig
-from engine.controller.topics import check_assignment, spread
 from engine.errors import ErrorCode, KafkaError
+from engine.topics import check_assignment, check_new_name, spread
 
 DEFAULT = -1
 
@@ -41,7 +41,8 @@ def plan(
     replication: int = DEFAULT,
     by_hand: Mapping[int, list[int]] | None = None,
 ) -> Plan:
-    config = broker.admin.check_new(name, overrides)
+    check_new_name(name, broker.metadata.topics)
+    config = TopicConfig.parse(overrides, base=broker.configs.broker_config.topic_defaults())
     live = sorted(broker.metadata.brokers)
     if by_hand:
         if (partitions, replication) != (DEFAULT, DEFAULT):
@@ -67,7 +68,7 @@ async def create_automatically(broker: Broker, name: str) -> None:
     """If two requests create the topic at once, both succeed."""
     try:
         made = automatic(broker, name)
-        await broker.admin.create_topic(made.name, made.assignment, made.overrides)
+        await broker.gateway.create_topic(made.name, made.assignment, made.overrides)
     except KafkaError as error:
         if error.code != ErrorCode.topic_already_exists:
             raise

@@ -6,17 +6,15 @@ gets an error in version 0, and sends an older one.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from time import time_ns
 from typing import Any
 
 from engine.broker.authorization import authorized, refused
-from engine.broker.broker import Broker, Call
+from engine.broker.broker import Broker, Call, Handler
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
     acls,
-    alter_isr,
     client_quotas,
     configs,
     elections,
@@ -29,7 +27,6 @@ from engine.broker.handlers import (
     produce,
     producers,
     records,
-    roles,
     scram_credentials,
     security,
     topics,
@@ -48,17 +45,12 @@ from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
 
-Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
-
+# In every mode; metadata_source.py has those of one mode.
 HANDLERS: dict[Api, Handler] = {
     Api.PRODUCE: produce.handle,
     Api.FETCH: fetch.handle,
     Api.LIST_OFFSETS: offsets.list_offsets,
     Api.METADATA: metadata.handle,
-    Api.LEADER_AND_ISR: roles.leader_and_isr,
-    Api.STOP_REPLICA: roles.stop_replica,
-    Api.UPDATE_METADATA: roles.update_metadata,
-    Api.CONTROLLED_SHUTDOWN: roles.controlled_shutdown,
     Api.OFFSET_COMMIT: groups.handle,
     Api.OFFSET_FETCH: groups.handle,
     Api.FIND_COORDINATOR: groups.find_coordinator,
@@ -98,7 +90,6 @@ HANDLERS: dict[Api, Handler] = {
     Api.ALTER_CLIENT_QUOTAS: client_quotas.alter,
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: scram_credentials.describe,
     Api.ALTER_USER_SCRAM_CREDENTIALS: scram_credentials.alter,
-    Api.ALTER_ISR: alter_isr.handle,
     Api.ELECT_LEADERS: elections.elect,
     Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
     Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
@@ -119,7 +110,7 @@ class Dispatcher:
 
     def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
         """For a new connection to a listener with SASL."""
-        respond = partial(versions.respond, HANDLERS)
+        respond = partial(versions.respond, self.broker.handlers)
         return SaslServerAuthenticator(listener.mechanisms, respond, versions.unsupported)
 
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
@@ -127,7 +118,7 @@ class Dispatcher:
         if check is not None and (done := await check(frame)) is not None:
             return done
         try:
-            header, request = decode_request(frame, HANDLERS)
+            header, request = decode_request(frame, self.broker.handlers)
         except UnservedVersion as error:
             if error.header.api_key != Api.API_VERSIONS:
                 raise
@@ -164,12 +155,12 @@ class Dispatcher:
         api = APIS[header.api_key]
         last_old, handler = old_versions.OLD.get(api, CURRENT)
         if header.api_version > last_old:
-            handler = HANDLERS[api]
-        return handler if self.broker.acls is None else partial(authorized, handler=handler)
+            handler = self.broker.handlers[api]
+        return handler if self.broker.authorizer is None else partial(authorized, handler=handler)
 
     async def _handle_copy(self, call: Call, frame: Frame) -> set[ErrorCode]:
         """Do what a request asks for that came a second time; returns the errors of its answer."""
-        header, request = decode_request(frame, HANDLERS)
+        header, request = decode_request(frame, self.broker.handlers)
         broker, began = self.broker, time_ns()
         response = await self._handler(header)(broker, call, request)
         if broker.events.tracing:

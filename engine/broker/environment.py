@@ -1,9 +1,9 @@
-"""The environment of a broker: time, random numbers, disks, ZooKeeper, a network.
+"""The environment of a broker: time, random numbers, disks, a network.
 
     BrokerServer ──> Environment: now, new_uuid, random       the time, unique ids, random numbers
                                   directories                 the log directories
-                                  zookeeper, connect, server  connections to ZooKeeper, brokers,
-                                                              and clients
+                                  source                      where the metadata comes from
+                                  connect, server             connections to brokers and clients
                                   prepare, announce           signals, files, the debug server
 
 Here it is the operating system. The simulator has an environment of its own (sim/environment.py),
@@ -29,13 +29,15 @@ from engine.broker.broker import Broker
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
+from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.metrics.broker_metrics import BrokerMetrics
 from engine.broker.metrics.metrics_server import MetricsServer
 from engine.broker.peer import Peer
-from engine.broker.registration import SESSION_FILE, TextFile
 from engine.broker.secure_connection import secured
 from engine.broker.secure_listeners import PeerSecurity, SecureListener
 from engine.broker.server import Connection, Handle, Secure, Server
+from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
+from engine.broker.zookeeper.registration import SESSION_FILE
 from engine.config import BrokerConfig
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
@@ -43,7 +45,6 @@ from engine.links import Links
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
-from engine.zookeeper.client import Session, ZookeeperClient
 
 log = logging.getLogger(__name__)
 
@@ -94,19 +95,12 @@ class Environment:
             stack.callback(directory.abandon)
             yield directory
 
-    @property
-    def session_file(self) -> TextFile:
-        """The file with the id of the ZooKeeper session, for the next start."""
-        return self.home / SESSION_FILE
-
     # -- connections -----------------------------------------------------------------------
 
-    def zookeeper(self, listener: Callable[[Session], None]) -> ZookeeperClient:
-        config, links = self.config, self.links
-        timeout = config.zookeeper_session_timeout_ms / 1000
-        return ZookeeperClient(
-            config.zookeeper_connect, timeout, listener, links.zookeeper, links.to_server
-        )
+    def source(self, context: SourceContext) -> MetadataSource:
+        """The mode of the cluster."""
+        connect = partial(connect_zookeeper, self.config, self.links)
+        return ZooKeeperMode(context, connect, self.home / SESSION_FILE)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
         return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peer_security)
@@ -120,7 +114,7 @@ class Environment:
         server = Server(
             handle,
             max_request_bytes=self.config.socket_request_max_bytes,
-            max_connections=lambda: broker.admin.broker_config.max_connections,
+            max_connections=lambda: broker.configs.broker_config.max_connections,
             idle_ms=self.config.connections_max_idle_ms,
             links=self.links,
             faults=broker.request_faults,
@@ -137,7 +131,7 @@ class Environment:
         def gate(connection: Connection) -> AddressGate:
             return AddressGate(
                 broker.quotas.connections,
-                lambda: broker.admin.broker_config,
+                lambda: broker.configs.broker_config,
                 lambda: (each.peer for each in connection.server.connections),
                 self.now,
                 partial(serve, connection),

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.controller.requests import endpoint_of
+from engine.metadata.delta import BrokerEndpoint, MetadataDelta, PartitionChange, endpoint_of
 from engine.model import TopicPartition
-from engine.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataTopicState
 
 NO_BROKER = -1
-DELETED = -2  # as a leader: the partition is being deleted
 
 
 class AliveBroker(NamedTuple):
@@ -28,7 +26,7 @@ class AliveBroker(NamedTuple):
     host: str
     port: int
     rack: str | None = None
-    endpoints: tuple[tuple[str, str, int], ...] = ()  # listener, host, port: of all its listeners
+    endpoints: tuple[BrokerEndpoint, ...] = ()  # of all its listeners
 
     def at(self, listener: str) -> "AliveBroker | None":
         """As a client of one listener reaches it; None if it has no such listener."""
@@ -82,38 +80,34 @@ class Metadata:
         info = self.partition(partition)
         return self.node(info.leader) if info else None
 
-    def update(self, request: UpdateMetadataRequest) -> None:
-        """From the controller: all live brokers, and the partitions that have changed."""
-        self.controller = request.controller_id
-        self.brokers = {
-            broker.id: AliveBroker(
-                broker.id,
-                endpoint.host,
-                endpoint.port,
-                broker.rack,
-                tuple((each.listener, each.host, each.port) for each in broker.endpoints),
-            )
-            for broker in request.live_brokers
-            if broker.endpoints and (endpoint := endpoint_of(broker.endpoints, self.listener))
-        }
-        for topic in request.topic_states:
-            self._update_topic(topic)
+    def apply(self, delta: MetadataDelta) -> None:
+        """The live brokers, and the partitions that have changed."""
+        if delta.controller is not None:
+            self.controller = delta.controller
+        if delta.brokers is not None:
+            self.brokers = {
+                id: AliveBroker(id, endpoint.host, endpoint.port, rack, endpoints)
+                for id, endpoints, rack in delta.brokers
+                if endpoints and (endpoint := endpoint_of(endpoints, self.listener))
+            }
+        for change in delta.partitions:
+            self._update(change)
         self.changed()
 
-    def _update_topic(self, update: UpdateMetadataTopicState) -> None:
+    def _update(self, change: PartitionChange) -> None:
         """A new topic under the name of a deleted one gets a new `TopicInfo`."""
-        name, known = update.topic_name, self.topics.get(update.topic_name)
-        if known is None or known.id != update.topic_id:
-            known = TopicInfo(name, update.topic_id)
-        for each in update.partition_states:
-            if each.leader == DELETED:
-                known.partitions.pop(each.partition_index, None)
-            else:
-                known.partitions[each.partition_index] = PartitionInfo(
-                    each.leader, each.leader_epoch, each.replicas, each.isr, each.offline_replicas
-                )
-        if known.partitions:
-            self.topics[name] = known
+        (name, number), topic_id, now = change
+        topic = self.topics.get(name)
+        if topic is None or topic.id != topic_id:
+            topic = TopicInfo(name, topic_id)
+        if now is None:
+            topic.partitions.pop(number, None)
+        else:
+            topic.partitions[number] = PartitionInfo(
+                now.leader, now.leader_epoch, now.replicas, now.isr, now.offline
+            )
+        if topic.partitions:
+            self.topics[name] = topic
         else:
             self.topics.pop(name, None)
 

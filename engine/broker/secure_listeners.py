@@ -1,14 +1,14 @@
 """The listeners of this broker: their TLS contexts, and the mechanisms of their authentication.
 
     connection ──> SecureListener ──> TLS context, principals of certificates
-                                 └──> SaslServerAuthenticator ──> credentials in ZooKeeper, JAAS
+                                 └──> SaslServerAuthenticator ──> credentials, JAAS
 
 A context is made when the broker starts and when its configuration changes, so that a certificate
 can be replaced while the broker runs: connections that exist keep theirs. A configuration that does
 not work is refused when it is set, and one that other programs wrote changes nothing.
 
-SCRAM credentials are what was set for users in ZooKeeper (/config/users): the config watcher
-follows them like every other configuration.
+SCRAM credentials are part of the metadata: a change of one is known here as soon as it is known to
+the broker.
 """
 
 import logging
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from engine.broker.admin import Admin
+from engine.broker.config_cache import ConfigCache
 from engine.config import BrokerConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
@@ -26,7 +26,7 @@ from engine.security import jaas
 from engine.security.mechanism import SaslServer
 from engine.security.plain import NAME as PLAIN
 from engine.security.plain import PlainServer
-from engine.security.principals import RULES, PrincipalMapper, znode_name
+from engine.security.principals import RULES, PrincipalMapper
 from engine.security.sasl_client import MECHANISMS, Login
 from engine.security.sasl_server import Mechanism
 from engine.security.scram import ScramCredential, ScramServer
@@ -39,11 +39,15 @@ class SecureListener:
     """One listener."""
 
     def __init__(
-        self, listener: Listener, config: BrokerConfig, admin: Admin, report: Callable[..., None]
+        self,
+        listener: Listener,
+        config: BrokerConfig,
+        cache: ConfigCache,
+        report: Callable[..., None],
     ) -> None:
         self.name = listener.name
         self.listener = listener
-        self._admin = admin
+        self._cache = cache
         self._report = report
         self.tls_copied = 0  # bytes of log files that were copied to be encrypted: no sendfile
         self.configure(config)
@@ -84,17 +88,18 @@ class SecureListener:
         return partial(ScramServer, mechanism, partial(self.credential, mechanism))
 
     def credential(self, mechanism: str, name: str) -> ScramCredential | None:
-        config = self._admin.overrides.get(("users", znode_name(name)), {})
-        return read_credential(config, mechanism)
+        return read_credential(self._cache.credentials.get(name, {}), mechanism)
 
 
 class SecureListeners:
     """All of them, and how this broker connects to the others. `report` takes an event: its kind,
     and the facts by name."""
 
-    def __init__(self, config: BrokerConfig, admin: Admin, report: Callable[..., None]) -> None:
+    def __init__(
+        self, config: BrokerConfig, cache: ConfigCache, report: Callable[..., None]
+    ) -> None:
         self._config = config
-        self.all = [SecureListener(each, config, admin, report) for each in config.endpoints]
+        self.all = [SecureListener(each, config, cache, report) for each in config.endpoints]
         self.peers = PeerSecurity(config)
 
     def configure(self, config: BrokerConfig) -> None:
@@ -143,12 +148,12 @@ class PeerSecurity:
 
 
 def read_credential(config: Mapping[str, str], mechanism: str) -> ScramCredential | None:
-    """The credential in a user's configuration in ZooKeeper; None also if it is not valid."""
+    """One of a user's credentials; None also if it is not valid."""
     text = config.get(mechanism)
     try:
         return None if text is None else ScramCredential.parse(text)
     except ValueError as error:
-        log.warning("a user's %s in ZooKeeper: %s", mechanism, error)
+        log.warning("a user's %s: %s", mechanism, error)
         return None
 
 

@@ -32,8 +32,8 @@ from engine.security.acls import (
     AclResourceType,
     PatternType,
     ResourcePattern,
+    check_principal,
 )
-from engine.zookeeper.acl_znodes import check_principal
 
 NAMES = {  # the options that name resources
     "topic": AclResourceType.TOPIC,

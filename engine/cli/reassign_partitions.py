@@ -35,9 +35,9 @@ from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
 from engine.client.admin.values import ConfigResource, PartitionReassignment
 from engine.client.cluster import ClusterClient, unknown_topic
-from engine.controller.topics import spread
 from engine.errors import KafkaError
 from engine.model import TopicPartition
+from engine.topics import spread
 
 T = TypeVar("T", bound=Hashable)
 Placement = dict[TopicPartition, Sequence[int]]  # the replicas of each partition

@@ -25,15 +25,15 @@ from engine.cli.options import topic_matcher
 from engine.cli.table import comma
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
-from engine.controller.topics import (
+from engine.errors import ErrorCode, KafkaError
+from engine.model import TopicPartition
+from engine.topics import (
     INTERNAL,
     check_assignment,
     check_new_name,
     spread,
     spread_further,
 )
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
 from engine.zookeeper import znodes
 
 DEPRECATED = (

@@ -8,7 +8,7 @@
     election                 the choice of a leader
     brokers, topic_changes, leaders, deletion, reassignment     its parts (controller_part)
     events, requests         its input, and its requests to the brokers
-    topics                   names of topics, and the placement of replicas
 
-It takes events, and returns requests to ZooKeeper and to brokers (sans-IO).
+It takes events, and returns requests to ZooKeeper and to brokers (sans-IO). It belongs to ZooKeeper
+mode; the election alone knows nothing of ZooKeeper.
 """

@@ -11,10 +11,11 @@ The broker epoch in each request says for which session of the broker it is.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from engine.controller.context import Context, LiveBroker
+from engine.metadata.delta import endpoint_of
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_topic, topics_of
 from engine.wire.messages.leader_and_isr import (
@@ -44,14 +45,6 @@ NO_EPOCH = -1
 Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-class NamedListener(Protocol):
-    @property
-    def listener(self) -> str: ...
-
-
-E = TypeVar("E", bound=NamedListener)
 
 
 class Request(NamedTuple):
@@ -196,11 +189,6 @@ class ControllerRequestBatch:
             kind(topic_name=topic, topic_id=ids[topic], partition_states=listed)
             for topic, listed in by_topic(states.items())
         )
-
-
-def endpoint_of(endpoints: Sequence[E], listener: str) -> E:
-    """The endpoint of the listener between brokers. The first one, if none has that name."""
-    return next((each for each in endpoints if each.listener == listener), endpoints[0])
 
 
 def _describe(broker: int, alive: LiveBroker) -> UpdateMetadataBroker:

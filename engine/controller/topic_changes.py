@@ -16,8 +16,8 @@ from engine.controller.controller_part import ControllerPart
 from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
 from engine.controller.reassignment import Reassignment
 from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.controller.topics import name_fault
 from engine.model import TopicPartition
+from engine.topics import name_fault
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Get, Refused, Set, Work, ZnodeData
 

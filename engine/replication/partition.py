@@ -25,10 +25,9 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.delta import NO_LEADER, PartitionRegistration
 from engine.model import TopicPartition
-from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState
 
-NO_LEADER = -1
 UNKNOWN = -1  # an offset that is not known yet
 
 
@@ -158,9 +157,9 @@ class Partition:
     def is_leader(self) -> bool:
         return self.role is Role.LEADER
 
-    # -- requests of the controller ------------------------------------------------------
+    # -- decisions of the controller -----------------------------------------------------
 
-    def lead(self, state: LeaderAndIsrPartitionState, log_end: int, now: int) -> None:
+    def lead(self, state: PartitionRegistration, log_end: int, now: int) -> None:
         """Become leader, or lead in a new epoch."""
         began = not self.is_leader
         self._take(RoleChange.LEAD, state)
@@ -173,7 +172,7 @@ class Partition:
             follower.reset(log_end, now, now if follower.id in self.isr else 0)
         self.advance(now)
 
-    def follow(self, state: LeaderAndIsrPartitionState) -> None:
+    def follow(self, state: PartitionRegistration) -> None:
         self._take(RoleChange.FOLLOW, state)
         self.followers = {}
 
@@ -181,12 +180,12 @@ class Partition:
         self.role = ROLES[self.role, RoleChange.STOP]
         self.followers = {}
 
-    def _take(self, order: RoleChange, state: LeaderAndIsrPartitionState) -> None:
+    def _take(self, order: RoleChange, state: PartitionRegistration) -> None:
         self.role = ROLES[self.role, order]
         self.leader, self.leader_epoch = state.leader, state.leader_epoch
-        self.controller_epoch, self.version = state.controller_epoch, state.zk_version
+        self.controller_epoch, self.version = state.controller_epoch, state.version
         self.replicas, self.isr = state.replicas, state.isr
-        self.adding, self.removing = state.adding_replicas, state.removing_replicas
+        self.adding, self.removing = state.adding, state.removing
         self._settle(IsrState.SETTLED, None)
 
     # -- the log ends of the followers, and the high watermark ----------------------------

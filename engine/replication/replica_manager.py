@@ -1,6 +1,6 @@
 """The replica manager: the replicas on this broker, their roles, appends and reads.
 
-    controller ── LeaderAndIsr, StopReplica ──> ReplicaManager ── Proposal ──> controller
+    controller ── MetadataDelta ─────────────> ReplicaManager ── Proposal ──> controller
     producers ─── append ─────────────────────>      │ │
     consumers ─── read ───────────────────────>      │ └── Fetcher ──> the leaders of our followers
     followers ─── read_for_follower ──────────>      └── LogManager: the logs
@@ -11,7 +11,7 @@ when there may be new ones.
 
 Invariant: no consumer sees an uncommitted record, and no producer with acks=all gets a success
 before all in-sync replicas have its records, and these are `min.insync.replicas` or more.
-Invariant: a request of an older controller, for an earlier registration of this broker
+Invariant: a delta of an older controller, for an earlier registration of this broker
 (`check_controller`), or with an older epoch of the partition changes nothing.
 """
 
@@ -22,6 +22,12 @@ from uuid import UUID
 from engine.config import BrokerConfig
 from engine.config.broker import RACK_AWARE
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.delta import (
+    MetadataDelta,
+    PartitionChange,
+    PartitionRegistration,
+    ReplicaStop,
+)
 from engine.model import Callbacks, Event, TopicPartition
 from engine.replication.fetcher import Fetcher, Policy
 from engine.replication.follower_partition import FollowerPartition, LogListener
@@ -42,21 +48,6 @@ from engine.storage import retention
 from engine.storage.directory import parse_name
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
-from engine.wire.messages.leader_and_isr import (
-    LeaderAndIsrPartitionError,
-    LeaderAndIsrPartitionState,
-    LeaderAndIsrRequest,
-    LeaderAndIsrResponse,
-    LeaderAndIsrTopicError,
-    LeaderAndIsrTopicState,
-)
-from engine.wire.messages.stop_replica import (
-    EPOCH_DURING_DELETE,
-    StopReplicaPartitionError,
-    StopReplicaPartitionState,
-    StopReplicaRequest,
-    StopReplicaResponse,
-)
 
 NO_EPOCH = -1  # of a controller, a broker or a partition: older than any
 NO_RACKS: Mapping[int, str | None] = {}
@@ -77,7 +68,7 @@ class ReplicaManager:
         self.broker_id = config.broker_id
         self.now = clock
         self.logs = LogManager(config, directories, clock)
-        self.partitions: dict[TopicPartition, Partition] = {}  # none before the first LeaderAndIsr
+        self.partitions: dict[TopicPartition, Partition] = {}  # none before the first delta
         self.controller_epoch = NO_EPOCH
         self.broker_epoch = NO_EPOCH  # of our registration; the broker sets it
         self.fetchers: dict[int, Fetcher] = {}  # by leader
@@ -100,66 +91,54 @@ class ReplicaManager:
     def _event(self, kind: str, role: Partition, /, **facts: object) -> None:
         self._emit(Event(kind, self.now(), role.id._asdict() | facts))
 
-    # -- requests of the controller ------------------------------------------------------
+    # -- decisions of the controller -----------------------------------------------------
 
-    def check_controller(self, request: Any) -> None:
-        """Refuse an older controller, and a request for an earlier registration of this broker."""
-        if NO_EPOCH < request.broker_epoch < self.broker_epoch:
+    def apply(self, delta: MetadataDelta) -> list[ErrorCode]:
+        """Lead, follow and stop. Returns the error of each role, then of each stop."""
+        self.check_controller(delta)
+        errors = [_code(self._change_role, change) for change in delta.roles]
+        errors += [_code(self._stop, stop) for stop in delta.stops]
+        self._remove_idle_fetchers()
+        return errors
+
+    def check_controller(self, delta: MetadataDelta) -> None:
+        """Refuse an older controller, and a delta for an earlier registration of this broker."""
+        if NO_EPOCH < delta.broker_epoch < self.broker_epoch:
             raise KafkaError(
                 ErrorCode.stale_broker_epoch,
-                f"meant for broker epoch {request.broker_epoch}, this is {self.broker_epoch}",
+                f"meant for broker epoch {delta.broker_epoch}, this is {self.broker_epoch}",
             )
-        if request.controller_epoch < self.controller_epoch:
+        if delta.controller_epoch is None:
+            return
+        if delta.controller_epoch < self.controller_epoch:
             raise KafkaError(
                 ErrorCode.stale_controller_epoch,
-                f"controller epoch {request.controller_epoch} is older than "
-                f"{self.controller_epoch}",
+                f"controller epoch {delta.controller_epoch} is older than {self.controller_epoch}",
             )
-        self.controller_epoch = request.controller_epoch
+        self.controller_epoch = delta.controller_epoch
 
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        refused = _code(self.check_controller, request)
-        topics = []
-        for topic in request.topic_states:
-            errors = tuple(
-                LeaderAndIsrPartitionError(
-                    topic_name=topic.topic_name,
-                    partition_index=state.partition_index,
-                    error_code=refused or _code(self._change_role, topic, state),
-                )
-                for state in topic.partition_states
-            )
-            topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
-        self._remove_idle_fetchers()
-        return LeaderAndIsrResponse(
-            error_code=refused,
-            topics=tuple(topics),
-            partition_errors=tuple(error for topic in topics for error in topic.partition_errors),
-        )
-
-    def _change_role(
-        self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
-    ) -> None:
+    def _change_role(self, change: PartitionChange) -> None:
         """Become leader or follower, if the epoch of the partition is newer than the known one."""
-        partition = TopicPartition(topic.topic_name, state.partition_index)
-        self.logs.check(partition, is_new=state.is_new)
+        partition, topic_id, now = change
+        assert now is not None, f"{partition} is deleted: there is nothing to lead or follow"
+        self.logs.check(partition, is_new=now.is_new)
         before = self.partitions.get(partition)
         known = before.leader_epoch if before else NO_EPOCH
-        if state.leader_epoch <= known:
+        if now.leader_epoch <= known:
             raise KafkaError(
                 ErrorCode.stale_controller_epoch,
-                f"{partition} is in leader epoch {known}, not {state.leader_epoch}",
+                f"{partition} is in leader epoch {known}, not {now.leader_epoch}",
             )
-        if self.broker_id not in state.replicas or parse_name(str(partition)) != partition:
+        if self.broker_id not in now.replicas or parse_name(str(partition)) != partition:
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition, f"{partition} has no replica on this broker"
             )
-        role, log = self._create(partition, topic.topic_id)
+        role, log = self._create(partition, topic_id)
         self._stop_fetching(role)
-        if state.leader == self.broker_id:
-            self._lead(role, log, state)
+        if now.leader == self.broker_id:
+            self._lead(role, log, now)
         else:
-            self._follow(role, log, state)
+            self._follow(role, log, now)
         facts = {"leader": role.leader, "leader_epoch": role.leader_epoch}
         self._event("replica.role", role, role=role.role.value, **facts)
         self._notify(partition)
@@ -175,7 +154,7 @@ class ReplicaManager:
             self.partitions[partition] = role
         return role, log
 
-    def _lead(self, role: Partition, log: PartitionLog, state: LeaderAndIsrPartitionState) -> None:
+    def _lead(self, role: Partition, log: PartitionLog, state: PartitionRegistration) -> None:
         # A follower may ask where this epoch began, even if no record is ever written in it. The
         # first epoch of a new log is left out: no replica has older records, and a new topic is
         # ready sooner.
@@ -184,9 +163,7 @@ class ReplicaManager:
                 log.epochs.assign(state.leader_epoch, log.end_offset)
         role.lead(state, log.end_offset, self.now())
 
-    def _follow(
-        self, role: Partition, log: PartitionLog, state: LeaderAndIsrPartitionState
-    ) -> None:
+    def _follow(self, role: Partition, log: PartitionLog, state: PartitionRegistration) -> None:
         role.follow(state)
         if role.leader < 0:
             return
@@ -196,34 +173,19 @@ class ReplicaManager:
         following = FollowerPartition(role, log, directory, self._listener)
         self.fetchers[role.leader].follow(role.id, following)
 
-    def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        refused = _code(self.check_controller, request)
-        errors = tuple(
-            StopReplicaPartitionError(
-                topic_name=topic.topic_name,
-                partition_index=state.partition_index,
-                error_code=refused or _code(self._stop, topic.topic_name, state),
-            )
-            for topic in request.topic_states
-            for state in topic.partition_states
-        )
-        self._remove_idle_fetchers()
-        return StopReplicaResponse(error_code=refused, partition_errors=errors)
-
-    def _stop(self, topic: str, state: StopReplicaPartitionState) -> None:
-        partition = TopicPartition(topic, state.partition_index)
+    def _stop(self, stop: ReplicaStop) -> None:
+        partition, epoch, delete = stop
         self.logs.find(partition)
         role = self.partitions.get(partition)
         if role is not None:
-            always = state.leader_epoch in (EPOCH_DURING_DELETE, NO_EPOCH)
-            if not always and state.leader_epoch <= role.leader_epoch:
+            if epoch is not None and epoch <= role.leader_epoch:
                 raise KafkaError(
                     ErrorCode.fenced_leader_epoch,
-                    f"{partition} is in leader epoch {role.leader_epoch}, not {state.leader_epoch}",
+                    f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
                 )
             self._stop_fetching(role)
             role.stop()
-        if state.delete_partition:
+        if delete:
             self.delete(partition)
         self._notify(partition)
 
@@ -299,10 +261,10 @@ class ReplicaManager:
             self.propose(role.proposal)
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
-        """It is in ZooKeeper, in this version. None: the controller has changed the state."""
+        """It is written, in this version. None: the controller has changed the state."""
         role, now = self.partitions.get(proposal.partition), self.now()
         if role is None or not role.waits_for(proposal):
-            return  # LeaderAndIsr has come meanwhile
+            return  # another role has come meanwhile
         if version is None:
             role.refused()
             self._event("isr.refused", role, isr=proposal.isr, leader_epoch=role.leader_epoch)

@@ -191,3 +191,9 @@ class AclBindingFilter(NamedTuple):
 def bits(operations: "tuple[AclOperation, ...] | list[AclOperation]") -> int:
     """Operations in a response: a bit for each, by its number."""
     return sum(1 << operation for operation in operations)
+
+
+def check_principal(text: str) -> str:
+    if ":" not in text:
+        raise ValueError(f"expected a string in format principalType:principalName but got {text}")
+    return text

@@ -22,6 +22,7 @@ from engine.coordinator.offsets import Commit, GroupOffsets
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
 from engine.coordinator.transactions.transaction import Transaction
+from engine.metadata.delta import MetadataDelta, PartitionChange
 from engine.model import TopicPartition
 from engine.replication.log_read import ANY_EPOCH
 from engine.replication.logs import PartitionLog
@@ -31,7 +32,6 @@ from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.storage.producers import Producers
-from engine.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrTopicState
 
 
 class Power(Enum):
@@ -105,21 +105,19 @@ class CommitUnreplicated(PartitionsWith):
 
 
 class Unfenced(ReplicaManager):
-    def check_controller(self, request: Any) -> None:
-        self.controller_epoch = request.controller_epoch
+    def check_controller(self, delta: MetadataDelta) -> None:
+        if delta.controller_epoch is not None:
+            self.controller_epoch = delta.controller_epoch
 
     def find(
         self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
     ) -> tuple[Partition, PartitionLog]:
         return super().find(partition, leads=leads)
 
-    def _change_role(
-        self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
-    ) -> None:
-        partition = TopicPartition(topic.topic_name, state.partition_index)
-        if partition in self.partitions:
-            self.partitions[partition].leader_epoch = NO_EPOCH
-        super()._change_role(topic, state)
+    def _change_role(self, change: PartitionChange) -> None:
+        if change.partition in self.partitions:
+            self.partitions[change.partition].leader_epoch = NO_EPOCH
+        super()._change_role(change)
 
 
 class SequenceUnchecked(ReplicaManager):

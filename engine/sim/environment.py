@@ -9,7 +9,9 @@ from uuid import UUID
 from engine.broker.broker import Broker
 from engine.broker.environment import Environment
 from engine.broker.events import Ring
+from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.peer import Peer
+from engine.broker.zookeeper.mode import ZooKeeperMode
 from engine.config import BrokerConfig
 from engine.links import Links
 from engine.model import Event
@@ -69,11 +71,10 @@ class SimulatedEnvironment(Environment):
         self._disk.emit = emit
         yield self._disk
 
-    @property
-    def session_file(self) -> Any:
-        return self._disk.session
+    def source(self, context: SourceContext) -> MetadataSource:
+        return ZooKeeperMode(context, self._zookeeper, self._disk.session)
 
-    def zookeeper(self, listener: Callable[[Session], None]) -> Any:
+    def _zookeeper(self, listener: Callable[[Session], None]) -> Any:
         timeout = self.config.zookeeper_session_timeout_ms
         self.zookeeper_client = SimulatedZookeeperClient(self._process, timeout, listener)
         return self.zookeeper_client

@@ -22,6 +22,7 @@ from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.broker_server import BrokerServer as Shell
+from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
 from engine.coordinator.group import Group
 from engine.errors import ErrorCode, KafkaError
@@ -159,7 +160,7 @@ class Life:
             try:
                 if self.shell.broker is None:
                     raise KafkaError(ErrorCode.not_controller, "this broker is still starting")
-                done(await self.shell.broker.controller_service.ask(wish))
+                done(await gateway_of(self.shell.broker).controller_service.ask(wish))
             except KafkaError as error:
                 done(error)
 

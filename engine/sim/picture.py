@@ -44,14 +44,14 @@ class Picture:
     def _answer(self, node: SimulatedBroker, life: Life) -> dict[str, Any]:
         rows, gone = self._reported[node.id].changed_rows(_rows(node, life))
         broker = life.broker
-        controller, metadata = broker.controller_service.controller, broker.metadata
+        gateway, metadata = broker.gateway, broker.metadata
         return {
             "at": node.now(),
             "epoch": broker.replicas.broker_epoch,
             "session": life.session,
-            "controller": controller.leader_id,
+            "controller": gateway.controller_id,
             "controller_epoch": broker.replicas.controller_epoch,
-            "active": controller.active,
+            "active": gateway.is_controller,
             "brokers": sorted(metadata.brokers),
             "connections": 0,
             "tls_copied": 0,

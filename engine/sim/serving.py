@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, cast
 from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kio.schema.produce.v9.response import ProduceResponse
 
+from engine.broker import dispatch
 from engine.broker.broker import Broker, Call
-from engine.broker.dispatch import HANDLERS
+from engine.broker.zookeeper import mode
 from engine.client.consuming.fetcher import fetch_request
 from engine.errors import ErrorCode
 from engine.model import Event, TopicPartition
@@ -29,6 +30,7 @@ from engine.wire.apis import Api
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.fetch import FetchAnswer
 
+HANDLERS = dispatch.HANDLERS | mode.HANDLERS
 ALL = -1  # acks
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # the isolation levels
 NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in HANDLERS}

@@ -21,6 +21,7 @@ from engine.security.acls import (
     AclResourceType,
     PatternType,
     ResourcePattern,
+    check_principal,
 )
 from engine.zookeeper.json_fields import (
     as_int32,
@@ -83,12 +84,6 @@ def decode_acls(data: bytes) -> frozenset[AccessControlEntry]:
         )
         for each in field(value, "acls", as_list)
     )
-
-
-def check_principal(text: str) -> str:
-    if ":" not in text:
-        raise ValueError(f"expected a string in format principalType:principalName but got {text}")
-    return text
 
 
 def encode_acl_change(resource: ResourcePattern) -> bytes:

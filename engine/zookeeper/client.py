@@ -25,24 +25,30 @@ connection is lost: read again, and watch again.
 Invariant: a request of one session is never done in the next one. After an expiry kazoo's thread
 refuses all requests, until the listener has been called.
 
-Two errors are raised: ConnectionLoss, after which it is not known whether the writes were done, and
-SessionExpiredError, after which the ephemeral nodes are gone. kazoo itself keeps a request until
-the server is back, however long that takes. Here it fails when the server has not answered for the
-session time-out.
+kazoo's errors end here. A lost connection and the end of a session are MetadataUnavailable: it is
+not known whether the writes were done, and after the session the ephemeral nodes are gone. Any
+other of its errors is a MetadataError. kazoo itself keeps a request until the server is back,
+however long that takes. Here it fails when the server has not answered for the session time-out.
 """
 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Any, NamedTuple, Self
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionLoss, WriterNotClosedException
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    SessionExpiredError,
+    WriterNotClosedException,
+)
 from kazoo.protocol.states import KazooState
 
+from engine.errors import MetadataError, MetadataUnavailable
 from engine.links import Link
 from engine.zookeeper import packets
 from engine.zookeeper.handler import LoopHandler
@@ -118,7 +124,8 @@ class ZookeeperClient:
         """If there is none yet, as Kafka's brokers do."""
         if root := self._kazoo.chroot:
             chroot = [*packets.parents(Create(f"{root}/", parents=True))]
-            await self._answer_all(chroot, "", lambda _: None)
+            with _translated():
+                await self._answer_all(chroot, "", lambda _: None)
 
     async def close(self) -> None:
         """End the session: its ephemeral nodes are deleted at once, not after the time-out.
@@ -156,14 +163,15 @@ class ZookeeperClient:
         self, asks: Sequence[Ask], changed: Callable[[Changed], None] = lambda _: None
     ) -> list[Any]:
         """Send all requests at once. Returns their answers. `changed` is called on the loop."""
-        if (
-            self._suspended is not None
-            and self._loop.time() >= self._suspended + self._session_timeout
-        ):
-            raise self._lost()  # kazoo would send it later
-        if not asks:
-            return []
-        return await self._answer_all(asks, self._kazoo.chroot, changed)
+        with _translated():
+            if (
+                self._suspended is not None
+                and self._loop.time() >= self._suspended + self._session_timeout
+            ):
+                raise self._lost()  # kazoo would send it later
+            if not asks:
+                return []
+            return await self._answer_all(asks, self._kazoo.chroot, changed)
 
     async def _answer_all(
         self, asks: Sequence[Ask], root: str, changed: Callable[[Changed], None]
@@ -215,6 +223,17 @@ class ZookeeperClient:
 
     def _lost(self) -> ConnectionLoss:
         return ConnectionLoss(f"no answer from {self.hosts}")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """kazoo's errors as those of any metadata store."""
+    try:
+        yield
+    except KazooException as error:
+        lost = isinstance(error, ConnectionLoss | SessionExpiredError)
+        kind = MetadataUnavailable if lost else MetadataError
+        raise kind(f"ZooKeeper did not answer: {type(error).__name__}") from error
 
 
 class EnsembleKazoo(KazooClient):  # type: ignore[misc]

@@ -5,24 +5,18 @@
     bytes ──> Decoder.read ──> a value, or None, and then an event is emitted:
 
         znode.unreadable   path, why, harm      these bytes cannot be used
-        config.ignored     path, key, why       one key of a configuration is unknown, or its value
-                                                is bad; the key's default is used instead
 
-Each is emitted once, and again when the reason changes. The broker writes every event to its log,
-these two as warnings.
+The event is emitted once, and again when the reason changes. Keys of a configuration that are not
+understood are reported by the broker's config cache, by the event config.ignored.
 
 Invariant: decoding raises nothing but ValueError, for any bytes. So any other exception is a bug
 here, and is not caught.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from engine.config import Config
-
 T = TypeVar("T")
-C = TypeVar("C", bound=Config)
-WRITTEN_BY_OTHERS = frozenset({"znode.unreadable", "config.ignored"})
 UNTIL = "until it is repaired or deleted"
 
 
@@ -40,7 +34,6 @@ def decoded(decode: Callable[[bytes], T], data: bytes) -> T | Unreadable:
 class Decoder:
     def __init__(self, emit: Callable[..., None]) -> None:
         self.faults: dict[str, str] = {}  # of znodes that cannot be read: path -> why
-        self._ignored: dict[str, Mapping[str, str]] = {}  # path -> key -> why
         self._emit = emit  # kind, then the facts by name
 
     def read(
@@ -59,14 +52,3 @@ class Decoder:
         if self.faults.get(path) != why:
             self.faults[path] = why
             self._emit("znode.unreadable", path=path, why=why, harm=f"{UNTIL}, {harm}")
-
-    def config(self, path: str, values: Mapping[str, str], base: C) -> C:
-        """The configuration at a path, over `base`. Bad keys are ignored and reported."""
-        config, faults = base.lenient(values)
-        known = self._ignored.pop(path, {})
-        if faults:
-            self._ignored[path] = faults
-        for name, why in faults.items():
-            if known.get(name) != why:
-                self._emit("config.ignored", path=path, key=name, why=why)
-        return config

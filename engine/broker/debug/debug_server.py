@@ -101,14 +101,13 @@ class DebugServer:
         self._links, self._faults = broker.links, broker.request_faults
         self._events = broker.events
         self._session = session
-        self._controller = broker.controller_service.controller
         self._server: asyncio.Server | None = None
         self._token = secrets.token_hex(16)
         self._counting = False
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._requests: Mapping[str, Callable[..., Any]] = {
-            "controller": self._controller.snapshot,
+            "controller": broker.gateway.snapshot,
             "events": self._events_after,
             "links": self._change_links,
             "fail": self._fail,
@@ -176,8 +175,8 @@ class DebugServer:
             "at": broker.now(),
             "epoch": broker.replicas.broker_epoch,  # another one with each registration
             "session": self._session(),
-            "controller": self._controller.leader_id,  # from ZooKeeper; -1: none
-            "active": self._controller.active,  # this broker is the controller
+            "controller": broker.gateway.controller_id,  # -1: none
+            "active": broker.gateway.is_controller,  # this broker is the controller
             "controller_epoch": broker.replicas.controller_epoch,
             "brokers": sorted(metadata.brokers),
             "connections": len(self._broker_server.connections),

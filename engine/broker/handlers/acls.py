@@ -13,7 +13,6 @@ from kio.schema.create_acls.v2 import response as create_v2
 from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
-from engine.broker.acl_store import AclStore
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
 from engine.errors import ErrorCode, KafkaError
@@ -29,19 +28,19 @@ from engine.security.acls import (
     AclResourceType,
     PatternType,
     ResourcePattern,
+    check_principal,
 )
-from engine.security.authorizer import Entries
+from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
-from engine.zookeeper.acl_znodes import check_principal
 
 DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
 async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeAclsResponse:
     wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
-    store = broker.acls
-    found = store.authorizer.bindings(wanted) if store else ()
-    failure = None if store else DISABLED
+    authorizer = broker.authorizer
+    found = authorizer.bindings(wanted) if authorizer else ()
+    failure = None if authorizer else DISABLED
     return describe_v2.DescribeAclsResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(failure),
@@ -68,14 +67,13 @@ async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAc
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
         try:
-            _check(broker.acls, binding)
+            _check(broker.authorizer, binding)
             by_resource[binding.resource].append(number)
         except KafkaError as error:
             refused[number] = error
     for resource, numbers in by_resource.items():
         new = frozenset(wanted[each].entry for each in numbers)
-        assert broker.acls is not None
-        outcome = await attempt(broker.acls.change(resource, new.union))
+        outcome = await attempt(broker.gateway.alter_acls(resource, new.union))
         if isinstance(outcome, KafkaError):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
@@ -102,9 +100,9 @@ def _binding(creation: Any) -> AclBinding:
     return AclBinding(resource, entry)
 
 
-def _check(store: AclStore | None, binding: AclBinding) -> None:
+def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
     resource, entry = binding
-    if store is None:
+    if authorizer is None:
         raise DISABLED
     if resource.type not in TYPES or resource.pattern not in PATTERNS:
         raise KafkaError(
@@ -135,7 +133,7 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
         _filter(each, each.resource_type_filter, each.pattern_type_filter)
         for each in request.filters
     ]
-    results = await attempt(_delete(broker.acls, filters))
+    results = await attempt(_delete(broker, filters))
     found = {} if isinstance(results, KafkaError) else results
     return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
@@ -149,13 +147,13 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
 
 
 async def _delete(
-    store: AclStore | None, filters: list[AclBindingFilter]
+    broker: Broker, filters: list[AclBindingFilter]
 ) -> dict[int, list[delete_v2.DeleteAclsMatchingAcl]]:
-    if store is None:
+    if broker.authorizer is None:
         raise DISABLED
     deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     named = (resource for each in filters for resource in each.resources)
-    for resource in dict.fromkeys((*store.authorizer.resources, *named)):
+    for resource in dict.fromkeys((*broker.authorizer.resources, *named)):
         matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
         if not matching:
             continue
@@ -169,7 +167,7 @@ async def _delete(
                         gone.setdefault(entry, number)
             return before.difference(gone)
 
-        outcome = await attempt(store.change(resource, without))
+        outcome = await attempt(broker.gateway.alter_acls(resource, without))
         for entry, number in sorted(gone.items()):
             deleted[number].append(
                 delete_v2.DeleteAclsMatchingAcl(

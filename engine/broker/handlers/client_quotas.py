@@ -5,12 +5,13 @@
     filter    of each part the name, the default, or any name; `strict`: no other parts
 
 Any broker does it. Each entity of AlterClientQuotas succeeds or fails as a whole: nothing of one
-with a mistake is changed. An entity stays in ZooKeeper when its last quota is removed, as in Kafka;
-then it is not described. What is refused, and with which words: engine/quotas/alteration.py.
+with a mistake is changed. An entity stays when its last quota is removed, as in Kafka; then it
+is not described. What is refused, and with which words: engine/quotas/alteration.py.
 
 Left out: names of hosts in place of addresses.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from kio.schema.alter_client_quotas.v1 import response as alter_v1
@@ -21,7 +22,7 @@ from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ErrorCode, KafkaError
 from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
-from engine.zookeeper.quota_znodes import place_of, read_quotas, written
+from engine.security.principals import znode_name
 
 
 async def describe(
@@ -36,7 +37,7 @@ async def describe(
     )
 
 
-def _entry(entity: ClientQuotaEntity, quotas: dict[str, float]) -> describe_v1.EntryData:
+def _entry(entity: ClientQuotaEntity, quotas: Mapping[str, float]) -> describe_v1.EntryData:
     return describe_v1.EntryData(
         entity=tuple(
             describe_v1.EntityData(entity_type=kind, entity_name=name)
@@ -46,15 +47,14 @@ def _entry(entity: ClientQuotaEntity, quotas: dict[str, float]) -> describe_v1.E
     )
 
 
-async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, dict[str, float]]:
+async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, Mapping[str, float]]:
     components = [
         alteration.FilterComponent(each.entity_type, each.match_type, each.match)
         for each in request.components
     ]
     if any(it.match_type == alteration.MatchType.EXACT and not it.name for it in components):
         raise KafkaError(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
-    await broker.admin.reload_all_clients()
-    quotas = read_quotas(broker.admin.overrides)
+    quotas = await broker.gateway.quotas()
     return {
         each: quotas[each]
         for each in alteration.described(quotas, components, strict=request.strict)
@@ -80,11 +80,6 @@ async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClien
 async def _alter(broker: Broker, entry: Any, *, validate_only: bool) -> None:
     entity = alteration.entity_of((each.entity_type, each.entity_name) for each in entry.entity)
     if isinstance(entity.ip, str):
-        alteration.check_address(written(entity.ip))
-    kind, name = place_of(entity)
-    await broker.admin.reload(kind, name)
-    before = broker.admin.overrides.get((kind, name), {})
+        alteration.check_address(znode_name(entity.ip))
     changes = [alteration.Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
-    config = alteration.altered(before, entity, changes)
-    if not validate_only:
-        await broker.admin.change_config(kind, name, config)
+    await broker.gateway.alter_quotas(entity, changes, validate_only=validate_only)

@@ -7,10 +7,10 @@
 
 AlterConfigs replaces all that was set for a resource; IncrementalAlterConfigs sets, deletes,
 appends to a list or subtracts from one, key by key. Both check the whole result first, then write
-it to ZooKeeper, where every broker reads it. This broker applies it before it responds. A request
-that names a resource of an unknown type alters nothing.
+it through the gateway; every broker learns of it. This broker applies it before it responds. A
+request that names a resource of an unknown type alters nothing.
 
-Other programs may have written to ZooKeeper. A key that this broker does not know is described
+Other programs may have written configurations. A key that this broker does not know is described
 without a value, and stays when other keys are altered one by one. A key with a bad value is
 described with the value in use, its default; the bad one is its first synonym.
 
@@ -26,7 +26,6 @@ from kio.schema.alter_configs.v2.response import AlterConfigsResourceResponse, A
 from kio.schema.describe_configs.v4 import response as describe_v4
 from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterConfigsResponse
 
-from engine.broker.admin import DYNAMIC_DEFAULT
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
@@ -50,8 +49,9 @@ from engine.config import (
 )
 from engine.config.inert import check_dynamic
 from engine.config.key import printed
-from engine.controller.topics import check_name
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.delta import EVERY_BROKER
+from engine.topics import check_name
 
 
 class Resource(IntEnum):
@@ -63,7 +63,7 @@ class Resource(IntEnum):
 
 
 class Entity(NamedTuple):
-    """A resource as ZooKeeper has it: /config/KIND/NAME."""
+    """A resource as the metadata has it."""
 
     kind: str  # topics or brokers
     name: str  # a topic, a broker id, or <default>
@@ -85,7 +85,7 @@ def _entity(broker: Broker, asked: Any) -> Entity:
             return Entity("topics", name)
         case Resource.BROKER:
             broker_loggers.check_broker(broker, name, " or empty string,")
-            return Entity("brokers", str(int(name)) if name else DYNAMIC_DEFAULT)
+            return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
         case Resource.BROKER_LOGGER:
             raise bad_request(
                 "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
@@ -125,14 +125,14 @@ async def _resource(
 
 
 def _entries(broker: Broker, entity: Entity) -> list[Entry]:
-    admin = broker.admin
+    cache = broker.configs
     if entity.kind == "topics":
-        overrides = admin.overrides.get(entity, {})
-        return describe_topic(admin.topic_config(entity.name), overrides, admin.layers())
-    if entity.name != DYNAMIC_DEFAULT:
-        return describe_broker(admin.broker_config, admin.layers())
-    overrides = admin.overrides.get(entity, {})
-    config = admin.config(*entity, admin.static)
+        overrides = cache.overrides.get(entity, {})
+        return describe_topic(cache.topic_config(entity.name), overrides, cache.layers())
+    if entity.name != EVERY_BROKER:
+        return describe_broker(cache.broker_config, cache.layers())
+    overrides = cache.overrides.get(entity, {})
+    config = cache.config(*entity, cache.static)
     layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
     return [
         entry._replace(synonyms=[it for it in entry.synonyms if it.source != Source.DEFAULT])
@@ -213,8 +213,7 @@ async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
     if asked.resource_type == Resource.BROKER_LOGGER:
         return broker_loggers.alter(broker, asked.resource_name, asked.configs, validate_only)
     entity = _entity(broker, asked)
-    await broker.admin.reload(*entity)
-    values = dict(broker.admin.overrides.get(entity, {}))
+    values = dict(await broker.gateway.config(*entity))
     for each in asked.configs:
         _operate(entity.config, values, each)
     named = [each.name for each in asked.configs if each.name in values]
@@ -258,8 +257,8 @@ async def _configure(
 ) -> None:
     _check(broker, entity, values, named)
     if not validate_only:
-        await broker.admin.change_config(entity.kind, entity.name, values)
-        broker.replicas.reconfigure(broker.admin.topic_config)
+        await broker.gateway.alter_config(*entity, values)
+        broker.replicas.reconfigure(broker.configs.topic_config)
 
 
 def _check(
@@ -269,16 +268,16 @@ def _check(
 
     Only the keys in this request are checked; other keys may have bad values from before.
     """
-    admin, keys = broker.admin, entity.config.keys()
-    base: Config = admin.static
+    cache, keys = broker.configs, entity.config.keys()
+    base: Config = cache.static
     if entity.kind == "topics":
-        base = admin.broker_config.topic_defaults()
+        base = cache.broker_config.topic_defaults()
         for name in named:
             entity.config.find(name)
     try:
         if entity.kind == "brokers":
             changed = {name: values[name] for name in named}
-            for_all = entity.name == DYNAMIC_DEFAULT
+            for_all = entity.name == EVERY_BROKER
             check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
             if not for_all:
                 broker.listeners.check(changed)
@@ -287,6 +286,6 @@ def _check(
         entity.config.parse({name: values[name] for name in named}, base=others)
     except KafkaError as error:
         kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
-        name = "" if entity.name == DYNAMIC_DEFAULT and kind is Resource.BROKER else entity.name
+        name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
         what = f"ConfigResource(type={kind.name}, name='{name}')"
         raise bad_request(f"Invalid config value for resource {what}: {error.message}") from error

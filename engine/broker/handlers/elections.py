@@ -1,7 +1,7 @@
 """ElectLeaders (API 43), versions 0 to 2; AlterPartitionReassignments (API 45) and
 ListPartitionReassignments (API 46), version 0.
 
-    request -> an event for the controller -> its result, partition by partition -> answer
+    request -> the controller -> its result, partition by partition -> answer
 
 Elections: a preferred election makes the first replica leader again; an unclean one may elect a
 replica that is not in sync, if no other is left. If all partitions are requested, the response
@@ -17,7 +17,7 @@ Kafka: some clients send 0.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeVar
@@ -28,8 +28,8 @@ from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
-from engine.controller import events
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.gateway import Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
 
@@ -43,16 +43,13 @@ class Election(IntEnum):
     UNCLEAN = 1
 
 
-async def _ask(broker: Broker, event: events.Event, until: float | None) -> Any:
-    """The result of an event. An error if this broker stops being the controller meanwhile."""
+async def _in_time(work: Awaitable[T], until: float) -> T:
+    """The result. An error if this broker stops being the controller meanwhile."""
     try:
         async with asyncio.timeout_at(until):
-            outcome = await broker.controller_service.ask(event)
+            return await work
     except TimeoutError as error:
         raise KafkaError(ErrorCode.request_timed_out, "the controller is still busy") from error
-    if isinstance(outcome, KafkaError):
-        raise outcome
-    return outcome
 
 
 # -- ElectLeaders ----------------------------------------------------------------------------
@@ -86,11 +83,11 @@ async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeade
 
 async def _elect(
     broker: Broker, wanted: frozenset[TopicPartition] | None, kind: int, until: float
-) -> events.Outcomes:
+) -> Outcomes:
     if kind not in list(Election):
         raise KafkaError(ErrorCode.invalid_request, f"There is no election type {kind}")
     unclean = kind == Election.UNCLEAN
-    outcomes: events.Outcomes = await _ask(broker, events.ElectLeaders(wanted, unclean), until)
+    outcomes = await _in_time(broker.gateway.elect_leaders(wanted, unclean=unclean), until)
     leads = partial(_leads, broker, unclean)
     elected = [partition for partition, error in outcomes.items() if error is None]
     await broker.metadata.until(lambda: all(map(leads, elected)), until)
@@ -129,7 +126,7 @@ async def alter_reassignments(
         for partition, each in by_partition(request.topics)
     }
     outcome = await attempt(
-        _ask(broker, events.AlterReassignments(moves), deadline(request.timeout))
+        _in_time(broker.gateway.alter_reassignments(moves), deadline(request.timeout))
     )
     row = alter_v0.ReassignablePartitionResponse
     rows = (
@@ -152,7 +149,7 @@ async def list_reassignments(
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
-    outcome = await attempt(_ask(broker, events.ListReassignments(wanted), until=None))
+    outcome = await attempt(broker.gateway.list_reassignments(wanted))
     rows = (
         (
             each,

@@ -26,9 +26,9 @@ from engine.broker.broker import Broker, Call
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
 from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
-from engine.controller.topics import INTERNAL, check_name
 from engine.errors import ErrorCode, KafkaError
 from engine.security.acls import SUPPORTED, AclResourceType, bits
+from engine.topics import INTERNAL, check_name
 
 LISTENERS_SINCE = 6  # from this version on, clients know the error
 Absent = Callable[[int], ErrorCode]  # of the leader of a partition

@@ -128,7 +128,7 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
 async def _convert(
     broker: Broker, call: Call, partition: TopicPartition, answer: FetchedPartition, wanted: Any
 ) -> None:
-    config, data = broker.admin.topic_config(partition.topic), answer.records
+    config, data = broker.configs.topic_config(partition.topic), answer.records
     if config.compression_type == "zstd":
         raise KafkaError(
             ErrorCode.unsupported_compression_type, f"{partition} is compressed with zstd"
@@ -206,7 +206,7 @@ async def _commit(broker: Broker, call: Call, request: Any) -> commit_v8.OffsetC
         elif len(each.committed_metadata or "") > longest:
             code = ErrorCode.offset_metadata_too_large
         else:
-            write = broker.admin.commit_offset(request.group_id, partition, each.committed_offset)
+            write = broker.gateway.commit_offset(request.group_id, partition, each.committed_offset)
             code = code_of(await attempt(write))
         row = commit_v8.OffsetCommitResponsePartition(
             partition_index=partition.partition, error_code=code
@@ -234,7 +234,7 @@ async def _committed(
 ) -> fetch_v7.OffsetFetchResponsePartition:
     found: int | KafkaError | None = None
     if broker.metadata.partition(partition) is not None:
-        found = await attempt(broker.admin.committed_offset(group, partition))
+        found = await attempt(broker.gateway.committed_offset(group, partition))
     unknown = ErrorCode.unknown_topic_or_partition if found is None else code_of(found)
     return fetch_v7.OffsetFetchResponsePartition(
         partition_index=partition.partition,

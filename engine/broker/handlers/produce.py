@@ -23,12 +23,12 @@ from kio.schema.produce.v9.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt, deadline, replicated
-from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
+from engine.topics import INTERNAL
 from engine.wire.by_topic import topics_of
 from engine.wire.errors import Malformed
 

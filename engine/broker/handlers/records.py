@@ -15,9 +15,9 @@ from kio.schema.delete_records.v2 import response as delete_v2
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline
-from engine.controller.topics import INTERNAL
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
+from engine.topics import INTERNAL
 from engine.wire.by_topic import by_partition, topics_of
 
 NO_LOW_WATERMARK = -1

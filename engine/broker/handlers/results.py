@@ -11,10 +11,8 @@ from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from kazoo.exceptions import KazooException
-
 from engine.broker.broker import Broker
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ErrorCode, KafkaError, MetadataError
 from engine.model import TopicPartition
 
 T = TypeVar("T")
@@ -27,17 +25,15 @@ NO_THROTTLE = timedelta()  # request_quotas.py puts in another time, if there is
 async def attempt(work: Awaitable[T]) -> T | KafkaError:
     """The result of one part of a request.
 
-    After a lost connection to ZooKeeper it is not known whether a write was done. REQUEST_TIMED_OUT
-    means the same, and clients try again.
+    If the metadata store does not answer, it is not known whether a write was done.
+    REQUEST_TIMED_OUT means the same, and clients try again.
     """
     try:
         return await work
     except KafkaError as error:
         failure = error
-    except KazooException as error:
-        failure = KafkaError(
-            ErrorCode.request_timed_out, f"ZooKeeper did not answer: {type(error).__name__}"
-        )
+    except MetadataError as error:
+        failure = KafkaError(ErrorCode.request_timed_out, str(error))
     log.info("refused with %s: %s", failure.code.name, failure.message)
     return failure
 

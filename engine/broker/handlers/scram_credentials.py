@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (API 50), version 0, and AlterUserScramCredentials (API 51),
 version 0: the credentials with which users log in by SCRAM.
 
-    client: salt, salted password  ─>  controller  ─>  /config/users/NAME: salt and two keys
+    client: salt, salted password  ─>  controller  ─>  the metadata: salt and two keys
 
 The password itself is not sent: the client salts it. The broker stores keys that are computed from
 it, and every broker reads them. A description has the mechanisms and iterations, and no key.
@@ -10,6 +10,7 @@ Each user succeeds or fails as a whole: after a mistake in one place, nothing of
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
@@ -18,7 +19,6 @@ from kio.schema.describe_user_scram_credentials.v0 import response as describe_v
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ErrorCode, KafkaError
-from engine.security.principals import user_of_znode, znode_name
 from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
 
 EMPTY = "Username must not be empty"
@@ -28,25 +28,19 @@ async def describe(
     broker: Broker, call: Call, request: Any
 ) -> describe_v0.DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
-    failure = await attempt(broker.admin.reload_all_clients())
-    configs = {
-        user_of_znode(entity): config
-        for (kind, entity), config in broker.admin.overrides.items()
-        if kind == "users" and "/" not in entity
-    }
-    counts = Counter(asked) or Counter(
-        sorted(name for name, config in configs.items() if {*NUMBERS.values()} & {*config})
-    )
-    results = () if isinstance(failure, KafkaError) else counts
+    found = await attempt(broker.gateway.credentials())
+    known = {} if isinstance(found, KafkaError) else found
+    counts = Counter(asked) or Counter(sorted(name for name, each in known.items() if each))
+    results = () if isinstance(found, KafkaError) else counts
     return describe_v0.DescribeUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE,
-        **error_fields(failure),
-        results=tuple(_described(name, counts[name], configs.get(name, {})) for name in results),
+        **error_fields(found),
+        results=tuple(_described(name, counts[name], known.get(name, {})) for name in results),
     )
 
 
 def _described(
-    name: str, asked: int, config: dict[str, str]
+    name: str, asked: int, config: Mapping[str, str]
 ) -> describe_v0.DescribeUserScramCredentialsResult:
     refused, infos = None, []
     if not name:
@@ -82,7 +76,7 @@ async def alter(
     broker: Broker, call: Call, request: Any
 ) -> alter_v0.AlterUserScramCredentialsResponse:
     names = list(dict.fromkeys(it.name for it in (*request.deletions, *request.upsertions)))
-    active = broker.controller_service.controller.active
+    active = broker.gateway.is_controller
     results = []
     for name in names:
         deletions = [it for it in request.deletions if it.name == name]
@@ -100,21 +94,21 @@ async def alter(
 
 async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: list[Any]) -> None:
     _check(name, deletions, upsertions)
-    entity = znode_name(name)
-    await broker.admin.reload("users", entity)
-    config = dict(broker.admin.overrides.get(("users", entity), {}))
-    for each in deletions:
-        if config.pop(NUMBERS[each.mechanism], None) is None:
-            raise KafkaError(
-                ErrorCode.resource_not_found,
-                "Attempt to delete a user credential that does not exist",
-            )
-    for each in upsertions:
-        mechanism = NUMBERS[each.mechanism]
-        config[mechanism] = ScramCredential.of(
-            mechanism, each.salt, each.salted_password, each.iterations
-        ).text()
-    await broker.admin.change_config("users", entity, config)
+
+    def change(credentials: dict[str, str]) -> None:
+        for each in deletions:
+            if credentials.pop(NUMBERS[each.mechanism], None) is None:
+                raise KafkaError(
+                    ErrorCode.resource_not_found,
+                    "Attempt to delete a user credential that does not exist",
+                )
+        for each in upsertions:
+            mechanism = NUMBERS[each.mechanism]
+            credentials[mechanism] = ScramCredential.of(
+                mechanism, each.salt, each.salted_password, each.iterations
+            ).text()
+
+    await broker.gateway.alter_credentials(name, change)
 
 
 def _check(name: str, deletions: list[Any], upsertions: list[Any]) -> None:

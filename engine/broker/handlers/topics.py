@@ -1,7 +1,7 @@
 """CreateTopics (API 19), versions 0 to 7; DeleteTopics (API 20), 0 to 6; CreatePartitions (API
 37), 0 to 3.
 
-    check everything -> write to ZooKeeper -> wait until the controller has done it
+    check everything -> ask the gateway -> wait until the controller has done it
 
 Only the controller accepts these requests; the others respond with NOT_CONTROLLER, and the client
 finds the controller in the metadata. Each topic has a result of its own. With `validate_only` only
@@ -28,8 +28,8 @@ from engine.broker.creation import Plan, plan
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
-from engine.controller.topics import check_assignment, spread_further
 from engine.errors import ErrorCode, KafkaError
+from engine.topics import check_assignment, spread_further
 
 T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
@@ -112,7 +112,7 @@ async def _create(
     )
     if not validate_only:
         call.take(len(planned.assignment), broker.now())
-        await broker.admin.create_topic(planned.name, planned.assignment, planned.overrides)
+        await broker.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
     return planned
 
 
@@ -124,7 +124,7 @@ def _creation(
             name=name, topic_id=None, **error_fields(outcome), configs=()
         )
     topic = broker.metadata.topics.get(name)
-    entries = describe_topic(outcome.config, outcome.overrides, broker.admin.layers())
+    entries = describe_topic(outcome.config, outcome.overrides, broker.configs.layers())
     return create_v7.CreatableTopicResult(
         name=name,
         topic_id=topic.id if topic else None,
@@ -185,7 +185,7 @@ async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
         )
     topic = _find(broker, wanted)
     call.take(len(topic.partitions), broker.now())
-    await broker.admin.delete_topic(topic.name)
+    await broker.gateway.delete_topic(topic.name)
     return topic
 
 
@@ -211,10 +211,10 @@ async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) ->
     For clients it is gone at once; its name is free only when every replica has been deleted. If a
     broker is down, that may take days: the wait ends before.
     """
-    topics, controller = broker.metadata.topics, broker.controller_service.controller
+    topics, gateway = broker.metadata.topics, broker.gateway
 
     def gone() -> bool:
-        return topics.get(topic.name) is not topic and not controller.is_deleting(topic.name)
+        return topics.get(topic.name) is not topic and not gateway.is_deleting(topic.name)
 
     if not await broker.metadata.until(gone, until):
         raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
@@ -259,7 +259,7 @@ async def _grow(
     added = _added(broker, topic, wanted)
     if not validate_only:
         call.take(len(added), broker.now())
-        await broker.admin.add_partitions(wanted.name, added)
+        await broker.gateway.create_partitions(wanted.name, added)
     return wanted.name, added
 
 

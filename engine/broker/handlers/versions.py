@@ -28,7 +28,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> ApiVersionsResponse:
-    return respond(broker.apis, request, call.version)
+    return respond(broker.handlers, request, call.version)
 
 
 def respond(apis: Collection[Api], request: Any, version: int) -> ApiVersionsResponse:
@@ -56,7 +56,7 @@ def _response(code: ErrorCode, *apis: Api) -> ApiVersionsResponse:
 
 async def update_features(broker: Broker, call: Call, request: Any) -> UpdateFeaturesResponse:
     refused = None
-    if not broker.controller_service.controller.active:
+    if not broker.gateway.is_controller:
         refused = KafkaError(ErrorCode.not_controller, "This is not the correct controller.")
     elif not broker.config.speaks(Feature.FEATURE_VERSIONS):
         why = "Feature versioning system is disabled."

@@ -116,7 +116,7 @@ class BrokerMetrics:
     def _replicas(self) -> Iterator[Metric]:
         roles = list(self._broker.replicas.partitions.values())
         led = [role for role in roles if role.is_leader]
-        config = self._broker.admin.topic_config
+        config = self._broker.configs.topic_config
         short = [it for it in led if len(it.isr) < config(it.id.topic).min_insync_replicas]
         yield Metric(f"{MANAGER}partitioncount", len(roles))
         yield Metric(f"{MANAGER}leadercount", len(led))
@@ -128,7 +128,7 @@ class BrokerMetrics:
 
     def _controller(self) -> Iterator[Metric]:
         """Of the whole cluster, by the broker that is the controller; 0 by all others."""
-        metadata, active = self._broker.metadata, self._broker.controller_service.controller.active
+        metadata, active = self._broker.metadata, self._broker.gateway.is_controller
         partitions = [
             each for topic in metadata.topics.values() for each in topic.partitions.values()
         ]

@@ -12,7 +12,7 @@ happens from now on: it has to read again, and watch again.
 
 Invariant: a request of one session is never carried out in the next.
 
-A request in flight when the connection breaks ends in ConnectionLoss: the client cannot know
+A request in flight when the connection breaks ends in MetadataUnavailable: the client cannot know
 whether it was carried out. A request without a connection waits for the next one, as in kazoo;
 after the session's time-out its caller gets an error (engine/zookeeper/client.py).
 
@@ -27,8 +27,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
-from kazoo.exceptions import ConnectionLoss, SessionExpiredError
-
+from engine.errors import MetadataUnavailable
 from engine.sim.network import End
 from engine.sim.process import SimulatedProcess
 from engine.zookeeper.client import Session, SessionState
@@ -108,7 +107,7 @@ class SimulatedZookeeperClient:
     ) -> list[Any]:
         now = self._process.clock.now
         if self._suspended is not None and now >= self._suspended + self._timeout:
-            raise ConnectionLoss("no answer from ZooKeeper")
+            raise MetadataUnavailable("no answer from ZooKeeper")
         if not asks:
             return []
         for ask in asks:
@@ -147,7 +146,7 @@ class SimulatedZookeeperClient:
                 self._begin(end, session)
             case ControlMessage.EXPIRED:
                 self.session, self._suspended = 0, None
-                self._fail_all(SessionExpiredError("the session is over"))
+                self._fail_all(MetadataUnavailable("the session is over"))
                 self._asked.clear()
                 self._listener(Session(SessionState.EXPIRED, None))
                 end.send(ConnectRequest(0, self._timeout))
@@ -176,7 +175,7 @@ class SimulatedZookeeperClient:
         if self.is_connected:
             self.session_id, self._suspended = None, self._process.clock.now
             self._process.after(self._timeout, self._give_up, self._suspended)
-            self._fail_all(ConnectionLoss("the connection to ZooKeeper broke"))
+            self._fail_all(MetadataUnavailable("the connection to ZooKeeper broke"))
             self._asked.clear()
             self._listener(Session(SessionState.SUSPENDED, None))
             watched, self._watched = self._watched, {}
@@ -187,7 +186,7 @@ class SimulatedZookeeperClient:
     def _give_up(self, suspended: int) -> None:
         """The callers wait no longer. Their requests may still be carried out later."""
         if self._suspended == suspended:
-            self._fail_all(ConnectionLoss("no answer from ZooKeeper"))
+            self._fail_all(MetadataUnavailable("no answer from ZooKeeper"))
 
     def _fail_all(self, error: Exception) -> None:
         for _, future in self._asked:

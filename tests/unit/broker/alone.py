@@ -2,12 +2,15 @@
 
 import asyncio
 from types import SimpleNamespace
+from uuid import uuid4
 
-from engine.broker.admin import Admin
 from engine.broker.broker import Broker, Call
+from engine.broker.config_cache import ConfigCache
 from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
 from engine.broker.purgatory import Purgatory
 from engine.broker.secure_listeners import SecureListeners
+from engine.broker.zookeeper.config_znodes import ConfigZnodes
+from engine.broker.zookeeper.gateway import ZooKeeperGateway
 from engine.config import BrokerConfig
 from engine.links import Links
 from engine.quotas.quota_managers import QuotaManagers
@@ -85,23 +88,31 @@ def broker(*, brokers=(1,), controller=1, topics=None, directories=(), events=no
         }
         metadata.topics[name] = TopicInfo(name, None, infos)
     purgatory = Purgatory()
-    admin = Admin(config, Znodes(), metadata, Decoder(events))
+    configs, decoder = ConfigCache(config, events), Decoder(events)
+    controller = SimpleNamespace(is_deleting=lambda topic: False)
+    gateway = ZooKeeperGateway(
+        1,
+        ConfigZnodes(Znodes(), configs, decoder),
+        None,
+        SimpleNamespace(controller=controller),
+        decoder,
+        uuid4,
+        None,
+    )
     return Broker(
         config=config,
         metadata=metadata,
         replicas=ReplicaManager(config, list(directories), lambda: 0),
         purgatory=purgatory,
         sessions=None,
-        admin=admin,
+        configs=configs,
+        gateway=gateway,
         producer_ids=None,
-        apis=(),
-        controller_service=SimpleNamespace(
-            controller=SimpleNamespace(is_deleting=lambda topic: False)
-        ),
+        handlers={},
         groups=None,
         transactions=None,
         links=Links(),
-        listeners=SecureListeners(config, admin, lambda kind, **facts: None),
+        listeners=SecureListeners(config, configs, lambda kind, **facts: None),
         quotas=QuotaManagers(config, lambda event: None),
     )
 
@@ -110,3 +121,8 @@ def answer(handler, broker, version, **request):
     """What a handler answers to a request of these fields."""
     call = Call(RequestHeader(0, version, 1, "test"), "127.0.0.1:1")
     return asyncio.run(handler(broker, call, SimpleNamespace(**request)))
+
+
+def znodes_of(broker):
+    """The nodes of its ZooKeeper, by path."""
+    return broker.gateway.configs.zookeeper.nodes

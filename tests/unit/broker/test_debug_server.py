@@ -68,10 +68,8 @@ class Lab:
         self.broker.config = SimpleNamespace(
             replica_lag_time_max_ms=30_000, zookeeper_session_timeout_ms=18_000
         )
-        self.broker.controller_service = SimpleNamespace(
-            controller=SimpleNamespace(
-                leader_id=2, active=False, snapshot=lambda: {"topics": ["orders"]}
-            )
+        self.broker.gateway = SimpleNamespace(
+            controller_id=2, is_controller=False, snapshot=lambda: {"topics": ["orders"]}
         )
         self.broker.links, self.broker.events = self.links, self.events
         self.broker.request_faults = RequestFaults()

@@ -65,7 +65,7 @@ def lab(result, **more):
     """Broker 1 of three; 2 should lead the partitions of a and b, and leads those of a."""
     topics = {"a": [(2, (2, 1)), (2, (2, 3))], "b": [(1, (2, 1))]}
     one = broker(brokers=(1, 2, 3), topics=topics)
-    one.controller_service = Controlling(result, **more)
+    one.gateway.controller_service = Controlling(result, **more)
     return one
 
 
@@ -102,7 +102,7 @@ class TestElectLeaders:
             A1: (ErrorCode.election_not_needed, "no need"),
             B0: (ErrorCode.preferred_leader_not_available, "the first one is dead"),
         }
-        assert one.controller_service.events == [
+        assert one.gateway.controller_service.events == [
             ElectLeaders(frozenset({A0, A1, B0}), unclean=False)
         ]
 
@@ -110,14 +110,14 @@ class TestElectLeaders:
     def test_an_unclean_election_must_be_asked_for(self, version):
         one = lab({A0: None, A1: None, B0: None})
         assert set(self.elect(one, version, election_type=1).values()) == {(ErrorCode.none, None)}
-        assert one.controller_service.events == [
+        assert one.gateway.controller_service.events == [
             ElectLeaders(frozenset({A0, A1, B0}), unclean=True)
         ]
 
     def test_of_all_partitions_those_are_left_out_that_need_nothing(self):
         one = lab({A0: None, A1: NOT_NEEDED, B0: DEAD})
         assert self.elect(one, partitions=None).keys() == {A0, B0}
-        assert one.controller_service.events == [ElectLeaders(None, unclean=False)]
+        assert one.gateway.controller_service.events == [ElectLeaders(None, unclean=False)]
 
     @pytest.mark.parametrize("resigns", [False, True])
     @pytest.mark.parametrize("partitions", [NAMED, None])
@@ -132,7 +132,7 @@ class TestElectLeaders:
         outcomes = self.elect(one, election_type=2)
         assert outcomes[A0] == (ErrorCode.invalid_request, "There is no election type 2")
         assert outcomes.keys() == {A0, A1, B0}
-        assert one.controller_service.events == []
+        assert one.gateway.controller_service.events == []
 
     @pytest.mark.parametrize(
         ("kind", "before", "after"), [(0, 1, 2), (1, -1, 3)], ids=["preferred", "unclean"]
@@ -172,7 +172,7 @@ class TestElectLeaders:
         one = lab(None)
         outcomes = self.elect(one, timeout=SOON)
         assert {code for code, _ in outcomes.values()} == {ErrorCode.request_timed_out}
-        assert len(one.controller_service.events) == 1
+        assert len(one.gateway.controller_service.events) == 1
 
     def test_none_at_all(self):
         assert self.elect(lab({}), partitions=[]) == {}
@@ -198,7 +198,9 @@ class TestAlterPartitionReassignments:
         empty = KafkaError(ErrorCode.invalid_replica_assignment, "no replicas")
         one = lab({A1: None, B0: empty, A0: no_move})
         response = self.alter(one)
-        assert one.controller_service.events == [AlterReassignments({A1: (3, 1), A0: None, B0: ()})]
+        assert one.gateway.controller_service.events == [
+            AlterReassignments({A1: (3, 1), A0: None, B0: ()})
+        ]
         assert (response.error_code, response.error_message) == (ErrorCode.none, None)
         assert {
             (topic.name, each.partition_index): (each.error_code, each.error_message)
@@ -231,7 +233,7 @@ class TestListPartitionReassignments:
             {B0: ReplicaAssignment((2, 1, 3), (3,), (1,)), A1: ReplicaAssignment((2, 3), (), (3,))}
         )
         response = self.list(one)
-        assert one.controller_service.events == [ListReassignments(None)]
+        assert one.gateway.controller_service.events == [ListReassignments(None)]
         assert (response.error_code, response.error_message) == (ErrorCode.none, None)
         assert {
             (topic.name, each.partition_index): (
@@ -247,7 +249,7 @@ class TestListPartitionReassignments:
         one = lab({})
         wanted = [{"name": "a", "partition_indexes": (0, 1)}, {"name": "b"}]
         assert self.list(one, wanted).topics == ()
-        assert one.controller_service.events == [ListReassignments(frozenset({A0, A1}))]
+        assert one.gateway.controller_service.events == [ListReassignments(frozenset({A0, A1}))]
 
     def test_who_is_not_the_controller_says_so_once(self):
         response = self.list(lab(ELSEWHERE))

@@ -14,7 +14,7 @@ def updated(*updates, protocol="2.8", active=True):
     keys = "broker.id", "zookeeper.connect", "inter.broker.protocol.version"
     one = SimpleNamespace(
         config=BrokerConfig.parse(dict(zip(keys, ("1", "-", protocol), strict=True))),
-        controller_service=SimpleNamespace(controller=SimpleNamespace(active=active)),
+        gateway=SimpleNamespace(is_controller=active),
     )
     asked = [
         SimpleNamespace(feature=name, max_version_level=level, allow_downgrade=down)

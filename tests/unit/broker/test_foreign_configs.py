@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.broker.admin import Admin
-from engine.broker.config_watcher import ConfigWatcher
-from engine.broker.handlers import configs, roles, topics
-from engine.broker.metadata import Metadata
+from engine.broker.config_cache import ConfigCache
+from engine.broker.handlers import configs, topics
+from engine.broker.zookeeper import roles
+from engine.broker.zookeeper.config_watcher import ConfigWatcher
+from engine.broker.zookeeper.config_znodes import ConfigZnodes
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.zookeeper import znodes
@@ -37,12 +38,12 @@ def broker(told):
 def standing(broker, kind, name, config):
     """Somebody has written it, and a note of it has been read."""
     data = config if isinstance(config, bytes) else json.dumps({"config": config}).encode()
-    broker.admin._zookeeper.nodes[znodes.config_path(kind, name)] = data
-    asyncio.run(broker.admin.reload(kind, name))
+    alone.znodes_of(broker)[znodes.config_path(kind, name)] = data
+    asyncio.run(broker.gateway.config(kind, name))
 
 
 def written(broker, kind, name):
-    return json.loads(broker.admin._zookeeper.nodes[znodes.config_path(kind, name)])["config"]
+    return json.loads(alone.znodes_of(broker)[znodes.config_path(kind, name)])["config"]
 
 
 def described(broker, kind, name):
@@ -78,7 +79,7 @@ def test_what_is_understood_counts_and_the_rest_is_told_once(broker, told):
     standing(broker, "topics", "t", config)
     for _ in range(2):
         standing(broker, "topics", "t", config)
-        found = broker.admin.topic_config("t")
+        found = broker.configs.topic_config("t")
     assert (found.retention_ms, found.segment_bytes) == (int(HOUR), 1 << 30)
     path = znodes.config_path("topics", "t")
     assert told == [
@@ -86,7 +87,7 @@ def test_what_is_understood_counts_and_the_rest_is_told_once(broker, told):
         ("config.ignored", path, "segment.bytes"),
     ]
     standing(broker, "topics", "t", config | {"segment.bytes": "y"})
-    broker.admin.topic_config("t")
+    broker.configs.topic_config("t")
     assert len(told) == 3  # something else is wrong now
 
 
@@ -94,8 +95,8 @@ def test_a_bad_value_of_a_topic_falls_back_to_the_brokers(broker):
     standing(broker, "brokers", "<default>", {"log.retention.ms": HOUR, "num.io.threads": "8"})
     standing(broker, "brokers", "1", {"log.retention.ms": "-5", "broker.id": "7"})
     standing(broker, "topics", "t", {"retention.ms": "for ever"})
-    assert broker.admin.topic_config("t").retention_ms == int(HOUR)
-    assert broker.admin.broker_config.broker_id == 1  # ZooKeeper has no say in it
+    assert broker.configs.topic_config("t").retention_ms == int(HOUR)
+    assert broker.configs.broker_config.broker_id == 1  # ZooKeeper has no say in it
 
 
 def test_values_that_do_not_go_together_count_as_far_as_they_do():
@@ -112,14 +113,14 @@ def test_a_configuration_that_nobody_can_read_changes_nothing(broker, told, data
     standing(broker, "topics", "t", {"retention.ms": HOUR})
     standing(broker, "topics", "t", data)
     standing(broker, "topics", "s", data)
-    assert broker.admin.topic_config("t").retention_ms == int(HOUR)
-    assert broker.admin.topic_config("s") == broker.admin.broker_config.topic_defaults()
+    assert broker.configs.topic_config("t").retention_ms == int(HOUR)
+    assert broker.configs.topic_config("s") == broker.configs.broker_config.topic_defaults()
     assert [path for _, path, _ in told] == ["/config/topics/t", "/config/topics/s"]
 
 
 def test_a_value_that_is_no_text_is_taken_for_one(broker):
     standing(broker, "topics", "t", {"retention.ms": 5, "unclean.leader.election.enable": True})
-    found = broker.admin.topic_config("t")
+    found = broker.configs.topic_config("t")
     assert (found.retention_ms, found.unclean_leader_election_enable) == (5, True)
 
 
@@ -198,10 +199,10 @@ def test_a_note_that_nobody_can_read_does_not_stop_the_next(told):
         notes, changed = Notes(), []
         config = BrokerConfig.parse({"broker.id": "1", "zookeeper.connect": "-"})
         decoder = Decoder(lambda kind, **facts: told.append(facts["path"]))
-        admin = Admin(config, notes, Metadata("c"), decoder)
+        configs = ConfigZnodes(notes, ConfigCache(config, decoder._emit), decoder)
         now = [0]
         work = ConfigWatcher(
-            admin, notes, decoder, lambda: now[0], lambda *it: changed.append(it)
+            configs, "1", decoder, lambda: now[0], lambda *it: changed.append(it)
         ).notes
         written = {
             "config_change_9999999999": znodes.encode_config_change("topics", "a"),
@@ -245,7 +246,7 @@ def test_partitions_with_gaps_cannot_be_added_to(broker):
 
 
 def test_a_topic_that_nobody_can_read_gets_no_partitions(broker):
-    broker.admin._zookeeper.nodes["/brokers/topics/t"] = b"nonsense"
+    alone.znodes_of(broker)["/brokers/topics/t"] = b"nonsense"
     with pytest.raises(KafkaError) as refused:
-        asyncio.run(broker.admin.add_partitions("t", {1: [1]}))
+        asyncio.run(broker.gateway.create_partitions("t", {1: [1]}))
     assert refused.value.code == ErrorCode.invalid_partitions

@@ -5,14 +5,13 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from kazoo.exceptions import ConnectionLoss
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
 from engine.broker.handlers import log_dirs, metadata, topics
 from engine.broker.handlers.results import attempt
-from engine.errors import ErrorCode
+from engine.errors import ErrorCode, MetadataUnavailable
 from engine.storage.directory import LogDirectory
-from tests.unit.broker.alone import answer, broker
+from tests.unit.broker.alone import answer, broker, znodes_of
 
 NO_TIME = timedelta()
 
@@ -70,7 +69,7 @@ class TestTopics:
             .error_code,
         ]
         assert codes == [ErrorCode.not_controller] * 3
-        assert one.admin._zookeeper.nodes == {}
+        assert znodes_of(one) == {}
 
     def test_a_controller_that_takes_too_long(self):
         """The wish is written; it may well come true after the answer."""
@@ -79,12 +78,12 @@ class TestTopics:
             topics.create, one, 7, topics=(wanted("new"),), timeout=NO_TIME, validate_only=False
         )
         assert made.topics[0].error_code == ErrorCode.request_timed_out
-        assert "/brokers/topics/new" in one.admin._zookeeper.nodes
+        assert "/brokers/topics/new" in znodes_of(one)
 
         one = broker(topics={"orders": [(1, (1,))]})
         gone = answer(topics.delete, one, 6, **deletion("orders"))
         assert gone.responses[0].error_code == ErrorCode.request_timed_out
-        assert "/admin/delete_topics/orders" in one.admin._zookeeper.nodes
+        assert "/admin/delete_topics/orders" in znodes_of(one)
 
     def test_a_topic_counts_as_gone_when_a_new_one_has_its_name(self):
         async def story():
@@ -134,7 +133,7 @@ def test_a_disk_that_failed(tmp_path):
 
 def test_while_zookeeper_is_away_nobody_knows_what_was_done():
     async def write():
-        raise ConnectionLoss
+        raise MetadataUnavailable("ZooKeeper did not answer: ConnectionLoss")
 
     outcome = asyncio.run(attempt(write()))
     assert outcome.code == ErrorCode.request_timed_out

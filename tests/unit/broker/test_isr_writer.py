@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from kazoo.exceptions import ConnectionLoss
 
-from engine.broker import isr_writer
-from engine.broker.isr_writer import IsrWriter
+from engine.broker.zookeeper import isr_writer
+from engine.broker.zookeeper.isr_writer import IsrWriter
+from engine.errors import MetadataUnavailable
 from engine.model import TopicPartition
 from engine.replication.partition import Proposal
 from engine.zookeeper import znodes
@@ -55,12 +55,12 @@ class Zookeeper:
                 assert path == PATH
                 loss = self.losses.pop(0) if self.losses else None
                 if loss == "before":
-                    raise ConnectionLoss
+                    raise MetadataUnavailable
                 if version != self.version:
                     return Refused(Reason.BAD_VERSION, path)
                 self.data, self.version = data, self.version + 1
                 if loss == "after":
-                    raise ConnectionLoss
+                    raise MetadataUnavailable
                 return self.version
             case Get(path):
                 return ZnodeData(self.data, Stat(self.version, 1))

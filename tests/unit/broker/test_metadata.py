@@ -3,6 +3,7 @@
 import asyncio
 
 from engine.broker.metadata import Metadata, TopicInfo
+from engine.broker.zookeeper import roles
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -46,12 +47,14 @@ def test_brokers_that_listen_nowhere_and_partitions_that_cannot_be_are_no_bug():
     )
     nowhere = UpdateMetadataBroker(id=5, endpoints=())
     somewhere = UpdateMetadataBroker(id=6, endpoints=(UpdateMetadataEndpoint(port=1, host="h"),))
-    metadata.update(
-        UpdateMetadataRequest(
-            controller_id=9,
-            controller_epoch=1,
-            topic_states=topics,
-            live_brokers=(nowhere, somewhere),
+    metadata.apply(
+        roles.news(
+            UpdateMetadataRequest(
+                controller_id=9,
+                controller_epoch=1,
+                topic_states=topics,
+                live_brokers=(nowhere, somewhere),
+            )
         )
     )
     assert metadata.brokers.keys() == {6}

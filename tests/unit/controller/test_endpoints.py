@@ -1,6 +1,7 @@
 """A real broker may list other listeners before ours."""
 
 from engine.broker.metadata import AliveBroker, Metadata
+from engine.broker.zookeeper import roles
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
@@ -21,7 +22,7 @@ def test_leaders_and_metadata_have_the_address_of_our_own_listener():
     (leader,) = cluster.told(LeaderAndIsrRequest, to=1)[-1].live_leaders
     assert (leader.host_name, leader.port) == ("127.0.0.1", 9002)
     metadata = Metadata()
-    metadata.update(cluster.told(UpdateMetadataRequest, to=1)[-1])
+    metadata.apply(roles.news(cluster.told(UpdateMetadataRequest, to=1)[-1]))
     node = metadata.node(2)
     assert (node.host, node.port) == ("127.0.0.1", 9002)
     assert node.at("PLAINTEXT") == AliveBroker(2, "127.0.0.1", 9002)

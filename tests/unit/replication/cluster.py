@@ -19,6 +19,7 @@ from engine.broker.broker import Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
 from engine.broker.metadata import AliveBroker
+from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
@@ -78,7 +79,7 @@ def stop(partition: TopicPartition, epoch: int, *, delete: bool, **more: Any) ->
 class Broker:
     """One broker: its replicas, and the handlers that serve the others."""
 
-    acls = None  # nobody checks what clients may do
+    authorizer = None  # nobody checks what clients may do
 
     def __init__(self, number: int, path: Path, cluster: "Cluster") -> None:
         self.id, self.path, self.cluster = number, path, cluster
@@ -176,7 +177,7 @@ class Cluster:
         broker = self.all[number]
         if broker.up:
             row = state(self.leader, self.epoch, self.isr, self.all, zk_version=self.version)
-            broker.replicas.leader_and_isr(order({ORDERS: row}))
+            change_roles(broker.replicas.apply, order({ORDERS: row}))
 
     def kill(self, number: int) -> None:
         self.all[number].kill()

@@ -19,6 +19,7 @@ from kio.schema.list_offsets.v6.request import (
 from engine.broker.broker import Call
 from engine.broker.fetch_sessions import STALE_MS
 from engine.broker.handlers import fetch
+from engine.broker.zookeeper.roles import change_roles
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.errors import RequestHeader
@@ -54,7 +55,7 @@ def ask(session=(0, 0), wants=(), replica=-1, forget=(), **more):
 @pytest.fixture
 def broker(cluster):
     rows = {TopicPartition(topic, 0): state(1, 0, (1,), (1, 2)) for topic in TOPICS}
-    cluster[1].replicas.leader_and_isr(order(rows))
+    change_roles(cluster[1].replicas.apply, order(rows))
     return cluster[1]
 
 
@@ -121,11 +122,11 @@ class TestSession:
         session = self.open(broker)
         gone = TopicPartition("b", 0)
         row = state(2, 1, (2,), (1, 2))
-        broker.replicas.leader_and_isr(order({gone: row}))
+        change_roles(broker.replicas.apply, order({gone: row}))
         for epoch in (1, 2):
             (topic,) = broker.serve(ask((session, epoch)), 10).responses
             assert topic.partitions[0].error_code == ErrorCode.not_leader_or_follower
-        broker.replicas.leader_and_isr(order({gone: state(1, 2, (1,), (1, 2))}))
+        change_roles(broker.replicas.apply, order({gone: state(1, 2, (1,), (1, 2))}))
         assert got(broker.serve(ask((session, 3)))) == {"b": 0}
         assert got(broker.serve(ask((session, 4)))) == {}
 
@@ -232,7 +233,7 @@ class TestWaiting:
     def test_until_another_leads(self, broker):
         row = {TopicPartition("b", 0): state(2, 1, (2,), (1, 2))}
         found = self.run(
-            broker, self.wait(), lambda: broker.replicas.leader_and_isr(order(row)), version=10
+            broker, self.wait(), lambda: change_roles(broker.replicas.apply, order(row)), version=10
         )
         assert found["b"] == ErrorCode.not_leader_or_follower
 

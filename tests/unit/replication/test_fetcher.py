@@ -7,6 +7,7 @@ from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest
 
+from engine.broker.zookeeper.roles import change_roles
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.follower_partition import STAGES, Stage, StageChange
@@ -39,7 +40,7 @@ class Talk:
     def lead(self, epoch, *partitions):
         rows = {each: state(1, epoch, (1, 2), (1, 2)) for each in partitions or self.partitions}
         for number in (1, 2):
-            self.cluster[number].replicas.leader_and_isr(order(rows))
+            change_roles(self.cluster[number].replicas.apply, order(rows))
 
     @property
     def fetcher(self):
@@ -100,7 +101,7 @@ class TestSession:
         talk.round()
         gone = TopicPartition("b", 0)
         row = {gone: state(2, 1, (2,), (1, 2))}
-        talk.cluster[2].replicas.leader_and_isr(order(row))
+        change_roles(talk.cluster[2].replicas.apply, order(row))
         request = talk.round()
         assert (named(request), forgotten(request)) == ([], [("b", 0)])
         request = talk.round()
@@ -344,11 +345,11 @@ class TestEpochs:
         talk.append()
         talk.round()
         row = {ORDERS: state(1, 1, (1, 2), (1, 2))}
-        talk.cluster[2].replicas.leader_and_isr(order(row))
+        change_roles(talk.cluster[2].replicas.apply, order(row))
         talk.round()
         assert talk.following().stage is Stage.TRUNCATING
         assert talk.ask() is None
-        talk.cluster[1].replicas.leader_and_isr(order(row))
+        change_roles(talk.cluster[1].replicas.apply, order(row))
         talk.cluster.now += 31
         talk.round()
         assert talk.following().stage is Stage.FETCHING
@@ -357,7 +358,7 @@ class TestEpochs:
         talk.append()
         talk.round()
         row = {ORDERS: state(1, 1, (1, 2), (1, 2))}
-        talk.cluster[1].replicas.leader_and_isr(order(row))
+        change_roles(talk.cluster[1].replicas.apply, order(row))
         talk.round()
         assert talk.following().stage is Stage.WAITING
 

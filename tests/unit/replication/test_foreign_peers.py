@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.broker.zookeeper.roles import change_roles, stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import FetchRange
@@ -28,7 +29,9 @@ NAMES = ("other", "", ".", "..", "../other", "a/b", "x" * 300, "ümlaut", "a b")
 def codes(broker, *states, topic="other"):
     row = LeaderAndIsrTopicState(topic_name=topic, partition_states=states)
     request = LeaderAndIsrRequest(controller_id=9, controller_epoch=1, topic_states=(row,))
-    return [each.error_code for each in broker.replicas.leader_and_isr(request).partition_errors]
+    return [
+        each.error_code for each in change_roles(broker.replicas.apply, request).partition_errors
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_of_two_rows_for_a_partition_the_first_counts(cluster):
 
 def test_what_is_to_stop_is_not_here(cluster):
     for delete in (False, True):
-        response = cluster[1].replicas.stop_replicas(stop(OTHER, 5, delete=delete))
+        response = stop_replicas(cluster[1].replicas.apply, stop(OTHER, 5, delete=delete))
         assert [each.error_code for each in response.partition_errors] == [NONE]
 
 
@@ -99,9 +102,11 @@ def test_no_order_that_makes_no_sense_harms_another_partition(cluster, seed):
     allowed = {NONE, UNKNOWN, STALE, ErrorCode.fenced_leader_epoch}
     for _ in range(20):
         partition, request = requests(chance)
-        found = replicas.leader_and_isr(request).partition_errors
+        found = change_roles(replicas.apply, request).partition_errors
         epoch, delete = chance.choice(NUMBERS), chance.random() < 0.5
-        found += replicas.stop_replicas(stop(partition, epoch, delete=delete)).partition_errors
+        found += stop_replicas(
+            replicas.apply, stop(partition, epoch, delete=delete)
+        ).partition_errors
         assert {each.error_code for each in found} <= allowed
         for broker in (-7, 9, 2**31 - 1):
             wanted = FetchRange(chance.choice(NUMBERS), chance.choice(NUMBERS))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from engine.broker.cleaner_task import CleanerTask
+from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
@@ -68,7 +69,7 @@ class Disks:
             epoch = 0 if is_new else 1
             row = state(1, epoch, (1,), (1,), partition_index=each.partition, is_new=is_new)
             request: LeaderAndIsrRequest = order({each: row})
-            (error,) = self.replicas.leader_and_isr(request).partition_errors
+            (error,) = change_roles(self.replicas.apply, request).partition_errors
             codes[each] = error.error_code
         return codes
 
@@ -197,8 +198,8 @@ def test_a_new_partition_is_made_on_a_disk_that_works(disks: Disks) -> None:
     file_in_its_place(disks.paths[0])
     disks.start()
     row = state(1, 0, (1,), (1,), partition_index=7, is_new=True)
-    (error,) = disks.replicas.leader_and_isr(
-        order({TopicPartition("orders", 7): row})
+    (error,) = change_roles(
+        disks.replicas.apply, order({TopicPartition("orders", 7): row})
     ).partition_errors
     assert error.error_code is ErrorCode.none
     assert code_of(disks.replicas.find, TopicPartition("orders", 7)) is ErrorCode.none

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.metadata.delta import PartitionRegistration
 from engine.replication.partition import (
     ISR_STEPS,
     ROLES,
@@ -11,9 +12,13 @@ from engine.replication.partition import (
     Role,
     RoleChange,
 )
-from tests.unit.replication.cluster import LAG_MS, ORDERS, state
+from tests.unit.replication.cluster import LAG_MS, ORDERS
 
 NOW = 1_000_000
+
+
+def state(leader, epoch, isr, replicas):
+    return PartitionRegistration(leader, epoch, isr, replicas, epoch, 1)
 
 
 def leader(isr=(1, 2, 3), replicas=(1, 2, 3), end=0):

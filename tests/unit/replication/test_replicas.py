@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.broker.zookeeper.roles import stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
@@ -265,7 +266,7 @@ def test_logs_of_the_replicas(cluster):
     assert replicas.committed(cluster[1].directory) == [(cluster[1].log, 0)]
     replicas.reconfigure(lambda topic: cluster.topic.parse({"retention.ms": "5"}, cluster.topic))
     assert cluster[1].log.config.retention_ms == 5
-    replicas.stop_replicas(stop(ORDERS, -2, delete=True))
+    stop_replicas(replicas.apply, stop(ORDERS, -2, delete=True))
     replicas.logs.each(lambda log: seen.append("gone"))
     assert len(seen) == 1
     assert replicas.logs.log_start(ORDERS) == -1  # who waited for it can still be answered

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.broker.zookeeper.roles import change_roles, stop_replicas
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.follower_partition import Stage
@@ -14,7 +15,7 @@ OTHER = TopicPartition("other", 0)
 
 def answer(broker, request):
     """The error of each partition in an answer to LeaderAndIsr, or the one of all."""
-    response = broker.replicas.leader_and_isr(request)
+    response = change_roles(broker.replicas.apply, request)
     flat = [each.error_code for each in response.partition_errors]
     assert flat == [each.error_code for topic in response.topics for each in topic.partition_errors]
     return response.error_code, flat
@@ -29,7 +30,9 @@ class TestOrders:
         stale = order({ORDERS: row}, controller_epoch=2)
         assert answer(one, stale) == (11, [11])
         late = stop(ORDERS, 99, delete=True, controller_epoch=2)
-        assert one.replicas.stop_replicas(late).error_code == ErrorCode.stale_controller_epoch
+        assert (
+            stop_replicas(one.replicas.apply, late).error_code == ErrorCode.stale_controller_epoch
+        )
         assert (one.role.leader, one.role.leader_epoch) == (2, 9)
 
     def test_a_word_for_an_earlier_life_is_refused(self, cluster):
@@ -58,9 +61,9 @@ class TestOrders:
         cluster[1].directory.offline = "Input/output error"
         row = state(1, 9, (1,), (1,))
         assert answer(cluster[1], order({ORDERS: row, OTHER: row})) == (0, [56, 56])
-        (stopped,) = (
-            cluster[1].replicas.stop_replicas(stop(ORDERS, 9, delete=True)).partition_errors
-        )
+        (stopped,) = stop_replicas(
+            cluster[1].replicas.apply, stop(ORDERS, 9, delete=True)
+        ).partition_errors
         assert stopped.error_code == ErrorCode.kafka_storage_error
 
     def test_a_log_that_is_offline_alone(self, cluster):
@@ -81,7 +84,7 @@ class TestOrders:
         assert answer(one, rows) == (0, [56, 56, 0])
         for partition in (ORDERS, OTHER):
             request = stop(partition, 9, delete=True)
-            (stopped,) = one.replicas.stop_replicas(request).partition_errors
+            (stopped,) = stop_replicas(one.replicas.apply, request).partition_errors
             assert stopped.error_code == ErrorCode.kafka_storage_error
             assert code_of(one.replicas.find, partition) == ErrorCode.kafka_storage_error
             assert one.replicas.logs.log_start(partition) == -1
@@ -129,7 +132,7 @@ class TestStop:
     def test_the_epoch_says_whether_it_counts(self, cluster, epoch, code):
         cluster.elect(1)
         request = stop(ORDERS, epoch, delete=True)
-        (error,) = cluster[1].replicas.stop_replicas(request).partition_errors
+        (error,) = stop_replicas(cluster[1].replicas.apply, request).partition_errors
         assert error.error_code == code
         assert (ORDERS in cluster[1].directory.logs) == (code != 0)
 
@@ -138,7 +141,7 @@ class TestStop:
         cluster.produce("a")
         cluster.settle()
         two = cluster[2]
-        two.replicas.stop_replicas(stop(ORDERS, 1, delete=False))
+        stop_replicas(two.replicas.apply, stop(ORDERS, 1, delete=False))
         assert (two.role.role, two.replicas.fetchers, two.values) == (Role.NONE, {}, ["a"])
         for known, code in (
             (True, ErrorCode.not_leader_or_follower),
@@ -156,7 +159,7 @@ class TestStop:
         assert ORDERS in cluster[2].directory.logs
         gone = []
         cluster[2].replicas.deleted.append(gone.append)
-        cluster[2].replicas.stop_replicas(stop(ORDERS, -2, delete=True))
+        stop_replicas(cluster[2].replicas.apply, stop(ORDERS, -2, delete=True))
         assert (cluster[2].directory.logs, gone) == ({}, [ORDERS])
 
 

@@ -11,8 +11,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.broker.change_notifications import ChangeNotifications
+from engine.broker.zookeeper.change_notifications import ChangeNotifications
 from engine.errors import ErrorCode, KafkaError
+from engine.metadata.delta import MetadataDelta
+from engine.metadata.gateway import Entries
 from engine.security.acls import (
     EVERYBODY,
     TYPES,
@@ -22,7 +24,7 @@ from engine.security.acls import (
     AclPermissionType,
     ResourcePattern,
 )
-from engine.security.authorizer import AclAuthorizer, Entries
+from engine.security.authorizer import AclAuthorizer
 from engine.zookeeper import acl_znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import Decoder
@@ -35,10 +37,11 @@ NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermission
 
 @dataclass(eq=False)
 class AclStore:
-    authorizer: AclAuthorizer
+    _authorizer: AclAuthorizer
     _zookeeper: ZookeeperClient
     _decoder: Decoder
     _now: Callable[[], int]
+    _apply: Callable[[MetadataDelta], None]
 
     def __post_init__(self) -> None:
         self.notes = [
@@ -61,7 +64,7 @@ class AclStore:
             for (pattern, kind), found in zip(kinds, names, strict=True)
             for name in found or ()
         }
-        for resource in there.union(self.authorizer.resources):
+        for resource in there.union(self._authorizer.resources):
             await self._reload(resource)
 
     async def _read(self, path: str, data: bytes) -> None:
@@ -72,7 +75,7 @@ class AclStore:
 
     async def _reload(self, resource: ResourcePattern) -> None:
         (node,) = await self._zookeeper.ask([Get(acl_znodes.acl_path(resource))])
-        self.authorizer.update(resource, self._entries(resource, node))
+        self._apply(MetadataDelta(acls={resource: self._entries(resource, node)}))
 
     def _entries(self, resource: ResourcePattern, node: ZnodeData | None) -> Entries:
         path, harm = acl_znodes.acl_path(resource), "only super users may use what it is about"
@@ -94,7 +97,7 @@ class AclStore:
                 return
             (written,) = await self._zookeeper.ask([_write(path, node, after)])
             if not isinstance(written, Refused):
-                self.authorizer.update(resource, after)
+                self._apply(MetadataDelta(acls={resource: after}))
                 note = f"{acl_znodes.CHANGES[resource.pattern]}/{acl_znodes.CHANGE}"
                 await self._zookeeper.ask(
                     [Create(note, acl_znodes.encode_acl_change(resource), sequence=True)]

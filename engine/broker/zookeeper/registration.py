@@ -40,7 +40,6 @@ class Registration:
         self._config = config
         self._zookeeper = zookeeper
         self._file = file
-        self.valid = False  # registered in the current session
 
     async def register(self, ports: Mapping[str, int], now: int) -> int:
         """Returns the broker's epoch."""
@@ -65,7 +64,6 @@ class Registration:
                 f"Broker id {self._config.broker_id} is already registered at {path} by a broker "
                 "that is alive. Stop it, or choose another --id.",
             )
-        self.valid = True
         return int(created.czxid)
 
     async def _clear_own(self, path: str) -> None:

@@ -12,8 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from kazoo.exceptions import KazooException
-
+from engine.errors import MetadataError
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Delete, Get, ZnodeData
@@ -40,7 +39,7 @@ class ChangeNotifications:
             self._noted.clear()
             try:
                 await self._process_notifications()
-            except KazooException as error:
+            except MetadataError as error:
                 log.info("the notes below %s cannot be read: %r", self._path, error)
                 await asyncio.sleep(PAUSE)
             else:

@@ -16,13 +16,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kazoo.exceptions import ConnectionLoss, SessionExpiredError
-
 from engine.broker.controller_channels import ControllerChannels, Spawn
 from engine.broker.peer import Connect
 from engine.controller.controller import Controller
 from engine.controller.events import Event
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ErrorCode, KafkaError, MetadataUnavailable
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Ask
 
@@ -135,7 +133,7 @@ class ControllerService:
         while True:
             try:
                 answers = await self._zookeeper.ask(asks, self.note)
-            except (ConnectionLoss, SessionExpiredError) as error:
+            except MetadataUnavailable as error:
                 log.info("ZooKeeper did not answer (%r): sending again", error)
                 await self.connected.wait()
                 answers = None

@@ -7,38 +7,37 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.broker.admin import CLIENT_NAMES, DYNAMIC_DEFAULT, Admin
-from engine.broker.change_notifications import ChangeNotifications
+from engine.broker.zookeeper.change_notifications import ChangeNotifications
+from engine.broker.zookeeper.config_znodes import CLIENT_NAMES, ConfigZnodes
+from engine.metadata.delta import EVERY_BROKER
 from engine.zookeeper import znodes
-from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.decoder import Decoder
 
 
 @dataclass(eq=False)
 class ConfigWatcher:
-    _admin: Admin
-    _zookeeper: ZookeeperClient
+    _configs: ConfigZnodes
+    _own: str  # the id of this broker
     _decoder: Decoder
     _now: Callable[[], int]
     _changed: Callable[[str, str], None]  # called with the kind and name of an entity
 
     def __post_init__(self) -> None:
         self.notes = ChangeNotifications(
-            znodes.CONFIG_CHANGES, self._zookeeper, self._decoder, self._now, self._read
+            znodes.CONFIG_CHANGES, self._configs.zookeeper, self._decoder, self._now, self._read
         )
 
     async def _read(self, path: str, data: bytes) -> None:
         harm = "no configuration is read again"
         entity = self._decoder.read(znodes.decode_config_change, path, data, harm)
         if entity is not None:
-            await self._admin.reload(*entity)
+            await self._configs.reload(*entity)
             self._changed(*entity)
 
     async def reread(self) -> None:
         """Read everything: notes may have been deleted meanwhile."""
-        await self._admin.reload("brokers", DYNAMIC_DEFAULT)
-        own = str(self._admin.static.broker_id)
-        clients = await self._admin.reload("brokers", own, *CLIENT_NAMES)
-        await self._admin.reload_topics(self._admin.topics())
-        await self._admin.reload_clients(clients)
-        self._changed("brokers", DYNAMIC_DEFAULT)
+        await self._configs.reload("brokers", EVERY_BROKER)
+        clients = await self._configs.reload("brokers", self._own, *CLIENT_NAMES)
+        await self._configs.reload_topics(self._configs.topics())
+        await self._configs.reload_clients(clients)
+        self._changed("brokers", EVERY_BROKER)

@@ -19,8 +19,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from kazoo.exceptions import ConnectionLoss, SessionExpiredError
-
+from engine.errors import MetadataUnavailable
 from engine.replication.partition import Proposal
 from engine.replication.replica_manager import ReplicaManager
 from engine.zookeeper import znodes
@@ -54,7 +53,7 @@ class IsrWriter:
                 try:
                     await self._write(proposals)
                     break
-                except (ConnectionLoss, SessionExpiredError) as error:
+                except MetadataUnavailable as error:
                     log.info("ISR changes are written again: %r", error)
                     await asyncio.sleep(PAUSE)
 

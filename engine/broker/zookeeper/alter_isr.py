@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt, code_of
+from engine.broker.zookeeper.gateway import gateway_of
 from engine.controller.context import Leadership
 from engine.controller.events import AlterIsr, IsrChange
 from engine.errors import KafkaError
@@ -27,7 +28,7 @@ async def handle(broker: Broker, call: Call, request: AlterIsrRequest) -> AlterI
         for partition, each in by_partition(request.topics)
     }
     event = AlterIsr(request.broker_id, request.broker_epoch, changes)
-    outcome: Any = await attempt(broker.controller_service.ask(event))
+    outcome: Any = await attempt(gateway_of(broker).controller_service.ask(event))
     if isinstance(outcome, KafkaError):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return AlterIsrResponse(error_code=code)

@@ -13,9 +13,7 @@ Before the broker is registered no note is needed: it gets all of its roles then
 import asyncio
 import logging
 
-from kazoo.exceptions import ConnectionLoss, SessionExpiredError
-
-from engine.replication.replica_manager import ReplicaManager
+from engine.errors import MetadataUnavailable
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Create
@@ -26,24 +24,23 @@ PAUSE_S = 0.1  # between two attempts to write the note
 
 
 class LogDirFailureHandler:
-    def __init__(self, replicas: ReplicaManager, zookeeper: ZookeeperClient) -> None:
-        self._replicas = replicas
+    def __init__(self, broker_id: int, zookeeper: ZookeeperClient) -> None:
+        self._broker_id = broker_id
         self._zookeeper = zookeeper
         self._failed = asyncio.Event()
 
     def directory_failed(self) -> None:
-        self._replicas.directory_failed()
         self._failed.set()
 
     async def run(self) -> None:
         """Tell the controller about failures until the broker stops."""
-        note = znodes.encode_log_dir_failure(self._replicas.broker_id)
+        note = znodes.encode_log_dir_failure(self._broker_id)
         while True:
             await self._failed.wait()
             self._failed.clear()
             try:
                 await self._zookeeper.ask([Create(znodes.LOG_DIR_EVENT, note, sequence=True)])
-            except (ConnectionLoss, SessionExpiredError) as error:
+            except MetadataUnavailable as error:
                 log.info("the failure of a log directory is reported again: %r", error)
                 self._failed.set()
                 await asyncio.sleep(PAUSE_S)
