@@ -1,7 +1,7 @@
 """Throughput, delay, many topics: every load on every peer in turn, round after round.
 
-A machine is faster in one minute than in the next, so only figures of one round are compared. The
-first round warms up and does not count.
+A machine is faster in one minute than in the next, so only figures of one round are compared. A JVM
+translates what it runs often while it serves: the first WARM rounds, with all loads, do not count.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +17,7 @@ Report = Callable[[str], None]
 Numbers = dict[str, dict[str, list[float]]]  # by load, by setting: one for each round
 TOPICS = (1, 10, 100, 500)
 ATTEMPTS = 3
+WARM = 3  # rounds that do not count: each server has had so many of the same loads before
 RATE = 1000  # messages a second, where their delay is measured
 
 
@@ -50,13 +51,13 @@ def measure(drivers: dict[str, Driver], options: SpeedOptions, report: Report) -
     """What was measured so far, after each round."""
     loads = ("batched", "read", "single", "p50", "p99")
     found: Numbers = {load: {name: [] for name in drivers} for load in loads}
-    for turn in range(options.rounds + 1):
+    for turn in range(1 - WARM, options.rounds + 1):  # up to 0: they warm up
         for name, driver in drivers.items():
             report(f"round {turn} of {options.rounds}: {name}")
             numbers = _again(driver, f"t{turn}-{name.replace(' ', '-')}", options, report)
             for load, number in zip(loads, numbers, strict=True):
-                found[load][name] += [number] if turn else []
-        if turn:
+                found[load][name] += [number] if turn > 0 else []
+        if turn > 0:
             yield found
 
 
@@ -82,13 +83,13 @@ def many(drivers: dict[str, Driver], options: SpeedOptions, report: Report) -> I
     """The same load on more and more topics, in messages a second; so far, after each round."""
     chosen = {name: driver for name, driver in drivers.items() if name in MANY}
     found: Numbers = {str(topics): {name: [] for name in chosen} for topics in TOPICS}
-    for turn in range(options.rounds + 1):
+    for turn in range(1 - WARM, options.rounds + 1):
         for topics in TOPICS:
             for name, driver in chosen.items():
                 report(f"round {turn} of {options.rounds}: {topics} topics, {name}")
                 seconds = _many(driver, topics, options.messages, report)
-                found[str(topics)][name] += [options.messages / seconds] if turn else []
-        if turn:
+                found[str(topics)][name] += [options.messages / seconds] if turn > 0 else []
+        if turn > 0:
             yield found
 
 

@@ -54,7 +54,7 @@ def answer_5(
 ) -> dict[str, tuple[Partition, ...]]:
     """Keep up to the quota, then deal what is left to whoever has least.
 
-    The quota: so many each, and for the first few that had more, one more.
+    The quota: the same number for each, and one more for the first few that had more.
     """
     every = [Partition(topic, it) for topic in sorted(counts) for it in range(counts[topic])]
     quota, extra = divmod(len(every), len(members))

@@ -1,7 +1,7 @@
 """The exercises of 08_controller, and how each is judged.
 
 chosen    in the real cluster: a certain broker becomes controller, however that is done
-after     a function, beside what the engine's controller writes when a broker dies
+after     a function, compared with what the engine's controller writes when a broker dies
 fenced    a function whose transaction is sent to a simulated ZooKeeper, in time and too late
 """
 
@@ -39,7 +39,8 @@ def chosen(cluster: Cluster, wanted: int) -> Check:
 
 # -- after -------------------------------------------------------------------------------------
 
-States = Mapping[int, tuple[int, int, tuple[int, ...]]]  # leader, leader epoch, ISR
+PartitionState = tuple[int, int, tuple[int, ...]]  # leader, leader epoch, ISR
+States = Mapping[int, PartitionState]
 
 
 class BrokerDeath(NamedTuple):
@@ -63,15 +64,27 @@ def after() -> Trial:
 def _writes(code: Code) -> str:
     replicas = dict(enumerate(REPLICAS))
     for known in _deaths():
-        told = f"when broker {known.dead} dies and the states are {known.states}"
+        told = f"when broker {known.dead} dies"
         try:
             found = code(dict(known.states), replicas, known.dead, list(known.live))
             given = {n: (leader, age, tuple(isr)) for n, (leader, age, isr) in found.items()}
         except Exception as error:  # the learner's, and told
             return f"{told} it raises {type(error).__name__}: {error}"
-        if given != known.written:
-            return f"{told} it gives {given}, and the engine writes {known.written}"
+        for number in sorted({*given, *known.written}):
+            if given.get(number) != known.written.get(number):
+                return (
+                    f"{told}, partition {number} has {_words(known.states.get(number))}. It gives "
+                    f"{_words(given.get(number))}, and the engine writes "
+                    f"{_words(known.written.get(number))}"
+                )
     return ""
+
+
+def _words(state: PartitionState | None) -> str:
+    if state is None:
+        return "nothing"
+    leader, epoch, isr = state
+    return f"leader {leader}, epoch {epoch}, ISR {' '.join(map(str, isr))}"
 
 
 def _deaths() -> list[BrokerDeath]:
@@ -96,7 +109,7 @@ def _death(dead: int, absent: int = 0, back: int = 0) -> BrokerDeath:
     return BrokerDeath(before, dead, live, written)
 
 
-def _states(sim: Simulation) -> dict[int, tuple[int, int, tuple[int, ...]]]:
+def _states(sim: Simulation) -> dict[int, PartitionState]:
     return {
         n: (sim.leader("orders", n), sim.epoch("orders", n), tuple(sim.isr("orders", n)))
         for n in range(len(REPLICAS))

@@ -42,7 +42,7 @@ def start() -> Predict:
         "Broker 1 is started first and is farthest from ZooKeeper, broker 2 is nearest. Who "
         "becomes controller?",
         {
-            FIRST: "Not who starts first counts, but whose request is the first at ZooKeeper.",
+            FIRST: "It counts whose request reaches ZooKeeper first, not who starts first.",
             NEAREST: "Its request to create /controller is the first to arrive; the others are "
             "refused.",
             THIRD: "Ids play no part in it. Its request was the first to arrive.",
@@ -135,9 +135,9 @@ def isr() -> Predict:
         "A follower is cut off from its leader; later its broker dies. Who writes the smaller ISR "
         "to ZooKeeper?",
         {
-            LEADER: "Of a dead broker the controller hears first, as soon as the session is over.",
+            LEADER: "The controller hears first of a dead broker, as soon as the session is over.",
             CONTROLLER: "Only the leader knows how far its followers are.",
-            BOTH: "Who lags is known to the leader, who is dead to the controller.",
+            BOTH: "The leader knows which follower lags; the controller, which broker is dead.",
         },
         hint="Who knows that a follower lags? Who knows that a broker is dead?",
     )
@@ -184,7 +184,7 @@ def takeover() -> Predict:
         "A new controller takes over a cluster of 200 partitions, all led by brokers that live. "
         "What does that cost at ZooKeeper?",
         {
-            NEITHER: "Brokers are told, not asked. What is true stands in ZooKeeper.",
+            NEITHER: "Brokers are told, not asked. The truth is in ZooKeeper.",
             READS: "It knows nothing before it has read all of it. But nothing has to be changed.",
             REWRITES: "Where a leader lives, nobody else is elected.",
         },
@@ -234,7 +234,7 @@ def superseded() -> Predict:
         "it sends a record with acks=1 to the old one. What becomes of the record?",
         {
             STORED: "Two leaders gave the same offset to different records. One has to go.",
-            DENIED: "It can't know that it leads no more: who would tell it?",
+            DENIED: "It can't know that it is not the leader any more: who would tell it?",
             LOST: "The old leader still takes itself for the leader, and acknowledges. When it is "
             "back, it cuts off what its successor does not have.",
         },

@@ -19,7 +19,7 @@ def unasked() -> Predict:
         {
             PUSHED: "No request, no response: a broker never speaks first.",
             NAMES_ONLY: "There is no such message. A consumer learns of records by fetching.",
-            NOTHING: "A broker only answers. Who asks decides when, and from which offset.",
+            NOTHING: "A broker only answers. The consumer decides when, and from which offset.",
         },
         hint="In this protocol, what does each message from a broker begin with?",
     )

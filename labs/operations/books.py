@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 from kazoo.client import KazooClient
@@ -147,7 +148,14 @@ def archive(folder: Path, name: str) -> Path:
     return path
 
 
-def shown(typed: Mapping[str, Typed], wide: int = 72) -> Table:
-    """What each line came to, in a table."""
-    rows = [(it, "done" if each.done else "failed", each.last[:wide]) for it, each in typed.items()]
+def shown(typed: Mapping[str, Typed], wide: int = 90) -> Table:
+    """What each line came to, in a table; a long answer ends at a word."""
+    rows = [
+        (
+            it,
+            "done" if each.done else "failed",
+            shorten(each.last, wide, placeholder=" …", break_on_hyphens=False),
+        )
+        for it, each in typed.items()
+    ]
     return Table("line, result, what it says last", rows)

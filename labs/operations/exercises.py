@@ -278,12 +278,12 @@ def locked() -> Trial:
 
 
 def _locked(code: Code) -> str:
-    with Cluster(brokers=1, security="SASL_PLAINTEXT", users=USERS, config=RULES) as house:
-        topic = house.topic("payroll")
+    with Cluster(brokers=1, security="SASL_PLAINTEXT", users=USERS, config=RULES) as cluster:
+        topic = cluster.topic("payroll")
         for name in OTHERS:
-            house.topic(name)
+            cluster.topic(name)
         try:
-            futures = house.admin.create_acls(_entries(code(topic)))
+            futures = cluster.admin.create_acls(_entries(code(topic)))
             for each in futures.values():
                 each.result()
         except Exception as error:  # the learner's, and told
@@ -291,7 +291,7 @@ def _locked(code: Code) -> str:
         for user in USERS:
             for name in (topic, *OTHERS):
                 wanted = user == "alice" or name != topic
-                for deed, may in _may(house, user, name).items():
+                for deed, may in _may(cluster, user, name).items():
                     if may != wanted:
                         return f"{user} {'can' if may else 'cannot'} {deed} {name}"
     return ""
@@ -303,10 +303,10 @@ def _entries(given: Any) -> list[AclBinding]:
     return [*given]
 
 
-def _may(house: Cluster, user: str, topic: str) -> dict[str, bool]:
+def _may(cluster: Cluster, user: str, topic: str) -> dict[str, bool]:
     """Whether a user may write to a topic, and read from it."""
-    address = Address("127.0.0.1", house.state().brokers[1].port)
-    security = house.settings(user)
+    address = Address("127.0.0.1", cluster.state().brokers[1].port)
+    security = cluster.settings(user)
     del security["bootstrap.servers"]
     with RawConnection(address, user, security) as one:
         stored = one.ask(Api.PRODUCE, by_hand.produce_request(topic, "tea"), None)

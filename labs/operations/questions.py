@@ -31,8 +31,8 @@ BOB_MAY, BOB_MAY_NOT = "Yes", "No"
 
 def may_bob_write() -> Predict:
     return Predict(
-        "What no list is about is open to everybody here. Then one list about `orders` denies "
-        "alice to write. There is no other. May bob write to `orders`?",
+        "A topic without any access list is open to everybody here. Then one entry about `orders` "
+        "forbids alice to write. There is no other entry. May bob write to `orders`?",
         {
             BOB_MAY: "Nobody denies it to him, but nobody allows it either.",
             BOB_MAY_NOT: "There is a list about `orders` now, so it is closed: what no list allows "
@@ -94,7 +94,7 @@ AS_MUCH, FOUR_TIMES, MORE = "As much as before", "About four times as much", "Ev
 def four_times_the_brokers() -> Predict:
     return Predict(
         "Four times as many brokers, with four times as many partitions. How many bytes does a new "
-        "controller send, beside before?",
+        "controller send, compared with before?",
         {
             AS_MUCH: "It tells each broker about every partition.",
             FOUR_TIMES: "So it would be if each broker were told about its own partitions only.",

@@ -206,7 +206,7 @@ def serve(cluster: Cluster, assign: Assign) -> "ServedGroup":
     One that is not right yet is not let near a group: its leader would fall, and all would wait.
     """
     if wrong := is_sticky(assign):
-        return ServedGroup([("not yet", wrong)], [])
+        return ServedGroup([], [], wrong)
     topic = cluster.topic("orders", partitions=6)
     steps: list[tuple[str, object]] = []
     with _registered(assign), Team(cluster, topic, partition_assignment_strategy=MINE) as team:
@@ -222,8 +222,11 @@ def serve(cluster: Cluster, assign: Assign) -> "ServedGroup":
 class ServedGroup:
     steps: Sequence[tuple[str, object]]
     protocols: list[str]
+    wrong: str = ""  # why it was not let near a group
 
     def __repr__(self) -> str:
+        if self.wrong:
+            return f"Not yet: {self.wrong}."
         used = ", ".join(self.protocols)
         return repr(Table((f"by {used}" if used else "", "who reads what"), self.steps))
 

@@ -20,7 +20,7 @@ from widgets import Ledger
 OFFSETS = "__consumer_offsets"
 CONFIG = {
     "group.min.session.timeout.ms": "500",
-    "zookeeper.session.timeout.ms": "4000",  # after so long a dead broker is noticed
+    "zookeeper.session.timeout.ms": "4000",  # a dead broker is noticed after this time
     "log.cleaner.backoff.ms": "200",  # the cleaner looks for work at once
 }
 
@@ -79,7 +79,7 @@ def ends(on: Cluster, topic: str) -> dict[int, int]:
 
 
 def grow(on: Cluster, topic: str, count: int) -> None:
-    """The topic has so many partitions from now on, each with a leader."""
+    """The topic has `count` partitions from now on, each with a leader."""
     on.admin.create_partitions([NewPartitions(topic, count)])[topic].result()
     wanted = {(topic, number) for number in range(count)}
     until(

@@ -32,8 +32,8 @@ from widgets.log.fields import count
 SETTINGS = {
     "auto.offset.reset": "earliest",
     "session.timeout.ms": "20000",  # a busy machine is not a dead one
-    "heartbeat.interval.ms": "100",  # after so long a member learns of a rebalance
-    "metadata.max.age.ms": "500",  # after so long it sees new partitions
+    "heartbeat.interval.ms": "100",  # after this time a member learns of a rebalance
+    "metadata.max.age.ms": "500",  # after this time it sees new partitions
     "enable.auto.commit": "false",
 }
 POLL = 0.05

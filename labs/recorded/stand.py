@@ -2,7 +2,7 @@
 
     with Stand("failover.jsonl.gz") as stand:          starts a cluster and records it
         stand.topic("orders", [[1, 2, 3]])
-        stand.write(3)                                 so many records a second, from now on
+        stand.write(3)                                 that many records a second, from now on
         stand.beat(2)                                  let it be watched for two seconds
         stand.cluster.kill(1)
         until("another leader", lambda: stand.state().leader > 1)

@@ -28,7 +28,7 @@ def copied(found: int) -> str:
 
 
 NOTHING_WRITTEN, ONE_LEADER, EVERYTHING = (
-    "To none: who leads stands in ZooKeeper",
+    "To none: the leaders are written in ZooKeeper",
     "To the one that broker 1 leads",
     "To all three",
 )
@@ -39,7 +39,7 @@ def one_address() -> Predict:
         "A new producer knows the address of broker 1, and ZooKeeper is paused. To which of the "
         "three partitions can it write?",
         {
-            NOTHING_WRITTEN: "It stands there too, but no client reads it there.",
+            NOTHING_WRITTEN: "It is written there too, but no client reads it there.",
             ONE_LEADER: "Broker 1 also knows the other leaders, and tells the producer.",
             EVERYTHING: "Any broker tells who leads; the producer connects to each leader.",
         },
@@ -130,8 +130,8 @@ def leaving() -> Predict:
         "the ISR?",
         {
             AT_LIMIT: "It lags too much from then on, but somebody has to look.",
-            UP_TO_HALF_MORE: "The leader looks twice per limit, and removes who has been behind "
-            "for longer than the limit.",
+            UP_TO_HALF_MORE: "The leader looks twice per limit, and removes a replica that has "
+            "been behind for longer than the limit.",
             AT_ONCE: "A pause of a second would then cost a replica.",
         },
         hint="Does the leader have an alarm clock for each follower?",
@@ -252,9 +252,9 @@ def futures() -> Predict:
     return Predict(
         "In how many of the four futures does cutting to the high watermark break the promise?",
         {
-            NEVER: "A follower that cuts just before its leader dies is rare, but there are some.",
+            NEVER: "So it would be if a follower never cut what it still needs.",
             SELDOM: "A follower has to cut just before its leader dies: few runs have that.",
-            ALWAYS: "A follower has to cut just before its leader dies: most runs never do.",
+            ALWAYS: "So it would be if each cut lost something; most remove what is not committed.",
         },
         hint="What had to happen in the two stories above, and how close to each other?",
     )

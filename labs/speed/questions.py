@@ -90,7 +90,7 @@ LINGERING, FLUSHING, NEIGHBOUR = "linger.ms=500", "flush.messages=1", "The busy 
 
 def slowest() -> Predict:
     return Predict(
-        "Which of these has the worst median: half of the records take longer?",
+        "Half of the records take longer than the median. Which of these has the largest median?",
         {
             LINGERING: "Each record may wait 500 ms for others: the stream is too thin to fill a "
             "batch.",
@@ -114,8 +114,8 @@ LIKE_MEMORY, TENTH_OF_IT, FAR_SLOWER = "About as fast", "Half to a tenth", "Far 
 
 def beside_memory() -> Predict:
     return Predict(
-        "A file is read in order, in blocks of 1 MB, past the page cache. How fast is that beside "
-        "a copy in memory?",
+        "A file is read in order, in blocks of 1 MB, past the page cache. How fast is that, "
+        "compared with a copy in memory?",
         {
             LIKE_MEMORY: "So it looks while the page cache answers in the disk's place.",
             TENTH_OF_IT: "A modern disk gives gigabytes a second, and memory gives more.",
@@ -154,8 +154,8 @@ WITHIN_TWO, WITHIN_TEN, MORE_THAN_TEN = "Up to 2", "Up to 10", "More than 10"
 
 def one_figure() -> Predict:
     return Predict(
-        "One broker, one producer. By which factor do the records per second differ between 20 "
-        "bytes in batches and 200 bytes, each alone?",
+        "A producer sends records of 20 bytes in batches. Then it sends records of 200 bytes, each "
+        "alone. How many times as many records a second does it send the first way?",
         {
             WITHIN_TWO: "Then one figure would do for a machine.",
             WITHIN_TEN: "The size alone does that; but there are the batches.",
@@ -175,7 +175,7 @@ AS_MANY, FOURFOLD, MANYFOLD = "About as many", "About four times as many", "More
 def of_more_partitions() -> Predict:
     return Predict(
         "A group has four readers; each order keeps a reader busy for 20 ms. How many orders a "
-        "second does the group handle with 128 partitions, beside one partition?",
+        "second does the group handle with 128 partitions, compared with one?",
         {
             AS_MANY: "So it is if the group has one reader.",
             FOURFOLD: "Four readers work at once, and with four partitions they do so, too.",

@@ -79,7 +79,7 @@ def batches(cluster: Cluster, topic: str, partition: int = 0) -> list[Header]:
 
 
 def settled(cluster: Cluster, group: str, members: int, partitions: int) -> bool:
-    """Whether a group has so many members, and has given them so many partitions."""
+    """Whether a group has this number of members, and has given them all partitions."""
     found = cluster.state().groups.get(group)
     if found is None or found.state != "Stable" or len(found.members) != members:
         return False
@@ -107,7 +107,7 @@ class Rounds:
         """Of the round in the middle."""
         return median(self.ratios(name, to))
 
-    def beside(self, to: str) -> dict[str, list[float]]:
+    def relative_to(self, to: str) -> dict[str, list[float]]:
         return {name: self.ratios(name, to) for name in self.seconds}
 
 

@@ -74,7 +74,7 @@ def drop(old: Log) -> None:
 
 
 def batch(number: int = 1, size: int = 100, at: int = NOW, key: str | None = None) -> bytes:
-    """As a producer sends it: so many records with values of so many bytes, from one moment."""
+    """As a producer sends it: `number` records with values of `size` bytes, from one moment."""
     name = None if key is None else key.encode()
     return records.encode([Record(it, at, name, os.urandom(size)) for it in range(number)])
 
@@ -88,7 +88,7 @@ def fill(log: Log, batches: int, size: int = 100, *, every: int = SECOND, start:
 
 
 def grow(log: Log, megabytes: float, size: int = 4000) -> Log:
-    """Append the same batch until the log is so large."""
+    """Append the same batch until the log has this many megabytes."""
     one = batch(1, size)
     while log.size < megabytes * (1 << 20):
         log.append(one, 0, NOW)

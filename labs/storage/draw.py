@@ -38,7 +38,7 @@ class BoxPicture(SceneWidget):
     """A picture that does not change."""
 
     def __init__(self, title: str, painted: Callable[[float], Scene]) -> None:
-        """`painted`: the picture for a page of so many px."""
+        """`painted`: the picture, given the width of the page in px."""
         super().__init__(name=title)
         self._painted = painted
         self.draw()

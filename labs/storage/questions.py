@@ -58,7 +58,7 @@ def compaction() -> Predict:
         "Compaction removes three of six messages. What are the offsets of the other three?",
         {
             DENSE: "Then the position of each consumer would point to another message.",
-            GAPS: "An offset is given once. Who asks for one that is gone gets the next one.",
+            GAPS: "An offset is given once. Asked for one that is gone, a broker gives the next.",
             ANEW: "That would be a new message, and consumers would read it a second time.",
         },
         hint="Consumers remember offsets, and nobody tells them of a compaction.",
@@ -137,7 +137,7 @@ def retention() -> Predict:
         {
             READ: "A broker does not delete what was read: other groups may still want it.",
             NOT_READ: "A broker does not know whether somebody still wants to read them.",
-            BOTH: "Only age and size count. Who has read what is nothing that retention knows.",
+            BOTH: "Only age and size count. Retention does not know what was read, or by whom.",
         },
         hint="What does a broker know of its readers?",
     )

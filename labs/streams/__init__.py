@@ -4,9 +4,9 @@ A tea house, in one sentence: guests top up a card and pay their tea with it, an
 every cup is a record.
 
     stand      the lab's cluster, and how to wait for what is to happen
-    house      guests, teas, cards: what is written to the topics
+    sample     guests, teas, cards: what is written to the topics
     loop       a stream processor by hand, a process of its own
-    crew       starts and kills it
+    processes  starts and kills it
     database   a price list in SQLite
     remote     state here, state far away        server     that far-away database
 

@@ -18,7 +18,7 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
 from engine.model import TopicPartition
 from engine.table import Table
-from streams import house, stand
+from streams import sample, stand
 from streams.stand import TextRecord
 from widgets import Check, Trial
 from widgets.exercise import Code, agrees_with
@@ -119,7 +119,7 @@ def _changes() -> list[tuple[Changes]]:
     ]
     chance = Random(5)
     for _ in range(20):
-        guests = [chance.choice(house.GUESTS) for _ in range(30)]
+        guests = [chance.choice(sample.GUESTS) for _ in range(30)]
         some.append([(it, chance.choice([None, 0, 1, 2, 3])) for it in guests])
     return [(each,) for each in some]
 
@@ -142,7 +142,7 @@ def restore(cluster: Cluster, fold: Code) -> Restored:
     if wrong := agrees_with(table_of, _changes())(fold):
         return Restored([("not yet", 0, wrong)])
     topic = cluster.topic("balances", segment_bytes=4000)
-    events = [(guest, str(place)) for place, (guest, _) in enumerate(house.some_cards(600))]
+    events = [(guest, str(place)) for place, (guest, _) in enumerate(sample.some_cards(600))]
     gone: list[tuple[str, str | None]] = [("Mei", None)]
     stand.send(cluster, topic, [*events, *gone])
     truth = {key: int(value) for key, value in dict(events).items() if key != "Mei"}
@@ -177,7 +177,7 @@ def _snapshots() -> list[tuple[Snapshot, Snapshot]]:
     chance = Random(3)
 
     def some() -> Snapshot:
-        guests = chance.sample(house.GUESTS, chance.randrange(6))
+        guests = chance.sample(sample.GUESTS, chance.randrange(6))
         return {guest: chance.randrange(3) for guest in guests}
 
     return [({}, {}), ({}, {"Mei": 0}), ({"Mei": 0}, {}), *((some(), some()) for _ in range(40))]

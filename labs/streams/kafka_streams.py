@@ -17,7 +17,7 @@ from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import command, jars
 from engine.cluster.scratch import Scratch
 from engine.errors import ErrorCode, KafkaError
-from streams.crew import PATIENCE
+from streams.processes import PATIENCE
 
 PROGRAM = Path(__file__).with_name("WordCount.java")
 

@@ -5,7 +5,7 @@
                              └─> count  3               stateful: all that came before
 
 What it does are functions of a notebook's cell, `step(key, value, memory)`, whose compiled code is
-given to the process (crew.py); `memory` is a dict for each function, lost with the process. A
+given to the process (processes.py); `memory` is a dict for each function, lost with the process. A
 result of None is not written.
 
 Each record that it writes says in its headers what it comes from. Every `commit-every` records the

@@ -260,11 +260,11 @@ def too_late(counted: bool, dropped: int) -> str:
 
 def same() -> Predict:
     return Predict(
-        "The same count, in SQL and as a program. Which of them runs quicker?",
+        "The same count is written in SQL, and as a program. Which of them takes less time?",
         {
-            SQL: "What runs does not know who has said it.",
-            CODE: "What runs does not know who has said it.",
-            EQUAL: "Both become the same operators, and those run.",
+            SQL: "So it would be if Spark had an engine of its own for SQL.",
+            CODE: "So it would be if the SQL were read again for each record.",
+            EQUAL: "Spark makes the same operators of both, and those run.",
         },
         hint="What does Spark make of either?",
     )

@@ -16,8 +16,8 @@ from lab import until
 from engine import Cluster, TopicPartition
 from engine.cluster.child import Child
 from engine.cluster.scratch import Scratch
-from streams import house, server, stand
-from streams.crew import launch
+from streams import sample, server, stand
+from streams.processes import launch
 
 
 class LocalStore(server.ServedTable):
@@ -100,7 +100,7 @@ class StoreJob(threading.Thread):
         """No more cards; the counts of all guests."""
         self._ends.set()
         self.join()
-        return {guest: self._store.get(guest) for guest in sorted(house.GUESTS)}
+        return {guest: self._store.get(guest) for guest in sorted(sample.GUESTS)}
 
 
 def chart(ratios: Mapping[str, float]) -> go.Figure:

@@ -148,7 +148,7 @@ def size(on: Cluster, topic: str) -> int:
 
 
 def written(on: Cluster, topic: str, number: int) -> int:
-    """Wait until a topic of one partition has so many records; how many it has then."""
+    """Wait until a topic of one partition has `number` records; how many it has then."""
     return until(
         f"{count(number, 'record')} in {topic}",
         lambda: end if (end := size(on, topic)) >= number else 0,
@@ -156,7 +156,7 @@ def written(on: Cluster, topic: str, number: int) -> int:
 
 
 def cleaned(on: Cluster, topic: str, most: int) -> list[TextRecord]:
-    """Compact a topic; what is in it, once that is not more than so many records."""
+    """Compact a topic; what is in it, once that is at most the given number of records."""
     configure(on, topic, **COMPACTED)
     return until("the cleaner", lambda: found if len(found := read(on, topic)) <= most else [])
 
@@ -194,7 +194,7 @@ def shares(on: Cluster, group: str, *names: str) -> dict[str, list[int]]:
 
 
 def report(on: Cluster, topic: str, seconds: Iterable[int]) -> None:
-    """Errors, each with the time at which it happened: so many seconds after twelve."""
+    """Errors, each with the time at which it happened: seconds after twelve."""
     with on.producer(WRITER) as producer:
         for second in seconds:
             producer.produce(topic, "error", timestamp=NOON + 1000 * second)

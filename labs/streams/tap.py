@@ -3,7 +3,7 @@
 import threading
 
 from engine import Cluster
-from streams import house, stand
+from streams import sample, stand
 
 PAUSE = 0.1  # seconds between two orders
 
@@ -17,12 +17,12 @@ class Guests:
             _there.pop().leave()
         _there.append(self)
         self._cluster, self._topic = cluster, topic
-        self._ordered: list[house.Pair] = []
+        self._ordered: list[sample.Pair] = []
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._order, daemon=True)
         self._thread.start()
 
-    def leave(self) -> list[house.Pair]:
+    def leave(self) -> list[sample.Pair]:
         """No more orders; those that were made are stored."""
         self._ends.set()
         self._thread.join()
@@ -31,7 +31,7 @@ class Guests:
     def _order(self) -> None:
         with self._cluster.producer(stand.WRITER) as producer:
             while not self._ends.is_set():
-                for guest, tea in house.orders(100):
+                for guest, tea in sample.orders(100):
                     if self._ends.wait(PAUSE):
                         break
                     producer.produce(self._topic, tea, guest)

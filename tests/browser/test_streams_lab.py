@@ -23,7 +23,7 @@ def test_a_guess_then_a_query_at_work(lesson: Lesson) -> None:
     part(guess, "answer 1").click()
     expect(part(guess, "answer 1")).to_contain_text("● your prediction")
     lesson.run("def greet(guest, amount, memory)")
-    lesson.run('crew.start("second", *STEPS')
+    lesson.run('processes.start("second", *STEPS')
     told = lesson.run("questions.differs(")
     expect(told).to_contain_text("You predicted: The greetings.")
     expect(guess).to_contain_text("✗ your prediction")

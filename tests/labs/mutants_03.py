@@ -169,9 +169,9 @@ MUTANTS = [
             ),
             (
                 "makepath=True)",
-                'makepath=True)\nheir = cluster.consumer({"group.id": old_way})\n'
-                "heir.commit(offsets=[TopicPartition(lines, 0, 7)], asynchronous=False)\n"
-                "heir.close()",
+                'makepath=True)\nother = cluster.consumer({"group.id": old_way})\n'
+                "other.commit(offsets=[TopicPartition(lines, 0, 7)], asynchronous=False)\n"
+                "other.close()",
             ),
             ('"testGroup"', '"testgroup"'),
             ("with stored.small_segments(cluster):", "if True:"),
@@ -286,7 +286,7 @@ MUTANTS = [
         [
             ("consume(10, 1.0)", "consume(1, 1.0)"),
             ("time.sleep(0.3)", "time.sleep(1)"),
-            ("crew.await_read(10)", "crew.await_read(5)"),
+            ("team.await_read(10)", "team.await_read(5)"),
             ('wait_for("commit")', 'wait_for("commit refused")'),
             ("consumer.assign([TopicPartition(lines, 0, 0)])", "consumer.subscribe([lines])"),
             ("consume(10, 10.0)", "consume(10, 3.0)"),

@@ -12,8 +12,7 @@ import pytest
 from tests.labs.mutants import Mutant
 
 SPEED = "peers-record peers-speed peers-speed-verdict"
-DELAY = "peers-record peers-speed peers-delay peers-delay-within peers-delay-verdict"
-TOPICS = "peers-record peers-topics peers-topics-verdict"
+DELAY = "peers-record peers-speed peers-speed-verdict peers-delay-verdict"
 CRASH = "peers-record peers-crash peers-crash-verdict"
 FAILOVER = "peers-record peers-failover peers-failover-verdict"
 FEATURES = "peers-record peers-features peers-features-verdict"
@@ -48,8 +47,7 @@ def slow_transient(record: dict[str, Any]) -> None:
 
 def steady_kafka(record: dict[str, Any]) -> None:
     topics = record["topics"]["topics"]
-    for name in ("engine", "Kafka"):
-        topics["500"][name] = list(topics["10"][name])
+    topics["500"]["Kafka"] = list(topics["10"]["Kafka"])
 
 
 def loses_in_sync(record: dict[str, Any]) -> None:
@@ -61,15 +59,23 @@ def stays_away(record: dict[str, Any]) -> None:
 
 
 def without_a_log(record: dict[str, Any]) -> None:
-    engine = record["features"]["the engine"]
-    engine |= dict.fromkeys(("transactions", "replay", "compaction"), "none")
+    kafka = record["features"]["Apache Kafka"]
+    kafka |= dict.fromkeys(("transactions", "replay", "compaction"), "none")
 
 
 MUTANTS = [
     Mutant("RocketMQ is slow", "C252", SPEED, defect=recorded(slow_when_batched)),
-    Mutant("one by one is not asked", "C252", SPEED, [('apart("single")', 'apart("batched")')]),
+    Mutant(
+        "one by one is not asked",
+        "C252",
+        SPEED,
+        [
+            ('"single", "Kafka", "RabbitMQ"', '"batched", "Kafka", "RabbitMQ"'),
+            ('"RabbitMQ quorum"', '"RabbitMQ"'),
+        ],
+    ),
     Mutant("transient is slow, too", "C254", DELAY, defect=recorded(slow_transient)),
-    Mutant("Kafka loses nothing by topics", "C253", TOPICS, defect=recorded(steady_kafka)),
+    Mutant("Kafka loses nothing by topics", "C253", DELAY, defect=recorded(steady_kafka)),
     Mutant("a confirmed message is lost", "C256", CRASH, defect=recorded(loses_in_sync)),
     Mutant("nobody takes over", "C255", FAILOVER, defect=recorded(stays_away)),
     Mutant("a queue and nothing else", "C257", FEATURES, defect=recorded(without_a_log)),

@@ -182,7 +182,7 @@ MUTANTS = [
         "no follower is paused",
         "C045 C046",
         "pull-predict pull sizes pull-verdict",
-        [("cluster.pause(asleep)", "pass")],
+        [("cluster.pause(paused)", "pass")],
     ),
     Mutant(
         "a producer that writes to a follower first",

@@ -14,15 +14,22 @@ SAVED = {"00_start": 400_000}  # bytes, pictures included
 MOST = 1_500_000
 MEASURED = {  # these may come out a little otherwise; `beside` says so where Kafka's jars are not
     "00_start": {"kill"},
-    "03_rebalance": {"storms-restarts"},
+    "01_storage": {"waits"},
+    "03_rebalance": {"storms-restarts", "cost-found", "offsets-habits"},
     "04_streams": {"beside"},
+    "05_delivery": {
+        *("partition-without", "order-keys-run", "order-stored"),
+        *("buffer-linger", "buffer-latch", "place-sync"),
+    },
     "06_speed": {
+        *("batch-sync-run", "batch-fetch", "cache-write", "cache-read-run", "select-run"),
         *("cache-outcome", "codec-least-try", "codec-run", "disk-outcome"),
         *("tail-outcome", "tail-try", "slow-served"),
     },
     "07_operations": {
         *("books-start", "books-topics", "books-messages", "books-servers", "books-download"),
         *("ack-count-table", "parallel-yml-run"),
+        *("one-three", "one-alone", "up-table", "noisy-sent"),
         *("lag-plant", "lag-tools", "lag-metrics", "lag-state"),
     },
 }

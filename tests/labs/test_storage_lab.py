@@ -298,8 +298,7 @@ MUTANTS = [
                 "held = cluster.read(big)\nreceived = sum(map(len, held))",
             ),
             ("cluster.write(news, [str(number)])", 'cluster.write(news, [str(number), "more"])'),
-            ("wait, same=True)", "wait)"),
-            ("list_offsets_request(heavy, newest)", "list_offsets_request(one, 0)"),
+            ("delay(wait, same=True)", "delay(wait)"),
         ],
     ),
 ]

@@ -87,7 +87,7 @@ def test_a_wait_in_vain_says_for_what() -> None:
 
 SPARKLESS = """
 import streams.exercises, streams.questions, streams.session, sys
-from streams import crew, database, house, remote, stand, tap
+from streams import processes, database, sample, remote, stand, tap
 sys.exit("pyspark" in sys.modules)
 """
 
@@ -102,9 +102,9 @@ def test_what_needs_no_spark_does_not_even_look_for_it() -> None:
 
 
 def test_guests_do_the_same_each_time() -> None:
-    house = import_module("streams.house")
-    assert house.some_cards(3) == house.some_cards(5)[:3]
-    assert house.counts([("Mei", 20), ("Tom", 5), ("Mei", -4)]) == {"Mei": 2, "Tom": 1}
+    sample = import_module("streams.sample")
+    assert sample.some_cards(3) == sample.some_cards(5)[:3]
+    assert sample.counts([("Mei", 20), ("Tom", 5), ("Mei", -4)]) == {"Mei": 2, "Tom": 1}
 
 
 def test_a_step_is_the_same_function_in_another_process() -> None:
@@ -121,7 +121,7 @@ def test_a_step_is_the_same_function_in_another_process() -> None:
 
 def test_a_process_that_was_taken_for_dead_goes_on_from_the_last_commit(cluster: Cluster) -> None:
     """It stands still for longer than its session, with records in hand: its commit is refused."""
-    stand, crew = import_module("streams.stand"), import_module("streams.crew")
+    stand, processors = import_module("streams.stand"), import_module("streams.processes")
 
     def slow(guest: str, amount: str, memory: dict[str, int]) -> str:
         time.sleep(0.02)
@@ -129,7 +129,7 @@ def test_a_process_that_was_taken_for_dead_goes_on_from_the_last_commit(cluster:
 
     cards, out = cluster.topic("cards"), cluster.topic("greetings")
     stand.send(cluster, cards, [("Mei", number) for number in range(300)])
-    with crew.ProcessorProcesses(cluster) as processes:
+    with processors.ProcessorProcesses(cluster) as processes:
         child = processes.start("late", slow, source=cards, target=out)
         stand.written(cluster, out, 120)
         child.pause()
@@ -143,7 +143,7 @@ def test_a_process_that_was_taken_for_dead_goes_on_from_the_last_commit(cluster:
 
 
 def test_programs_below_a_process_are_its_children_and_theirs() -> None:
-    programs = import_module("streams.crew").programs
+    programs = import_module("streams.processes").programs
     script = "sleep 60 & echo there; read line; kill $!"
     with subprocess.Popen(
         ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -45,8 +45,8 @@ def _answers(cluster: Cluster) -> bool:
 def test_kafka_streams_counts_what_was_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(LABS)
     reader = Reader(LABS / "04_streams.ipynb")
-    stand, house = import_module("streams.stand"), import_module("streams.house")
-    cluster, orders = stand.cluster(), house.orders(30)
+    stand, sample = import_module("streams.stand"), import_module("streams.sample")
+    cluster, orders = stand.cluster(), sample.orders(30)
     try:
         topic = cluster.topic("orders")
         stand.send(cluster, topic, orders)

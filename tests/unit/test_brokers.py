@@ -31,9 +31,9 @@ def forever(answer: str) -> Iterator[str]:
         yield answer
 
 
-def test_the_first_round_warms_up_and_a_rate_is_in_messages_a_second() -> None:
+def test_the_first_rounds_warm_up_and_a_rate_is_in_messages_a_second() -> None:
     answers = {
-        "batched": iter(("9", "2")),
+        "batched": iter([*("9",) * speed.WARM, "2"]),
         "read": forever("4"),
         "single": forever("5"),
         "latency": forever("0.5 8"),

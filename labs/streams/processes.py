@@ -1,8 +1,8 @@
 """Processors as processes: started, killed, and gone with the kernel (engine/cluster/child.py).
 
-with ProcessorProcesses(cluster) as crew:
-    crew.start("a", count, source=cards, target=out)    functions of the cell (loop.py)
-    crew.kill("a")                                      SIGKILL
+with ProcessorProcesses(cluster) as processes:
+    processes.start("a", count, source=cards, target=out)    functions of the cell (loop.py)
+    processes.kill("a")                                      SIGKILL
 
 launch      any module of the lab, in a process of its own
 programs    what runs below a process: its children, and theirs

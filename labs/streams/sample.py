@@ -1,4 +1,4 @@
-"""The tea house: what its guests do, as records. The same each time, so that results compare.
+"""What the guests of a tea house do, as records. They do the same each time: results compare.
 
 cards    key: the guest    value: 20 topped up, or -4 paid
 orders   key: the guest    value: the tea
