@@ -227,13 +227,19 @@ class ZookeeperClient:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """kazoo's errors as those of any metadata store."""
+    """kazoo's errors are raised as those of any metadata store."""
     try:
         yield
     except KazooException as error:
-        lost = isinstance(error, ConnectionLoss | SessionExpiredError)
-        kind = MetadataUnavailable if lost else MetadataError
-        raise kind(f"ZooKeeper did not answer: {type(error).__name__}") from error
+        raise translated(error) from error
+
+
+def translated(error: KazooException) -> MetadataError:
+    lost = isinstance(error, ConnectionLoss | SessionExpiredError)
+    kind = MetadataUnavailable if lost else MetadataError
+    made = kind(f"ZooKeeper did not answer: {type(error).__name__}")
+    made.__cause__ = error
+    return made
 
 
 class EnsembleKazoo(KazooClient):  # type: ignore[misc]

@@ -49,12 +49,12 @@ class ConfigZnodes:
         """Read what is set for an entity again. Returns the answers to further requests."""
         node, *others = await self.zookeeper.ask([Get(znodes.config_path(kind, name)), *more])
         values = self._values(kind, name, node)
-        if kind not in KINDS:
-            configs = {(kind, name): None if node is None else values}
-            self._configs.apply(MetadataDelta(configs=configs))
-        else:
-            self._keep((kind, name), None if node is None else values)
+        now = None if node is None else values
+        if kind in KINDS:
+            self._keep((kind, name), now)
             self._configs.apply(MetadataDelta(credentials=self.credentials()))
+        else:
+            self._configs.apply(MetadataDelta(configs={(kind, name): now}))
         return others
 
     async def reload_topics(self, topics: Sequence[str]) -> None:

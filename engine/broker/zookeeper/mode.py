@@ -84,10 +84,8 @@ class ZooKeeperMode:
         self._open_session, self._session_file = connect, session_file
         self._broker: Broker | None = None  # once it is built
         self._registering = asyncio.Lock()
-        timeout = (
-            self._config.zookeeper_connection_timeout_ms
-            or self._config.zookeeper_session_timeout_ms
-        )
+        config = context.config
+        timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
         self._connect_wait_s = timeout / 1000  # for a ZooKeeper that does not answer
         self._decoder = Decoder(context.report)
 
@@ -145,11 +143,9 @@ class ZooKeeperMode:
         controller = Controller(
             self._config.broker_id, self._config, context.now, context.emit, context.new_uuid
         )
-        acls = (
-            None
-            if authorizer is None
-            else AclStore(authorizer, zookeeper, decoder, context.now, self._apply)
-        )
+        acls = None
+        if authorizer is not None:
+            acls = AclStore(authorizer, zookeeper, decoder, context.now, self._apply)
         self._configs = ConfigZnodes(zookeeper, configs, decoder)
         self._gateway = ZooKeeperGateway(
             self._config.broker_id,

@@ -27,10 +27,11 @@ from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
-from engine.errors import MetadataUnavailable
+from kazoo.exceptions import ConnectionLoss, SessionExpiredError
+
 from engine.sim.network import End
 from engine.sim.process import SimulatedProcess
-from engine.zookeeper.client import Session, SessionState
+from engine.zookeeper.client import Session, SessionState, translated
 from engine.zookeeper.requests import Ask, Changed, Children, Exists, Get
 
 NAME = "zookeeper"
@@ -107,7 +108,7 @@ class SimulatedZookeeperClient:
     ) -> list[Any]:
         now = self._process.clock.now
         if self._suspended is not None and now >= self._suspended + self._timeout:
-            raise MetadataUnavailable("no answer from ZooKeeper")
+            raise translated(ConnectionLoss("no answer from ZooKeeper"))
         if not asks:
             return []
         for ask in asks:
@@ -146,7 +147,7 @@ class SimulatedZookeeperClient:
                 self._begin(end, session)
             case ControlMessage.EXPIRED:
                 self.session, self._suspended = 0, None
-                self._fail_all(MetadataUnavailable("the session is over"))
+                self._fail_all(translated(SessionExpiredError("the session is over")))
                 self._asked.clear()
                 self._listener(Session(SessionState.EXPIRED, None))
                 end.send(ConnectRequest(0, self._timeout))
@@ -175,7 +176,7 @@ class SimulatedZookeeperClient:
         if self.is_connected:
             self.session_id, self._suspended = None, self._process.clock.now
             self._process.after(self._timeout, self._give_up, self._suspended)
-            self._fail_all(MetadataUnavailable("the connection to ZooKeeper broke"))
+            self._fail_all(translated(ConnectionLoss("the connection to ZooKeeper broke")))
             self._asked.clear()
             self._listener(Session(SessionState.SUSPENDED, None))
             watched, self._watched = self._watched, {}
@@ -186,7 +187,7 @@ class SimulatedZookeeperClient:
     def _give_up(self, suspended: int) -> None:
         """The callers wait no longer. Their requests may still be carried out later."""
         if self._suspended == suspended:
-            self._fail_all(MetadataUnavailable("no answer from ZooKeeper"))
+            self._fail_all(translated(ConnectionLoss("no answer from ZooKeeper")))
 
     def _fail_all(self, error: Exception) -> None:
         for _, future in self._asked:
