@@ -18,6 +18,7 @@ Every other failure is one.
 A cell of a notebook needs those before it: its whole notebook is run again, as far as the cell.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -97,10 +98,14 @@ def _all_stopped() -> bool:
 
 def _descendants(pid: str) -> Iterator[str]:
     """The processes that a process has started, and those that they have."""
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it has ended meanwhile
+        return
+    for thread in threads:
         try:
-            found = children.read_text().split()
-        except OSError:  # the thread or the process has ended meanwhile
+            found = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
+        except OSError:
             continue
         for child in found:
             yield child

@@ -6,6 +6,7 @@ SIGSTOP for longer than a test bears.
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,7 +14,7 @@ import nbformat
 import pytest
 
 from tests.limits import BEARABLE_S
-from tests.standstill import StandstillWatch
+from tests.standstill import StandstillWatch, _descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = """
@@ -176,6 +177,16 @@ def test_python_that_was_busy_did_not_stand_still(worked: float, stood: float) -
     clock, cpu = iter([0.0, 5.0]), iter([0.0, worked])
     watch = StandstillWatch(lambda: next(clock), lambda: next(cpu))
     assert watch.longest(since=1.0) == stood
+
+
+def test_processes_that_end_while_they_are_looked_at_do_not_end_the_watch() -> None:
+    deadline = time.monotonic() + 1
+    while time.monotonic() < deadline:
+        with subprocess.Popen(["/bin/sh", "-c", "true & true & wait"]) as child:
+            list(_descendants("self"))
+            child.kill()
+            list(_descendants("self"))
+    assert list(_descendants(str(child.pid))) == []
 
 
 def test_servers_that_stood_still_alone_count(folder: Path) -> None:

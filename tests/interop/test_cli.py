@@ -228,14 +228,16 @@ def test_no_command_loads_hypothesis(shell: Shell) -> None:
 
 def test_log_levels_of_a_broker(shell: Shell) -> None:
     entity = ("--entity-type", "broker-loggers", "--entity-name", "1")
-    set_it = ("--add-config", "engine.broker.admin=DEBUG")
+    set_it = ("--add-config", "engine.broker.broker_server=DEBUG")
     assert shell.out("configs", "--alter", *entity, *set_it) == (
         "Completed updating config for broker-logger 1.\n"
     )
     first, *levels = shell.out("configs", "--describe", *entity).splitlines()
     assert first == "Dynamic configs for broker-logger 1 are:"
-    assert "  engine.broker.admin=DEBUG sensitive=false synonyms={}" in levels
-    unset = ("--delete-config", "engine.broker.admin")
+    assert "  engine.broker.broker_server=DEBUG sensitive=false synonyms={}" in levels
+    unset = ("--delete-config", "engine.broker.broker_server")
     shell.out("configs", "--alter", *entity, *unset)
     described = shell.out("configs", "--describe", *entity)
-    assert "  engine.broker.admin=INFO sensitive=false synonyms={}" in described.splitlines()
+    assert (
+        "  engine.broker.broker_server=INFO sensitive=false synonyms={}" in described.splitlines()
+    )
