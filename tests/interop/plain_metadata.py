@@ -332,6 +332,7 @@ class PlainCluster:
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": "2",
             "group.initial.rebalance.delay.ms": "0",
+            "replica.lag.time.max.ms": "1500",  # until the leader of one who has left acknowledges
         }
         config = BrokerConfig.parse(given)
         environment = self._environments[broker] = PlainEnvironment(config, self._controller)
