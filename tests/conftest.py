@@ -23,10 +23,7 @@ settings.register_profile("home", settings.get_profile("long"), max_examples=PAR
 settings.register_profile("github", settings.get_profile("ci"), max_examples=PART)
 settings.load_profile("github" if os.environ.get("CI") else "home")
 
-# kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
-kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
-
-# kazoo's threads throw dice. Hypothesis takes them for the test's own, and refuses it.
+# kazoo's threads draw random numbers meanwhile, and Hypothesis cannot tell them from a strategy's.
 kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
 
 # In a test a verdict other than expected is an error: see widgets/ledger.
