@@ -30,7 +30,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from bench.clients import CONSUME, QUIET, VALUE
 from bench.table import number, table
 from engine import Cluster
-from engine.streams import session
+from sparkstreams import session
 
 JARS = "SPARK_KAFKA_JARS"
 RECORDS = 2_000_000  # in a topic

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("engine", "widgets", "labs", "tests", "bench")
+PACKAGES = ("engine", "proof", "sparkstreams", "widgets")
+CODE = (*PACKAGES, "labs", "tests", "bench")
 FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left out
 LINE_LENGTH = 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...
@@ -26,13 +27,15 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
     ("labs",): 7_080,  # 7,000, learners' versions beside the labs, a late request in lab 05
-    # 43,700; 900 for requests that come twice, and chaos with random transactions; 200 for disks
-    # that fail at any moment, and chaos that takes them away; 500 for the seam below which a broker
-    # does not know where its metadata comes from: its types, two interfaces, the translations.
-    ("engine",): 45_300,
+    # The goal is 34,200 before there is a quorum of controllers. What proves the engine and what
+    # streams with Spark stand beside it.
+    ("engine",): 38_960,
+    ("proof",): 3_870,
+    ("sparkstreams",): 2_480,
     ("engine/client",): 7_600,
-    # 18,300, requests that come twice, disks that fail, and the seam (with `metadata`).
-    tuple(f"engine/{part}" for part in BROKER.split()): 18_840,
+    # 18,300, requests that come twice, disks that fail, the seam (with `metadata`), and the classes
+    # that a lab may replace.
+    tuple(f"engine/{part}" for part in BROKER.split()): 18_850,
 }
 
 # A letter in brackets keeps a pattern from finding itself.
@@ -157,7 +160,7 @@ def mute_modules(root: Path) -> Iterator[Offence]:
 
 def hidden_packages(root: Path) -> Iterator[Offence]:
     """Without __init__.py a folder is skipped in silence by the layer check and the build."""
-    for folder in sorted({(root / module.path).parent for module in modules(root, *CODE[:2])}):
+    for folder in sorted({(root / module.path).parent for module in modules(root, *PACKAGES)}):
         if not (folder / "__init__.py").exists():
             yield Offence(folder.relative_to(root).as_posix(), 1, "a package has an __init__.py")
 
@@ -173,7 +176,7 @@ def dead_modules(root: Path) -> Iterator[Offence]:
         scripts = tomllib.loads(pyproject.read_text())["project"].get("scripts", {})
         for target in scripts.values():
             named.setdefault(target.partition(":")[0], set()).add("pyproject.toml")
-    for module in modules(root, *CODE[:2]):
+    for module in modules(root, *PACKAGES):
         entry = Path(module.path).name in {"__init__.py", "__main__.py"}
         if not entry and not named.get(module.name, set()) - {module.name}:
             yield Offence(module.path, 1, "nothing imports this module")
@@ -191,9 +194,9 @@ def names_in(tree: ast.Module) -> Iterator[str]:
 
 
 def shared_class_names(root: Path) -> Iterator[Offence]:
-    """A class name is used once in engine, widgets and labs: then a name leads to one file."""
+    """A class name is used once in all packages and labs: then a name leads to one file."""
     found: dict[str, list[Offence]] = {}
-    for module in modules(root, *CODE[:3]):
+    for module in modules(root, *PACKAGES, "labs"):
         for node in module.tree.body:
             if isinstance(node, ast.ClassDef) and node.name not in TWICE:
                 offence = Offence(module.path, node.lineno, f"{node.name} is used twice")
@@ -205,7 +208,7 @@ def shared_class_names(root: Path) -> Iterator[Offence]:
 def too_large_parts(root: Path) -> Iterator[Offence]:
     """A part of the engine, which is a package, is to be read in a weekend."""
     lines: Counter[str] = Counter()
-    for module in modules(root, "engine", "widgets"):
+    for module in modules(root, *PACKAGES):
         lines[Path(module.path).parent.as_posix()] += len(code_lines(module))
     for part, count in lines.items():
         if count > PART_LINES:

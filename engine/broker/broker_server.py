@@ -141,7 +141,8 @@ class BrokerServer:
         gateway = self._source.gateway(configs, authorizer)
         listeners = SecureListeners(config, configs, self._report)
         environment.peer_security = listeners.peers
-        replicas = environment.replicas(config, self._directories, clock, self._emit, _duration)
+        rules = environment.rules
+        replicas = rules.replicas(config, self._directories, clock, self._emit, _duration)
         replicas.changed.append(purgatory.wake)
         replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
         timeout = config.replica_socket_timeout_ms / 1000
@@ -150,7 +151,7 @@ class BrokerServer:
         services = BrokerServices(
             config, metadata, replicas, self._emit, self._spawn, lambda: str(new_uuid())
         )
-        groups = GroupService(services, environment.groups)
+        groups = GroupService(services, rules.groups)
         producer_ids = ProducerIds(gateway.allocate_producer_ids)
         return Broker(
             config=config,
@@ -164,7 +165,7 @@ class BrokerServer:
             handlers={**HANDLERS, **self._source.handlers},
             groups=groups,
             transactions=TransactionService(
-                services, groups, producer_ids, connect, environment.transactions
+                services, groups, producer_ids, connect, rules.transactions
             ),
             links=environment.links,
             request_faults=RequestFaults(self._report, self._spawn),

@@ -33,16 +33,14 @@ from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.metrics.broker_metrics import BrokerMetrics
 from engine.broker.metrics.metrics_server import MetricsServer
 from engine.broker.peer import Peer
+from engine.broker.rules import KAFKAS
 from engine.broker.secure_connection import secured
 from engine.broker.secure_listeners import PeerSecurity, SecureListener
 from engine.broker.server import Connection, Handle, Secure, Server
 from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
 from engine.broker.zookeeper.registration import SESSION_FILE
 from engine.config import BrokerConfig
-from engine.coordinator.group_coordinator import GroupCoordinator
-from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.links import Links
-from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
 
@@ -55,9 +53,7 @@ PID_FILE = "broker.pid"
 class Environment:
     """The environment of one broker."""
 
-    replicas: type[ReplicaManager] = ReplicaManager
-    groups: type[GroupCoordinator] = GroupCoordinator
-    transactions: type[TransactionCoordinator] = TransactionCoordinator
+    rules = KAFKAS
 
     def __init__(self, config: BrokerConfig, home: Path | None = None) -> None:
         """`home`: where the files of the process are kept; by default, in the first directory."""

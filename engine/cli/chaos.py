@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from engine.chaos.wait import Late
+    from proof.chaos.wait import Late
 
     if options.brokers < 1 or options.seconds <= 0:
         raise UsageError("chaos needs a broker or more, and some seconds")
@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
-        from engine.chaos import run as chaos
+        from proof.chaos import run as chaos
     except ModuleNotFoundError as missing:
         if not (missing.name or "").startswith("confluent_kafka"):
             raise

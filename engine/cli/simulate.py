@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from engine.cli.main import UsageError
 from engine.cli.options import add_options, positive
-from engine.sim.defects import DEFECTS
-from engine.sim.invariants import Violation
-from engine.sim.run import Fork
-from engine.sim.trace import Recipe, Trace
+from proof.storms.defects import DEFECTS
+from proof.storms.invariants import Violation
+from proof.storms.run import Fork
+from proof.storms.trace import Recipe, Trace
 
 FORKS = "from AT seconds on, another seed decides; may be given several times"
 ROWS = 60  # of a run that failed

@@ -11,11 +11,11 @@ from engine.broker.environment import Environment
 from engine.broker.events import Ring
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.peer import Peer
+from engine.broker.rules import Rules
 from engine.broker.zookeeper.mode import ZooKeeperMode
 from engine.config import BrokerConfig
 from engine.links import Links
 from engine.model import Event
-from engine.sim.defects import Defect
 from engine.sim.disk import Disk
 from engine.sim.network import Port
 from engine.sim.peer import SimulatedPeer
@@ -46,14 +46,13 @@ class SimulatedEnvironment(Environment):
         random: Random,
         now: Callable[[], int],
         emit: Emit,
-        defect: Defect,
+        rules: Rules,
     ) -> None:
         self.config = config
         self.links = Links()  # without faults: the simulated network makes them
         self.random = random
         self.events = EventForwarder(emit)
-        self.replicas, self.groups = defect.replicas, defect.coordinator
-        self.transactions = defect.transactions
+        self.rules = rules
         self.zookeeper_client: SimulatedZookeeperClient | None = None
         self.stop: Callable[[], None] | None = None  # what SIGTERM does
         self._process, self._disk, self._now = process, disk, now

@@ -22,13 +22,13 @@ from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.broker_server import BrokerServer as Shell
+from engine.broker.rules import KAFKAS, Rules
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
 from engine.coordinator.group import Group
 from engine.errors import ErrorCode, KafkaError
 from engine.model import Event, TopicPartition
 from engine.sim.clock import Clock
-from engine.sim.defects import SOUND, Defect
 from engine.sim.disk import Disk, MemoryLog
 from engine.sim.environment import SimulatedEnvironment
 from engine.sim.loop import Loop
@@ -51,7 +51,7 @@ class SimulatedBroker:
         clock: Clock,
         network: Network,
         emit: Callable[[int, Event], None],
-        defect: Defect = SOUND,
+        rules: Rules = KAFKAS,
         **settings: str,
     ) -> None:
         self.id = broker
@@ -67,7 +67,7 @@ class SimulatedBroker:
         self.config = BrokerConfig.parse(self._settings)
         self._clock, self._network = clock, network
         self._random = Random(broker)  # of all its processes, so that ids are unique
-        self._emit, self._defect = partial(emit, broker), defect
+        self._emit, self._rules = partial(emit, broker), rules
         self._loops: list[Loop] = []  # of all its processes: kept, so that no task is destroyed
 
     def now(self) -> int:
@@ -97,7 +97,7 @@ class SimulatedBroker:
         process = SimulatedProcess(self._clock, self._network, machine(self.id))
         self._loops.append(process.start_loop())
         environment = SimulatedEnvironment(
-            self.config, process, self.disk, self._random, self.now, self._emit, self._defect
+            self.config, process, self.disk, self._random, self.now, self._emit, self._rules
         )
         self.life = Life(process, environment, self._emit, self._over)
 

@@ -24,9 +24,9 @@ from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
-from engine.sim import diagram
 from engine.sim.client import Client, Delivery, Row, rows_of
-from engine.sim.transactions.producer import SteppedProducer
+from engine.sim.message_text import message_text
+from engine.sim.transactional_producer import SteppedProducer
 from engine.sim.world import World
 from engine.table import Table
 from engine.wire.apis import Api
@@ -72,7 +72,7 @@ class Simulation:
         self.world.run(SETTLED)
 
     def _note(self, source: str, target: str, what: Any, arrives: int) -> None:
-        found = diagram.words(what)
+        found = message_text(what)
         if found:
             text, routine = found
             one, other = (each.removeprefix("broker-") for each in (source, target))

@@ -23,6 +23,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
 from engine.controller.events import AlterReassignments, ElectLeaders
 from engine.controller.events import Event as Wish
@@ -30,7 +31,6 @@ from engine.model import Event, TopicPartition
 from engine.sim import node as nodes
 from engine.sim.client import TIMEOUT, Client, Seen
 from engine.sim.clock import Clock
-from engine.sim.defects import SOUND, Defect
 from engine.sim.network import PATIENCE, Network
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
@@ -76,7 +76,7 @@ class World:
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = PATIENCE,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
-        defect: Defect = SOUND,
+        rules: Rules = KAFKAS,
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock(START)
@@ -85,8 +85,8 @@ class World:
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
         self.nodes: dict[int, nodes.SimulatedBroker] = {}
-        self._config = {**(config or {}), **defect.config}
-        self._defect = defect
+        self._config = dict(config or {})
+        self._rules = rules
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
         self.ensemble.answered.append(self._note_fencing)
         self.repeats = RequestRepeats(self.clock, self.network, self.note)
@@ -122,7 +122,7 @@ class World:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **dotted(settings)}
         self.nodes[broker] = nodes.SimulatedBroker(
-            broker, self.clock, self.network, self._note, self._defect, **given
+            broker, self.clock, self.network, self._note, self._rules, **given
         )
         self.start(broker)
 

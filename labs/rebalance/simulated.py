@@ -8,9 +8,9 @@ Fifty members cost nothing, and the same steps give the same run each time.
 """
 
 from engine.model import Event
-from engine.sim.group_workload import COORDINATED
-from engine.sim.member import GROUP, Member
 from engine.sim.world import World
+from proof.storms.group_workload import COORDINATED
+from proof.storms.member import GROUP, Member
 
 TOPIC, PARTITIONS = "orders", 60
 STEP = 20  # ms: so often everybody polls

@@ -11,15 +11,16 @@ from random import Random
 from typing import Any
 
 from engine import Cluster, Simulation
+from engine.broker.rules import Rules
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
 from engine.controller.election import elect
 from engine.model import TopicPartition
 from engine.replication.partition import Follower, Partition
-from engine.sim.defects import Defect, PartitionsWith
 from engine.sim.disk import Remembered
-from engine.sim.invariants import Violation
-from engine.sim.run import Run
+from proof.storms.defects import Defect, PartitionsWith
+from proof.storms.invariants import Violation
+from proof.storms.run import Run
 from widgets import Check, Trial
 from widgets.exercise import Code, agrees_with
 
@@ -212,7 +213,7 @@ def _in_a_storm(code: Code) -> str:
 
     for seed in SEEDS:
         try:
-            Run(seed, SECONDS, defect=Defect(Led)).go()
+            Run(seed, SECONDS, defect=Defect(Rules(Led))).go()
         except Violation as violation:
             return f"in storm {seed} a promise is broken: {violation.text}"
     return ""

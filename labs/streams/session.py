@@ -4,7 +4,7 @@
     spark = starting.spark()           starts it, unless it runs; tells of a Java that is missing
 
 It starts in the kernel's own thread, since Spark knows by the thread which session is meant. What
-is set, and why, stands in engine/streams/session.py.
+is set, and why, stands in sparkstreams/session.py.
 """
 
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ class Starting(SceneWidget):
         return self._spark
 
     def _start(self) -> "SparkSession":
-        from engine.streams import session  # noqa: PLC0415  (only who wants Spark waits for it)
+        from sparkstreams import session  # noqa: PLC0415  (only who wants Spark waits for it)
 
         self._told.clear()  # "not started yet"
         try:

@@ -10,7 +10,7 @@ from tests.browser.cluster_page import View
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import Notebook, darken
 
-SETUP = """from engine.sim.trace import Trace
+SETUP = """from proof.storms.trace import Trace
 from widgets import ClusterView
 view = ClusterView(Trace.of(seed=7))
 view"""

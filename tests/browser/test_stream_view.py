@@ -10,7 +10,7 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import Notebook, darken
 
 SETUP = """from engine import Cluster
-from engine.streams import session
+from sparkstreams import session
 from widgets import StreamView
 cluster = Cluster(brokers=1).start()
 cluster.admin.create_topic("orders", partitions=2, replication=1)

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 
 from engine.cluster.recording import Recording
 from engine.cluster.state import LinkState
-from engine.sim.trace import Trace
+from proof.storms.trace import Trace
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import FINDER, LEAST, PicturePage

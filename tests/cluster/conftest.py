@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from engine.chaos.cluster_reader import create
-from engine.chaos.run import CONFIG
-from engine.chaos.storm import heal
-from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
+from proof.chaos.cluster_reader import create
+from proof.chaos.run import CONFIG
+from proof.chaos.storm import heal
+from proof.chaos.workload import ChaosWorkload
 from tests.cluster.probe import Probe
 from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up

@@ -1,4 +1,4 @@
-"""kafka-python's producer at the same work as confluent-kafka's (engine.chaos.workload)."""
+"""kafka-python's producer at the same work as confluent-kafka's (proof.chaos.workload)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import kafka
 from kafka.errors import KafkaError
 
-from engine.chaos.history import Sent
-from engine.chaos.workload import TURN, ChaosWriter
+from proof.chaos.history import Sent
+from proof.chaos.workload import TURN, ChaosWriter
 
 
 class PythonWriter(ChaosWriter):

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.chaos import run as chaos
-from engine.chaos import storm
-from engine.chaos.history import SendOutcome, Sent
-from engine.chaos.transaction_history import TransactionEnd
-from engine.chaos.transaction_workload import await_copies
-from engine.chaos.wait import Late
 from engine.cli.main import FAILED, USAGE, main
 from engine.cluster.state import PartitionState
 from engine.model import TopicPartition
+from proof.chaos import run as chaos
+from proof.chaos import storm
+from proof.chaos.history import SendOutcome, Sent
+from proof.chaos.transaction_history import TransactionEnd
+from proof.chaos.transaction_workload import await_copies
+from proof.chaos.wait import Late
 
 
 def test_a_short_run(capsys):
@@ -239,8 +239,8 @@ def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
 
 
 def test_without_the_stock_client_it_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "engine.chaos.run")
-    monkeypatch.delattr("engine.chaos.run")
+    monkeypatch.delitem(sys.modules, "proof.chaos.run")
+    monkeypatch.delattr("proof.chaos.run")
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     monkeypatch.setitem(sys.modules, "confluent_kafka.cimpl", None)
     assert main(["chaos"]) == USAGE

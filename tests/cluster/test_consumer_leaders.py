@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.cluster_reader import QUICK, create
 from engine.client.consumer import Consumer
 from engine.client.values import KafkaError, Message, TopicPartition
+from proof.chaos.cluster_reader import QUICK, create
 from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.cluster.test_stories_comeback import allow_unclean, append, placed
 from tests.interop.watch import until

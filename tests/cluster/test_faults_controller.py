@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.cluster_reader import QUICK
 from engine.model import TopicPartition
+from proof.chaos.cluster_reader import QUICK
 from tests.interop.watch import until
 
 MANY = 15

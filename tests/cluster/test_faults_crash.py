@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.chaos.workload import ChaosWriter
+from proof.chaos.workload import ChaosWriter
 from tests.cluster.python_writer import PythonWriter
 from tests.cluster.truth import Truth
 

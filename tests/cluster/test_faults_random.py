@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from engine.chaos.storm import FAULTS, heal
+from proof.chaos.storm import FAULTS, heal
 
 STEPS = 5
 

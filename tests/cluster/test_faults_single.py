@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from engine.chaos.judge import FindingKind
-from engine.chaos.workload import ChaosWriter
+from proof.chaos.judge import FindingKind
+from proof.chaos.workload import ChaosWriter
 from tests.cluster.python_writer import PythonWriter
 
 BROKERS = 1

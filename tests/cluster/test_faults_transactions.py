@@ -15,9 +15,9 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from engine.chaos.storm import FaultStorm
 from engine.cluster.child import Child, end_all
 from engine.cluster.cluster import Cluster
+from proof.chaos.storm import FaultStorm
 from tests.cluster.conftest import PARTITIONS, heal, new_topic
 from tests.cluster.test_groups_faults import CONFIG as GROUPS
 from tests.cluster.truth import Truth

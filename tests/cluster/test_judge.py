@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
-from engine.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, compare, ends, judge, unlike
 from engine.storage.records import Record, encode
+from proof.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
+from proof.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, compare, ends, judge, unlike
 
 PARTITION = 1
 Change = Callable[[list[ReadRecord]], object]
@@ -144,8 +144,8 @@ def doubled(run, tmp_path, monkeypatch) -> Callable[[int], ChaosVerdict]:
     run.history.topic = "topic"
     run.found.append(ReadRecord(PARTITION, 20, run.found[19].value))
     cluster = SimpleNamespace(bootstrap="", security_settings={}, directory=lambda broker: tmp_path)
-    monkeypatch.setattr("engine.chaos.judge.placement", lambda *_: {PARTITION: [1]})
-    monkeypatch.setattr("engine.chaos.judge.read_all", lambda *_: run.found)
+    monkeypatch.setattr("proof.chaos.judge.placement", lambda *_: {PARTITION: [1]})
+    monkeypatch.setattr("proof.chaos.judge.read_all", lambda *_: run.found)
 
     def judged(epoch: int) -> ChaosVerdict:
         numbers = {"producer_id": 7, "leader_epoch": 0}

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from engine.chaos.cluster_reader import consumer as reading
-from engine.chaos.cluster_reader import high_watermark
-from engine.chaos.workload import PATIENCE, ChaosWriter
 from engine.client.producer import Producer
 from engine.client.values import KafkaException
 from engine.cluster.cluster import Cluster
 from engine.wire.apis import Api
+from proof.chaos.cluster_reader import consumer as reading
+from proof.chaos.cluster_reader import high_watermark
+from proof.chaos.workload import PATIENCE, ChaosWriter
 from tests.cluster.conftest import PARTITIONS
 
 MILLION = pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(300)])

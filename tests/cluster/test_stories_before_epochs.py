@@ -5,7 +5,7 @@ It hears of that late, or not at all: see test_stories_comeback.py for how both 
 
 import pytest
 
-from engine.chaos.judge import FindingKind
+from proof.chaos.judge import FindingKind
 from tests.cluster.test_stories_comeback import CONFIG as USUAL
 from tests.cluster.test_stories_comeback import (
     cuts,

@@ -13,11 +13,11 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from engine.chaos.cluster_reader import QUICK, create
-from engine.chaos.judge import ChaosFinding, batches, unlike
 from engine.cluster.cluster import Cluster
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from proof.chaos.cluster_reader import QUICK, create
+from proof.chaos.judge import ChaosFinding, batches, unlike
 from tests.cluster.probe import Probe
 from tests.cluster.truth import Truth
 from tests.interop.watch import until

@@ -14,8 +14,6 @@ import pytest
 from confluent_kafka import ElectionType
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.chaos.cluster_reader import QUICK, consumer, create
-from engine.chaos.workload import ChaosWorkload
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import ClusterState, PartitionState
 from engine.config.broker import RACK_AWARE
@@ -38,6 +36,8 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from proof.chaos.cluster_reader import QUICK, consumer, create
+from proof.chaos.workload import ChaosWorkload
 from tests.cluster.conftest import CONFIG as USUAL
 from tests.cluster.probe import Probe
 from tests.interop.raw import fetch, unpacked

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from engine.chaos.cluster_reader import QUICK
-from engine.streams import columns, range_reader
-from engine.streams.range_reader import read
-from engine.streams.source_options import ReadOptions
-from engine.streams.splits import Split
+from proof.chaos.cluster_reader import QUICK
+from sparkstreams import columns, range_reader
+from sparkstreams.range_reader import read
+from sparkstreams.source_options import ReadOptions
+from sparkstreams.splits import Split
 from tests.cluster.conftest import PARTITIONS
 
 RECORDS = 3000  # in each partition

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.chaos.history import ReadRecord
-from engine.chaos.judge import ChaosVerdict, FindingKind
-from engine.chaos.transaction_history import CopiedRecord, TransactionEnd, TransactionHistory
-from engine.chaos.transaction_judge import compare
+from proof.chaos.history import ReadRecord
+from proof.chaos.judge import ChaosVerdict, FindingKind
+from proof.chaos.transaction_history import CopiedRecord, TransactionEnd, TransactionHistory
+from proof.chaos.transaction_judge import compare
 
 PARTITIONS, RECORDS, TOGETHER = 2, 6, 2
 

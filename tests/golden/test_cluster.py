@@ -36,7 +36,7 @@ from engine.cluster.request_faults import api_of
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.sim.client import Delivery, Row, rows_of
-from engine.sim.transactions.producer import SteppedProducer
+from engine.sim.transactional_producer import SteppedProducer
 from engine.sim.world import Happened, World
 from engine.zookeeper.requests import Children, Delete
 

@@ -4,8 +4,8 @@ One at a time, since one that rests costs time, too: tests/conftest.py puts thos
 the other.
 """
 
-from engine.chaos.storm import heal
 from engine.cluster.cluster import Cluster
+from proof.chaos.storm import heal
 
 
 class Latest:

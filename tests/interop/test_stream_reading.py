@@ -14,10 +14,10 @@ from engine.errors import ErrorCode, KafkaError
 from engine.model import TopicPartition
 from engine.storage.batch import Codec
 from engine.storage.records import Record, encode
-from engine.streams import columns, range_reader
-from engine.streams.range_reader import read
-from engine.streams.source_options import ReadOptions
-from engine.streams.splits import Split
+from sparkstreams import columns, range_reader
+from sparkstreams.range_reader import read
+from sparkstreams.source_options import ReadOptions
+from sparkstreams.splits import Split
 from tests.interop.raw import batch
 from tests.interop.watch import until
 

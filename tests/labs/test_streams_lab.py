@@ -350,9 +350,9 @@ def test_another_experiment_comes_to_another_verdict(
 def one_session() -> Iterator[None]:
     """Whoever is first starts it; it takes longer than what is done with it."""
     yield
-    if import_module("engine.streams.jvm").running():
+    if import_module("sparkstreams.jvm").running():
         spark = import_module("streams.session").starting().spark()
-        import_module("engine.streams.session").stop(spark)
+        import_module("sparkstreams.session").stop(spark)
 
 
 SECTIONS = {

@@ -14,14 +14,14 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from engine.chaos.cluster_reader import create
-from engine.chaos.run import CONFIG as QUICK
-from engine.chaos.storm import heal
-from engine.chaos.workload import ChaosWorkload
 from engine.cluster.kafka_process import OURS
 from engine.cluster.single_requests import list_offsets_request
 from engine.wire.apis import Api
 from engine.zookeeper.znodes import CONTROLLER
+from proof.chaos.cluster_reader import create
+from proof.chaos.run import CONFIG as QUICK
+from proof.chaos.storm import heal
+from proof.chaos.workload import ChaosWorkload
 from tests.cluster.conftest import bug
 from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up

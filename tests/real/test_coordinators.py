@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.chaos.cluster_reader import consumer, high_watermark
-from engine.chaos.judge import unlike
 from engine.cluster.kafka_process import KAFKA, OURS
+from proof.chaos.cluster_reader import consumer, high_watermark
+from proof.chaos.judge import unlike
 from tests.cluster.test_faults_transactions import Copying, judge
 from tests.cluster.truth import Truth
 from tests.interop.crew import Writer, crew

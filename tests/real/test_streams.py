@@ -23,9 +23,9 @@ import confluent_kafka
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
-from engine.chaos.cluster_reader import create
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import OURS
+from proof.chaos.cluster_reader import create
 from tests.cluster.truth import Truth
 from tests.interop.watch import until
 from tests.labs.reader import LABS

@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from engine.chaos.anomalies import find
-from engine.chaos.history import ReadRecord
-from engine.chaos.operations import (
+from proof.chaos.anomalies import find
+from proof.chaos.history import ReadRecord
+from proof.chaos.operations import (
     TXN,
     ClientOperation,
     OperationHistory,
@@ -15,12 +15,12 @@ from engine.chaos.operations import (
     PolledValue,
     SentValue,
 )
-from engine.sim import invariants as invariants_of_runs
-from engine.sim.defects import DEFECTS, SOUND
-from engine.sim.invariants import ALWAYS, Violation
-from engine.sim.run import Run
-from engine.sim.transaction_invariants import number_of
-from engine.sim.transactions.writer import Outcome
+from proof.storms import invariants as invariants_of_runs
+from proof.storms.defects import DEFECTS, SOUND
+from proof.storms.invariants import ALWAYS, Violation
+from proof.storms.run import Run
+from proof.storms.transaction_invariants import number_of
+from proof.storms.transactions.writer import Outcome
 
 TYPES = {
     Outcome.COMMITTED: OperationType.OK,
@@ -42,7 +42,7 @@ def anomalies(seed, defect, monkeypatch):
         if invariants is not ALWAYS:
             invariants_of_runs.check(observed, invariants)
 
-    monkeypatch.setattr("engine.sim.run.check", check)
+    monkeypatch.setattr("proof.storms.run.check", check)
     run = Run(seed, defect=defect)
     with suppress(Violation):
         run.go()

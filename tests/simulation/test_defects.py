@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.sim.defects import DEFECTS
-from engine.sim.invariants import Violation
-from engine.sim.run import Run
-from engine.sim.trace import Trace
+from proof.storms.defects import DEFECTS
+from proof.storms.invariants import Violation
+from proof.storms.run import Run
+from proof.storms.trace import Trace
 
 
 class Expected(NamedTuple):

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.model import TopicPartition
-from engine.sim.run import WITH_ENSEMBLE, Run
 from engine.sim.world import World
+from proof.storms.run import WITH_ENSEMBLE, Run
 
 ORDERS = TopicPartition("orders", 0)
 SESSION = {"zookeeper.session.timeout.ms": "3000"}

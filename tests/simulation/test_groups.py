@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from engine.sim.group_workload import COORDINATED, MACHINES, STRATEGIES, GroupWorkload
-from engine.sim.member import GROUP
-from engine.sim.run import CONFIG, CONFIG_OF_TOPICS, PARTITIONS, TOPIC, Run
-from engine.sim.trace import Trace
 from engine.sim.world import World
+from proof.storms.group_workload import COORDINATED, MACHINES, STRATEGIES, GroupWorkload
+from proof.storms.member import GROUP
+from proof.storms.run import CONFIG, CONFIG_OF_TOPICS, PARTITIONS, TOPIC, Run
+from proof.storms.trace import Trace
 
 WITH_A_GROUP = range(1, 61, 3)  # seeds
 

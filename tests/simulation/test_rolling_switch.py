@@ -23,10 +23,10 @@ import pytest
 
 from engine.broker.metadata import NO_BROKER
 from engine.model import TopicPartition
-from engine.sim.invariants import Violation
 from engine.sim.node import PORT
-from engine.sim.run import BEGIN, Run
 from engine.sim.world import World
+from proof.storms.invariants import Violation
+from proof.storms.run import BEGIN, Run
 
 ORDERS = TopicPartition("orders", 0)
 OLD, NEW = "PLAINTEXT", "NEW"

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.cli.main import FAILED, USAGE, main
-from engine.sim.defects import DEFECTS
-from engine.sim.invariants import Violation
-from engine.sim.run import Run
+from proof.storms.defects import DEFECTS
+from proof.storms.invariants import Violation
+from proof.storms.run import Run
 
 
 @pytest.fixture(scope="module")

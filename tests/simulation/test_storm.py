@@ -1,7 +1,7 @@
 """Five hundred storms, each 25 seconds of kills, power cuts, pauses, cuts and moves.
 
 Replication 3, min.insync.replicas=2, acks=all, idempotent, no unclean election: every invariant of
-engine/sim/invariants.py holds all the time, and in the end all is well. Every planted defect is
+proof/storms/invariants.py holds all the time, and in the end all is well. Every planted defect is
 found within the first sixty seeds (test_defects.py): `make test` runs forty, `make long` the
 others, and `make storm` goes on from there for hours.
 """
@@ -10,9 +10,9 @@ from functools import cache
 
 import pytest
 
-from engine.sim.invariants import Violation
-from engine.sim.run import Run
-from engine.sim.trace import Recipe, Trace
+from proof.storms.invariants import Violation
+from proof.storms.run import Run
+from proof.storms.trace import Recipe, Trace
 
 SEEDS, AT_ONCE = 500, 20
 SHORT = 40  # seeds of `make test`

@@ -9,8 +9,8 @@ import pytest
 
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, Status
-from engine.sim.run import Fork, Run
-from engine.sim.trace import Recipe, Trace
+from proof.storms.run import Fork, Run
+from proof.storms.trace import Recipe, Trace
 
 SEED = 20
 MEGABYTE = 1_000_000
@@ -118,7 +118,7 @@ def test_a_recipe_says_how_to_see_it_again():
     )
 
 
-TOLD = f"from engine.sim.trace import Trace; print(Trace.of({SEED + 1}, 8).diagram(routine=True))"
+TOLD = f"from proof.storms.trace import Trace; print(Trace.of({SEED + 1}, 8).diagram(routine=True))"
 
 
 def test_the_same_seed_is_the_same_run_however_strings_are_hashed():

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.cluster.cluster import Cluster
-from engine.streams import jvm, session
+from sparkstreams import jvm, session
 from tests.streams.query import Query
 
 _numbers = count()

@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import functions as f
 
-from engine.streams import queries, record_columns, session, tables
+from sparkstreams import queries, record_columns, session, tables
 from tests.streams.table_stories import finished, rows
 
 

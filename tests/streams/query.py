@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 
 from engine.cluster.cluster import Cluster
 from engine.errors import KafkaError
-from engine.streams.source import KafkaLab
-from engine.streams.splits import Split
+from sparkstreams.source import KafkaLab
+from sparkstreams.splits import Split
 from tests.interop.watch import until
 
 Rows = list[tuple[int, int, str]]  # partition, offset, value

@@ -10,9 +10,9 @@ import sys
 
 from pyspark.sql import functions
 
-from engine.streams import session
+from sparkstreams import session
 
-DAEMON = "engine.streams.daemon"  # each life begins with many imports
+DAEMON = "sparkstreams.daemon"  # each life begins with many imports
 
 
 def main(work: str) -> None:

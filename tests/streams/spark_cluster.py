@@ -22,7 +22,7 @@ from engine.cluster import java
 from engine.cluster.child import Child, end_all
 from engine.cluster.ports import HOST, free_port
 from engine.errors import ErrorCode, KafkaError
-from engine.streams import jvm
+from sparkstreams import jvm
 
 DEPLOY = "org.apache.spark.deploy"
 MASTER, WORKER = f"{DEPLOY}.master.Master", f"{DEPLOY}.worker.Worker"

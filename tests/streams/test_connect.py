@@ -12,7 +12,7 @@ import pytest
 from engine.cluster import java
 from engine.cluster.child import Child, end_all
 from engine.cluster.ports import HOST, free_port
-from engine.streams import jvm, session
+from sparkstreams import jvm, session
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, put
 

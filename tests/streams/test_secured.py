@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
 from engine.cluster.cluster import Cluster
-from engine.streams.source import FORMAT
+from sparkstreams.source import FORMAT
 
 USERS = {"alice": "in wonderland", "bob": "the builder"}
 CONFIG = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """\
 import os, time
 from pyspark import SparkContext
-from engine.streams import jvm, session
+from sparkstreams import jvm, session
 
 
 def say(*words):
@@ -74,7 +74,7 @@ if "PYTHON_WORKER_FACTORY_PORT" in os.environ:
 """
 QUERY = """\
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
-from engine.streams import session
+from sparkstreams import session
 
 
 class Ticks(DataSource):

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
 from engine.cluster.cluster import Cluster
-from engine.streams.source import FORMAT
+from sparkstreams.source import FORMAT
 from tests.interop.watch import until
 from tests.streams.conftest import NewTopic
 

@@ -12,19 +12,19 @@ from itertools import count
 
 import pytest
 
-from engine.chaos.run import CONFIG as QUICK
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.cluster.cluster import Cluster
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.files import Buffer
-from engine.streams.ledger import Staged
-from engine.streams.partition_client import AppendResult, PartitionClient
-from engine.streams.publisher import Publisher
-from engine.streams.rows import SinkRow
-from engine.streams.sink_options import WriteOptions
-from engine.streams.staging import StagingWriter
+from proof.chaos.run import CONFIG as QUICK
+from sparkstreams.ledger import Staged
+from sparkstreams.partition_client import AppendResult, PartitionClient
+from sparkstreams.publisher import Publisher
+from sparkstreams.rows import SinkRow
+from sparkstreams.sink_options import WriteOptions
+from sparkstreams.staging import StagingWriter
 from tests.streams.conftest import NewTopic
 
 pytestmark = pytest.mark.timeout(300)

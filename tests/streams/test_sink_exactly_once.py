@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.chaos.run import CONFIG as QUICK
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.cluster import Cluster
+from proof.chaos.run import CONFIG as QUICK
 from tests.interop.watch import until
 from tests.limits import CALM_SESSION_MS, SPARK_S
 from tests.streams.conftest import NewTopic

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import InputPartition
 from engine.client.admin.values import NewPartitions
 from engine.cluster.cluster import Cluster
 from engine.errors import KafkaError
-from engine.streams.source import KafkaLab
+from sparkstreams.source import KafkaLab
 from tests.interop.watch import until
 from tests.streams.query import NONE, SCHEMA, Query, batch, produce
 

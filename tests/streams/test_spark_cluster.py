@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from engine.streams import queries, record_columns, session, tables
+from sparkstreams import queries, record_columns, session, tables
 from tests.interop.watch import until
 from tests.streams.spark_cluster import SparkCluster
 from tests.streams.table_stories import SLOW, finished, folder, put, rows

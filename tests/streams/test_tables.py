@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from engine.errors import KafkaError
-from engine.streams import expiring_state, queries, record_columns, state, tables
+from sparkstreams import expiring_state, queries, record_columns, state, tables
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, finished, folder, put, rows, shows
 

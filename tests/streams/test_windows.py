@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.streams import queries, record_columns, windows
+from sparkstreams import queries, record_columns, windows
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, put, rows, shows
 

@@ -25,7 +25,7 @@ def rows(pyproject: Path) -> list[tuple[str, list[str]]]:
     """From above: how its siblings are parted, and their names."""
     tool = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]
     contracts = tool["importlinter"]["contracts"]
-    layers = next(each["layers"] for each in contracts if each["type"] == "layers")
+    layers = next(each["layers"] for each in contracts if each["id"] == "layers")
     found = []
     for layer in layers:
         names = re.findall(r"\w+", layer)

@@ -25,7 +25,7 @@ from engine.errors import ErrorCode, KafkaError
 from widgets.story import EXPIRY, FAULT, NEWS, Sort, StoryLine
 
 if TYPE_CHECKING:
-    from engine.sim.trace import Trace
+    from proof.storms.trace import Trace
 
 FORKED = Sort("↱", "rose", 5)
 BROKEN = Sort("✗", "bad", 6)

@@ -16,7 +16,7 @@ from engine.cluster.cluster import Cluster
 from engine.cluster.resources import MB, Resources
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 from engine.errors import KafkaError
-from engine.streams import session
+from sparkstreams import session
 
 NEED = resources.cluster(3)  # 200 MB, 45 tasks, 50 MB of disk
 MEMINFO = "MemTotal: 24105000 kB\nMemFree: 1000 kB\nMemAvailable: {} kB\n"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import ErrorCode
-from engine.sim.diagram import words
 from engine.wire.apis import Api
 from engine.wire.codec import message
+from proof.storms.diagram import words
 from tests.unit.widgets.test_wire_anatomy import sample
 from tests.unit.widgets.test_wire_words import marks, of
 from widgets.wire.anatomy import ANSWER, ASK

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.sim.trace import Trace
+from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import START, Cluster, partition
 from tests.unit.widgets.test_cluster_view import buttons, go, press
 from tests.unit.widgets.test_replica_past import failover

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from engine.cluster.recording import Recording
-from engine.sim.trace import Trace
+from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import Cluster
 from widgets import ClusterView, GroupView, HexView, ReplicaView, SegmentView, WireView
 from widgets import ZooKeeperTree as Tree

@@ -7,7 +7,7 @@ from math import hypot
 import pytest
 
 from engine.cluster.state import Status
-from engine.sim.trace import Trace
+from proof.storms.trace import Trace
 from tests.interop.watch import until
 from widgets import ClusterView
 from widgets.cluster_scene import plan_of

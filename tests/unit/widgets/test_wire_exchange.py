@@ -5,11 +5,11 @@ from dataclasses import replace
 from engine.broker.frames import texts as framed
 from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
-from engine.sim.moment import Moment, TraceMessage
 from engine.storage import records
 from engine.wire.apis import Api
 from engine.wire.codec import encode_request, message
 from engine.wire.errors import RequestHeader
+from proof.storms.moment import Moment, TraceMessage
 from tests.unit.widgets.cluster import START, state
 from tests.unit.widgets.test_wire_anatomy import RECORDS, sample
 from tests.unit.wire.frames import encode_response

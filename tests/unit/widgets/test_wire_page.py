@@ -5,8 +5,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from engine.sim.trace import Trace
 from engine.wire.apis import Api
+from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import START
 from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced

@@ -7,9 +7,9 @@ import pytest
 
 from engine.cluster.recording import Recorder, Recording
 from engine.errors import ErrorCode, KafkaError
-from engine.sim.trace import Trace
 from engine.wire.apis import Api
 from engine.wire.codec import message
+from proof.storms.trace import Trace
 from tests.unit.widgets import cluster as told_of
 from tests.unit.widgets.test_wire_anatomy import sample
 from tests.unit.widgets.test_wire_exchange import asked, fetched, produced

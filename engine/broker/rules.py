@@ -1,0 +1,22 @@
+"""The classes that decide in a broker. Others may be put in their place.
+
+    Rules()                          Kafka's rules: every broker has them by default
+    Rules(replicas=MyReplicas)       a broker whose replica manager is of this class
+
+The simulator's planted defects and the learner's own rules are subclasses of these.
+"""
+
+from typing import NamedTuple
+
+from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.coordinator.transactions.coordinator import TransactionCoordinator
+from engine.replication.replica_manager import ReplicaManager
+
+
+class Rules(NamedTuple):
+    replicas: type[ReplicaManager] = ReplicaManager
+    groups: type[GroupCoordinator] = GroupCoordinator
+    transactions: type[TransactionCoordinator] = TransactionCoordinator
+
+
+KAFKAS = Rules()
