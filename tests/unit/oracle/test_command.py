@@ -17,7 +17,7 @@ def run(*arguments: str) -> int:
 def test_it_judges_each_answer_and_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One answer is right, one wrong; for the third question there is nonsense, and then nothing."""
+    """One answer is right, one wrong; to the third question nonsense comes, and then nothing."""
     one, two, three = questions = exam(7, 3)
     wrong = (two.right + 1) % len(two.options)
     lines = f"{one.right + 1}\n{wrong + 1}\nseven\n99\n\n"
