@@ -102,7 +102,7 @@ class Heard(ClusterSituation):
         }.get(str(outcome), "It was stored; then the ISR became smaller than min.insync.replicas.")
 
 
-class Copies(ClusterSituation):
+class RepeatedSend(ClusterSituation):
     """The answer gets lost, and the producer sends the record again. How often is it in the log?"""
 
     level, idea, section = 1, "idempotence", "delivery#numbers-text"
@@ -187,4 +187,4 @@ class Copies(ClusterSituation):
         return "It was sent again, and without a number the broker takes it for another record."
 
 
-KINDS: dict[str, type[Situation]] = {"heard": Heard, "copies": Copies}
+KINDS: dict[str, type[Situation]] = {"heard": Heard, "copies": RepeatedSend}
