@@ -7,7 +7,7 @@
         outcome    runs it, and returns what came out
         reason     one sentence on an outcome
 
-    ask(Survivors, "survivors", seed) ──> OracleQuestion: options in a random order, one of them right
+    ask(Survivors, "survivors", seed) ──> OracleQuestion: options in random order, one is right
 
 Invariant: a question is asked only if `outcome` is the same with every timing, and is the outcome
 of exactly one answer. A situation that depends on luck is drawn anew.
