@@ -55,7 +55,7 @@ REGISTRY = re.compile(
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
 # Names of confluent-kafka's API that the engine has below the client too.
-TWICE = {"KafkaError", "TopicPartition", "AclBinding", "AclBindingFilter"}
+TWICE = {"ApiException", "TopicPartition", "AclBinding", "AclBindingFilter"}
 
 
 class Offence(NamedTuple):

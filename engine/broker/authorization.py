@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker, Call
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.security.acls import (
     CLUSTER,
@@ -78,8 +78,8 @@ class Access:
     def allows_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
         return self._authorizer.allowed_on_any(*self._client, operation, kind)
 
-    def error(self, resource: AclResource) -> KafkaError:
-        return KafkaError(FAILED[resource.type], TEXTS.get(self.api, ""))
+    def error(self, resource: AclResource) -> ApiException:
+        return ApiException(FAILED[resource.type], TEXTS.get(self.api, ""))
 
     def operations(self, resource: AclResource) -> int:
         """A bit for each operation that is allowed."""
@@ -366,7 +366,7 @@ async def authorized(broker: Broker, call: Call, request: Any, handler: Handler)
         return guard.shown(access, request, await handler(broker, call, request))
     permitted, errors = _split(access, rows, given)
     if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
-        error = KafkaError(ErrorCode.operation_not_attempted)
+        error = ApiException(ErrorCode.operation_not_attempted)
         errors += [(row, error) for row in permitted]
         permitted = []
     denied = tuple(
@@ -376,7 +376,7 @@ async def authorized(broker: Broker, call: Call, request: Any, handler: Handler)
         kept = replace(request, **{listed: tuple(permitted)})
         response = guard.shown(access, request, await handler(broker, call, kept))
     else:
-        response = refusal(access.api, request, KafkaError(ErrorCode.none))
+        response = refusal(access.api, request, ApiException(ErrorCode.none))
     if denied and access.api is Api.PRODUCE and request.acks == 0:
         raise Malformed(f"acks=0 allows no response to: {errors[0][1]}")
     if not denied:
@@ -387,11 +387,11 @@ async def authorized(broker: Broker, call: Call, request: Any, handler: Handler)
 
 def _split(
     access: Access, rows: GuardedRows, given: Iterable[Any]
-) -> tuple[list[Any], list[tuple[Any, KafkaError]]]:
+) -> tuple[list[Any], list[tuple[Any, ApiException]]]:
     """The rows that are allowed, and the others, each with its error."""
     if rows.unless is not None and access.allows(rows.unless, CLUSTER, quiet=True):
         return list(given), []
-    permitted, errors = list[Any](), list[tuple[Any, KafkaError]]()
+    permitted, errors = list[Any](), list[tuple[Any, ApiException]]()
     for row in given:
         resource = rows.resource(access.broker, row)
         if access.allows(rows.operation, resource, quiet=rows.quiet) and _may_create(access, row):
@@ -419,7 +419,7 @@ def _may_be_idempotent(access: Access, request: Any) -> bool:
     )
 
 
-def refused(call: Call, request: Any, error: KafkaError) -> Any:
+def refused(call: Call, request: Any, error: ApiException) -> Any:
     """The response to a request of which nothing is served, with the error where Kafka puts it."""
     api = APIS[call.header.api_key]
     if api is Api.PRODUCE and request.acks == 0:

@@ -37,7 +37,7 @@ from engine.broker.request_counts import RequestCounts
 from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.links import Links
 from engine.metadata.gateway import ControllerGateway
 from engine.metadata.lifecycle import BrokerLifecycle
@@ -77,11 +77,11 @@ class Call(NamedTuple):
         return f"/{self.peer.rpartition(':')[0]}"
 
     def take(self, partitions: int, now: int) -> None:
-        """Partitions are created or deleted. Raises a KafkaError if the client has to wait."""
+        """Partitions are created or deleted. Raises an ApiException if the client has to wait."""
         if self.mutations is not None:
             self.mutations.record(partitions, now)
 
-    def refused(self, what: object, error: KafkaError) -> KafkaError:
+    def refused(self, what: object, error: ApiException) -> ApiException:
         """Log the error: not every client shows it to its user."""
         log.info(
             "%s of %s by %s (%s) refused with %s: %s",

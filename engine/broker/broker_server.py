@@ -38,7 +38,7 @@ from engine.broker.secure_listeners import SecureListeners
 from engine.broker.server import Server
 from engine.config import BrokerConfig
 from engine.config.broker import principals
-from engine.errors import ErrorCode, KafkaError, MetadataError
+from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.metadata.lifecycle import BrokerLifecycle, LifecycleStep
 from engine.model import Event
 from engine.quotas.quota_managers import QuotaManagers
@@ -111,7 +111,7 @@ class BrokerServer:
             directory.attempt(now, partial(directory.claim, broker_id, cluster_id))
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
-            raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
+            raise ApiException(ErrorCode.kafka_storage_error, "; ".join(reasons))
         broker = self.broker = self._build(cluster_id)
         found = [each for directory in self._directories for each in directory.partitions(now)]
         await self._source.load(broker, {partition.topic for partition in found})
@@ -185,7 +185,7 @@ class BrokerServer:
                 secure = self._environment.secure(each)
                 self._ports[each.name] = await server.bind(host, port, secure)
             except OSError as error:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.invalid_config,
                     f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
                     "Is another broker running there? Choose another --port.",
@@ -243,9 +243,9 @@ class BrokerServer:
             self._failed(task, task.exception())
 
     def _failed(self, task: "asyncio.Task[None]", error: BaseException | None) -> None:
-        """A task has ended by an error. Only a KafkaError is meant for people: the broker is
+        """A task has ended by an error. Only an ApiException is meant for people: the broker is
         refused, for instance. Any other is a bug of ours; disks that fail never come so far."""
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, ApiException):
             log.critical("a bug: %s failed", _name(task), exc_info=error)
             self._report("broker.bug", task=_name(task), error=repr(error))
         self._fail(error)
@@ -268,7 +268,7 @@ class BrokerServer:
     def _directory_failed(self) -> None:
         if all(directory.offline is not None for directory in self._directories):
             reason = "Shutdown broker because all log dirs have failed"
-            self._fail(KafkaError(ErrorCode.kafka_storage_error, reason))
+            self._fail(ApiException(ErrorCode.kafka_storage_error, reason))
         elif self.broker is not None and self._lifecycle.is_loaded:
             self.broker.replicas.directory_failed()
             self._source.log_dir_failed()

@@ -37,7 +37,7 @@ from engine.coordinator.effects import Append, Caller, Effect, Reply, TxnMarkers
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage import control
@@ -189,7 +189,7 @@ class CoordinatorService(Generic[C]):
             stored = self._replicas.append(
                 self._partition(number), _batch(append), to_all=True, client=False
             )
-        except KafkaError as error:
+        except ApiException as error:
             code = error.code
             return [] if token is None else self.coordinator.written(token, code, self._now())
         if token is None:
@@ -216,7 +216,7 @@ class CoordinatorService(Generic[C]):
         try:
             if self._replicas.is_committed(partition, append.last_offset, leader_since):
                 return ErrorCode.none
-        except KafkaError as error:
+        except ApiException as error:
             return error.code
         return ErrorCode.request_timed_out if self._clock() >= append.deadline else None
 
@@ -274,7 +274,7 @@ class CoordinatorService(Generic[C]):
                     break  # nothing may be appended before `loaded`, so do not wait
                 offset = next_offset
                 await asyncio.sleep(0)  # let other tasks run
-        except KafkaError as error:
+        except ApiException as error:
             if error.code in LED_BY_ANOTHER:
                 return  # `_poll` is about to notice it
             # The log is damaged, or its disk fails: the records before the damage count.

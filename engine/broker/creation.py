@@ -15,7 +15,7 @@ from typing import NamedTuple
 from engine.broker import coordinator_topic
 from engine.broker.broker import Broker
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.topics import check_assignment, check_new_name, spread
 
 DEFAULT = -1
@@ -46,7 +46,7 @@ def plan(
     live = sorted(broker.metadata.brokers)
     if by_hand:
         if (partitions, replication) != (DEFAULT, DEFAULT):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
@@ -69,7 +69,7 @@ async def create_automatically(broker: Broker, name: str) -> None:
     try:
         made = automatic(broker, name)
         await broker.gateway.create_topic(made.name, made.assignment, made.overrides)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code != ErrorCode.topic_already_exists:
             raise
 

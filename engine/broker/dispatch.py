@@ -38,7 +38,7 @@ from engine.broker.request_faults import RequestCopy
 from engine.broker.request_quotas import serve_with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response
@@ -169,6 +169,6 @@ class Dispatcher:
         return codes_in(response)
 
 
-async def _refused(error: KafkaError, broker: Broker, call: Call, request: Any) -> Any:
+async def _refused(error: ApiException, broker: Broker, call: Call, request: Any) -> Any:
     """A handler that does nothing: a lab asked for this error."""
     return refused(call, request, error)

@@ -9,7 +9,7 @@ from engine.metadata.lifecycle import LifecycleStep
 def apply(broker: Broker, delta: MetadataDelta) -> list[ErrorCode]:
     """Returns the error of each role, then of each stop.
 
-    Raises a KafkaError, and applies nothing, if the delta is from an old controller, or for an
+    Raises an ApiException, and applies nothing, if the delta is from an old controller, or for an
     earlier registration of this broker.
     """
     errors: list[ErrorCode] = []

@@ -27,7 +27,7 @@ from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import LATEST
 from engine.client.metadata import NO_BROKER
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 ACTIONS = {
@@ -152,7 +152,7 @@ def _describe(cluster: ClusterClient, names: Sequence[str], options: Namespace) 
 
 def _refused(why: Sequence[str]) -> int:
     if why:
-        raise KafkaError(ErrorCode.group_id_not_found, " ".join(why))
+        raise ApiException(ErrorCode.group_id_not_found, " ".join(why))
     return 0
 
 
@@ -233,19 +233,19 @@ def _ends(
 
 def _delete(cluster: ClusterClient, names: Sequence[str]) -> int:
     done: list[str] = []
-    failed: list[KafkaError] = []
+    failed: list[ApiException] = []
     for name in names:
         try:
             group_requests.delete(cluster, name)
             done.append(f"'{name}'")
-        except KafkaError as error:
+        except ApiException as error:
             text = f"Group '{name}' could not be deleted due to: {error.message}"
-            failed.append(KafkaError(error.code, text))
+            failed.append(ApiException(error.code, text))
     if failed:
         if done:
             print(f"These consumer groups were deleted successfully: {', '.join(done)}")
         why = "; ".join(error.message for error in failed)
-        raise KafkaError(failed[0].code, f"Deletion of some consumer groups failed: {why}")
+        raise ApiException(failed[0].code, f"Deletion of some consumer groups failed: {why}")
     print(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
     return 0
 
@@ -261,5 +261,5 @@ def _delete_offsets(cluster: ClusterClient, name: str, topics: Sequence[str]) ->
     table(rows, [30, 15])
     if failed:
         counts = f"{len(failed)} of {len(outcomes)}"
-        raise KafkaError(failed[0].code, f"the offsets of {counts} partitions were not deleted")
+        raise ApiException(failed[0].code, f"the offsets of {counts} partitions were not deleted")
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import Struct
 
 from engine.cli import dump_offsets, dump_transactions
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import aborted, producers, records
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
 from engine.storage.control import ControlType
@@ -71,7 +71,7 @@ def dump_log(path: Path, options: argparse.Namespace, report: DumpReport) -> Non
                             gaps.append(f"  {last} is followed by {record.offset}")
                         last = record.offset
                         print(_record_line(record, header, position, options))
-                except KafkaError as error:
+                except ApiException as error:
                     report.wrong(f"{path}: position {position}: {error.message}")
         if end < size:
             print(f"Found {size - end} invalid bytes at the end of {path.name}")
@@ -177,7 +177,7 @@ def _timestamp_type(header: Header) -> str:
 def _codec(header: Header) -> str:
     try:
         return header.codec.name
-    except KafkaError:
+    except ApiException:
         return f"UNKNOWN({header.attributes & 7})"
 
 

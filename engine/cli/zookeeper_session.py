@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 
 PATIENCE = 30.0  # seconds until ZooKeeper has to answer
@@ -79,7 +79,7 @@ def open_session(hosts: str) -> Iterator[ZnodeClient]:
         kazoo.start(PATIENCE)
         yield ZnodeClient(kazoo)
     except KazooTimeoutError:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.broker_not_available,
             f"no answer from ZooKeeper at {hosts} in {PATIENCE:.0f} s: is it running?",
         ) from None

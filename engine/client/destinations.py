@@ -108,7 +108,7 @@ class Destinations:
         if error == ErrorCode.unknown_topic_or_partition:
             try:
                 existing = self._network.metadata(None, self._max_block).topics
-            except errors.KafkaError:
+            except errors.ApiException:
                 existing = {}  # then no name can be suggested
             return exception_of(unknown_topic(topic, existing), KafkaError._UNKNOWN_TOPIC)
         if error is not None and not error.retriable:

@@ -95,7 +95,7 @@ class Producer:
             self._view = MetadataView(settings, create=True)
             self._accumulator = RecordAccumulator(settings)
             self._network = NetworkClient(settings, self._view, self._cores())
-        except errors.KafkaError as error:
+        except errors.ApiException as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
         self._lock = self._network.lock
         self._on_delivery = functions.get("on_delivery") or functions.get("dr_cb")
@@ -240,7 +240,7 @@ class Producer:
                 None if topic is None else [topic],
                 LIST_TOPICS_TIMEOUT if seconds == math.inf else seconds,
             )
-        except errors.KafkaError as error:
+        except errors.ApiException as error:
             raise exception_of(error, KafkaError._TRANSPORT) from error
         return ClusterMetadata.of(found)
 

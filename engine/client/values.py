@@ -185,7 +185,9 @@ class KafkaException(Exception):
     """Raised by the clients; `args[0]` is the KafkaError."""
 
 
-def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = False) -> KafkaError:
+def error_of(
+    error: errors.ApiException, code: int | None = None, fatal: bool = False
+) -> KafkaError:
     """The engine's error as a client's KafkaError, with `code` instead of its own if given."""
     number = _LOST.get(error.code, int(error.code)) if code is None else code
     made = KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
@@ -193,14 +195,14 @@ def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = Fa
     return made
 
 
-def refusal(row: Any) -> errors.KafkaError:
+def refusal(row: Any) -> errors.ApiException:
     """The error in a partition's result of Produce, with its bad records."""
-    error = errors.KafkaError(row.error_code, row.error_message or "")
+    error = errors.ApiException(row.error_code, row.error_message or "")
     error.records = {each.batch_index: each.batch_index_error_message for each in row.record_errors}
     return error
 
 
-def exception_of(error: errors.KafkaError, code: int | None = None) -> KafkaException:
+def exception_of(error: errors.ApiException, code: int | None = None) -> KafkaException:
     """The same to be raised: `raise exception_of(error) from error`."""
     return KafkaException(error_of(error, code))
 

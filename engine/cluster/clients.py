@@ -25,7 +25,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.interfaces import IAsyncResult
 from kazoo.protocol.states import ZnodeStat
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Clients:
                 self._kazoo = None
                 return read(self._session()).get(timeout=ANSWER)
         except (ConnectionLoss, KazooTimeoutError):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"no answer from ZooKeeper at {self._hosts()} in {ANSWER:g} s: is it running, "
                 "with more than half of its servers?",

@@ -46,7 +46,7 @@ from engine.cluster.scripts.kafka_home import KafkaHome
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.table import Table
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Cluster:
         `report` is called with a line that says what is being waited for.
         """
         if brokers < 1:
-            raise KafkaError(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
+            raise ApiException(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
@@ -136,7 +136,7 @@ class Cluster:
     def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
         """What any client of a user needs, in the keys of librdkafka."""
         if self._security is None:
-            raise KafkaError(ErrorCode.invalid_request, "this cluster has no users: security=...")
+            raise ApiException(ErrorCode.invalid_request, "this cluster has no users: security=...")
         return {"bootstrap.servers": self.bootstrap, **self._security.settings(user, mechanism)}
 
     def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
@@ -189,8 +189,8 @@ class Cluster:
         except BaseException as error:
             blamed = self._ensemble.end_reason
             self.stop()
-            if blamed and isinstance(error, KafkaError):
-                raise KafkaError(error.code, blamed) from error
+            if blamed and isinstance(error, ApiException):
+                raise ApiException(error.code, blamed) from error
             raise
         return self
 
@@ -242,7 +242,7 @@ class Cluster:
         `kind="kafka"`: a broker of Apache Kafka 2.8, where its jars are; see kafka_process.py.
         """
         if kind not in (OURS, KAFKA):
-            raise KafkaError(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
+            raise ApiException(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
         if kind == KAFKA:
             jars()
         node = self._add(max(self._nodes) + 1, 0, kind)
@@ -409,7 +409,7 @@ class Cluster:
             raise no_link(one, other, names)
         brokers = {*kept_by} & {*self._nodes}
         if kafka := [each for each in brokers if self._node(each).is_kafka]:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
                 f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible",
@@ -588,7 +588,7 @@ class Cluster:
     def _node(self, broker: End) -> BrokerProcess:
         node = self._nodes.get(broker) if isinstance(broker, int) else None
         if node is None:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"there is no broker {broker} in this cluster, only {self.brokers}",
             )
@@ -596,7 +596,7 @@ class Cluster:
 
     def _launch(self, node: BrokerProcess) -> None:
         if self._scratch and not self.data.exists():
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 "this cluster has ended, and its files were removed: make a new one",
             )

@@ -31,7 +31,7 @@ from engine.client.raw_connection import RawConnection
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import HOST
 from engine.cluster.state import now
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition
@@ -65,7 +65,7 @@ class KafkaReporter:
         pending, self._pending = self._pending, None
         try:
             answer = pending.result()
-        except (OSError, KafkaError, KazooException):
+        except (OSError, ApiException, KazooException):
             return None
         known, now = self._rows, answer["rows"]
         self._rows = now
@@ -83,7 +83,7 @@ class KafkaReporter:
         if self._connection is not None:
             try:
                 return self._read()
-            except (OSError, KafkaError):
+            except (OSError, ApiException):
                 self._hang_up()  # it was to a process that has ended
         try:
             return self._read()

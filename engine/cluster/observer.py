@@ -17,7 +17,7 @@ from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.state import ClusterState, LinkState, Status, now
 from engine.cluster.state_merger import ProcessState, StateMerger
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 STATE_TIMEOUT = 0.25  # seconds to wait for a broker that answered the last time
 REQUEST_TIMEOUT = 5.0  # seconds for a broker to do what was requested
@@ -95,7 +95,7 @@ class Observer:
     def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
         """Have a broker do something. A paused one does it later: don't wait for it."""
         if broker in self._reporters:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"broker {broker} is one of Apache Kafka: it cannot be traced, change its answers, "
                 "or hold back its messages; choose a broker of ours",
@@ -110,9 +110,9 @@ class Observer:
                 client.late = False
                 receive([client], deadline - time.monotonic())
         if wait and not answers:
-            raise KafkaError(ErrorCode.request_timed_out, f"broker {broker} does not answer")
+            raise ApiException(ErrorCode.request_timed_out, f"broker {broker} does not answer")
         if wait and "error" in answers[0]:
-            raise KafkaError(ErrorCode.invalid_request, str(answers[0]["error"]))
+            raise ApiException(ErrorCode.invalid_request, str(answers[0]["error"]))
         return answers[0] if answers else {}
 
     def request_running(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.cluster.state import ClusterState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.table import Table
 from engine.zookeeper import znodes
@@ -163,7 +163,7 @@ def _text(data: bytes | None) -> str | None:
 def state(cluster: Served, topic: str, partition: int) -> znodes.LeaderAndIsr:
     data = cluster.znode(znodes.state_path(TopicPartition(topic, partition)))
     if data is None:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_topic_or_partition, f"there is no partition {topic}-{partition}"
         )
     return znodes.LeaderAndIsr.decode(data)

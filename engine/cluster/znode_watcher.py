@@ -32,7 +32,7 @@ from kazoo.protocol.states import EventType, KazooState, WatchedEvent, ZnodeStat
 from engine.cluster.state import now
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree, child
 from engine.cluster.zookeeper import NOT_SERVING, ask
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.links import ZOOKEEPER
 
 OWN = "/zookeeper"  # what ZooKeeper keeps for itself
@@ -74,7 +74,7 @@ class ZnodeWatcher:
             self._kazoo.start(timeout=PATIENCE)
         except KazooTimeoutError:
             self.close()
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.request_timed_out,
                 f"no answer from ZooKeeper at {hosts} in {PATIENCE:g} s: is it running?",
             ) from None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 from engine.config import security as security_keys
 from engine.config.key import Key, invalid, key, one_of, printed
 from engine.config.logs import LogsConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -139,7 +139,7 @@ class ListenersConfig(LogsConfig):
             try:
                 one = security_keys.parse({name: text})
                 config = replace(config, security={**config.security, **one})
-            except KafkaError as error:
+            except ApiException as error:
                 faults[name] = error.message
         return config, faults
 

@@ -26,7 +26,7 @@ from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
 from engine.controller.election import NOBODY
 from engine.controller.events import Began, Event
 from engine.controller.requests import Request
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event as Happening
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
@@ -117,7 +117,7 @@ class Controller:
 
     # -- the election of the controller --------------------------------------------------
 
-    def _elect(self) -> Work[KafkaError]:
+    def _elect(self) -> Work[ApiException]:
         """Read /controller. If there is none, try to become the controller.
 
         Returns the error for a request that needs the controller.
@@ -212,5 +212,5 @@ class Controller:
         return state | (self._active.snapshot() if self._active else {})
 
 
-def _refused(controller: int) -> KafkaError:
-    return KafkaError(ErrorCode.not_controller, f"the controller is broker {controller}")
+def _refused(controller: int) -> ApiException:
+    return ApiException(ErrorCode.not_controller, f"the controller is broker {controller}")

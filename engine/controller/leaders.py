@@ -16,12 +16,12 @@ from engine.controller.context import PartitionAndReplica
 from engine.controller.controller_part import ControllerPart
 from engine.controller.election import Rule
 from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Work
 
-Outcomes = dict[TopicPartition, KafkaError | None]
+Outcomes = dict[TopicPartition, ApiException | None]
 
 
 class Leaders(ControllerPart):
@@ -38,10 +38,10 @@ class Leaders(ControllerPart):
         for each in wanted:
             if each not in elected:
                 why = f"Failed to elect leader for partition {each} under strategy {rule.name}"
-                outcomes[each] = KafkaError(code, why)
+                outcomes[each] = ApiException(code, why)
         return outcomes
 
-    def _fault(self, partition: TopicPartition, unclean: bool) -> KafkaError | None:
+    def _fault(self, partition: TopicPartition, unclean: bool) -> ApiException | None:
         """The error, if there is nothing to elect."""
         code, text = ErrorCode.unknown_topic_or_partition, "The partition does not exist."
         if partition in self._context.assignments:
@@ -53,7 +53,7 @@ class Leaders(ControllerPart):
                 text = "Leader election not needed for topic partition."
             else:
                 return None
-        return KafkaError(code, text)
+        return ApiException(code, text)
 
     def process_requests(self) -> Work[None]:
         """/admin/preferred_replica_election. The request is deleted in any case."""
@@ -91,13 +91,15 @@ class Leaders(ControllerPart):
         in_sync = broker in self._context.leadership[partition].state.isr
         return in_sync and self._context.online(broker, partition)
 
-    def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | KafkaError]:
+    def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | ApiException]:
         """Returns the partitions that it still leads, for lack of another replica."""
         alive = self._context.brokers.get(broker)
         if alive is None:
-            return KafkaError(ErrorCode.broker_not_available, f"Broker id {broker} does not exist.")
+            return ApiException(
+                ErrorCode.broker_not_available, f"Broker id {broker} does not exist."
+            )
         if broker_epoch < alive.epoch:
-            return KafkaError(
+            return ApiException(
                 ErrorCode.stale_broker_epoch,
                 f"Received controlled shutdown request from an old broker epoch {broker_epoch} "
                 f"for broker {broker}. Current broker epoch is {alive.epoch}.",

@@ -21,7 +21,7 @@ from engine.config import TopicConfig
 from engine.controller.context import Leadership
 from engine.controller.controller_epoch import ControllerEpoch
 from engine.controller.election import NOBODY, Elected, Rule, elect
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Create, Get, Reason, Refused, Work
@@ -198,7 +198,7 @@ class PartitionStateMachine:
             if UNCLEAN in overrides:
                 try:
                     value = TopicConfig.value(UNCLEAN, overrides[UNCLEAN])
-                except KafkaError:  # not validated: records must not be lost by mistake
+                except ApiException:  # not validated: records must not be lost by mistake
                     value = False
             if value:
                 allowed.add(name)

@@ -29,14 +29,14 @@ from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
 from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Refused, Set, Work, ZnodeData
 from engine.zookeeper.znodes import LeaderAndIsr
 
 Assignments = Mapping[TopicPartition, znodes.ReplicaAssignment]
-Outcomes = dict[TopicPartition, KafkaError | None]
+Outcomes = dict[TopicPartition, ApiException | None]
 
 
 def origin(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ class Reassignment(ControllerPart):
         for partition, to in sorted(moves.items()):
             try:
                 accepted[partition] = self._way(partition, to)
-            except KafkaError as error:
+            except ApiException as error:
                 outcomes[partition] = error
         yield from self._forget(lambda partition, to: partition in accepted)
         return outcomes | (yield from self._trigger(accepted))
@@ -130,13 +130,13 @@ class Reassignment(ControllerPart):
     def _way(
         self, partition: TopicPartition, to: tuple[int, ...] | None
     ) -> znodes.ReplicaAssignment:
-        """The assignment during the move; None: back. Raises a KafkaError if it is not possible."""
+        """The assignment during the move; None: back. Raises an ApiException if impossible."""
         assigned = self._assigned(partition)
         if to is None:
             if is_moving(assigned):
                 return toward(assigned, origin(assigned))
             code = ErrorCode.no_reassignment_in_progress
-            raise KafkaError(code, "No partition reassignment is in progress.")
+            raise ApiException(code, "No partition reassignment is in progress.")
         way, live, fault = toward(assigned, to), self._context.live, ""
         if not to:
             fault = "Empty replica list specified in partition reassignment."
@@ -150,11 +150,13 @@ class Reassignment(ControllerPart):
                 f"{list(way.adding)}, live broker list: {live}"
             )
         if fault:
-            raise KafkaError(ErrorCode.invalid_replica_assignment, fault)
+            raise ApiException(ErrorCode.invalid_replica_assignment, fault)
         return way
 
     def _trigger(self, moves: Assignments) -> Work[Outcomes]:
-        unknown = KafkaError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+        unknown = ApiException(
+            ErrorCode.unknown_topic_or_partition, "The partition does not exist."
+        )
         faults = self._epoch.decoder.faults
         real = {
             each: to

@@ -36,7 +36,7 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
@@ -292,7 +292,7 @@ class Fetcher:
         try:
             result = step(*args, now)
             self._reset_errors(partition)
-        except KafkaError as error:
+        except ApiException as error:
             if each.is_broken or error.code is ErrorCode.unsupported_for_message_format:
                 each.move(StageChange.BROKEN)
             if each.stage is not Stage.WAITING:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.replication.logs import Directory, PartitionLog
 from engine.replication.partition import Partition
 from engine.storage.batch import HEADER_SIZE, NO_EPOCH, Header
@@ -100,7 +100,7 @@ class FollowerPartition:
         if code == ErrorCode.fenced_leader_epoch:  # a newer leader has been elected
             self.move(StageChange.FENCED)
         if code != ErrorCode.none:
-            raise KafkaError(code, f"in the answer of the leader of {self.role.id}")
+            raise ApiException(code, f"in the answer of the leader of {self.role.id}")
 
     @property
     def is_broken(self) -> bool:
@@ -127,7 +127,7 @@ class FollowerPartition:
         self.check(answer.error_code)
         offset, log = answer.offset, self.log
         if offset < 0:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range, f"{self.role.id} has no offset {offset}"
             )
         if self.stage is Stage.SEEKING_END:

@@ -17,7 +17,7 @@ list of the aborted transactions before it:
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import Partition
 from engine.storage.aborted import Aborted
@@ -67,7 +67,7 @@ def divergence(log: PartitionLog, wanted: FetchRange) -> tuple[int, int] | None:
         return None
     epoch, end = log.epochs.end_of(wanted.last_epoch, log.end_offset)
     if epoch == NO_EPOCH or wanted.offset < log.start_offset:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.offset_out_of_range,
             f"{log.partition} does not reach back to offset {wanted.offset}, "
             f"epoch {wanted.last_epoch}",

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import NO_LEADER, PartitionRegistration
 from engine.model import TopicPartition
 
@@ -230,7 +230,7 @@ class Partition:
         """Raise an error if too few replicas are in sync, before or after an append."""
         isr = self.counted if appended else self.isr
         if len(isr) < min_insync_replicas:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_enough_replicas_after_append
                 if appended
                 else ErrorCode.not_enough_replicas,

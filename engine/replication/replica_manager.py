@@ -21,7 +21,7 @@ from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.config.broker import RACK_AWARE
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     MetadataDelta,
     PartitionChange,
@@ -104,14 +104,14 @@ class ReplicaManager:
     def check_controller(self, delta: MetadataDelta) -> None:
         """Refuse an older controller, and a delta for an earlier registration of this broker."""
         if NO_EPOCH < delta.broker_epoch < self.broker_epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_broker_epoch,
                 f"meant for broker epoch {delta.broker_epoch}, this is {self.broker_epoch}",
             )
         if delta.controller_epoch is None:
             return
         if delta.controller_epoch < self.controller_epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_controller_epoch,
                 f"controller epoch {delta.controller_epoch} is older than {self.controller_epoch}",
             )
@@ -125,12 +125,12 @@ class ReplicaManager:
         before = self.partitions.get(partition)
         known = before.leader_epoch if before else NO_EPOCH
         if now.leader_epoch <= known:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_controller_epoch,
                 f"{partition} is in leader epoch {known}, not {now.leader_epoch}",
             )
         if self.broker_id not in now.replicas or parse_name(str(partition)) != partition:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition, f"{partition} has no replica on this broker"
             )
         role, log = self._create(partition, topic_id)
@@ -179,7 +179,7 @@ class ReplicaManager:
         role = self.partitions.get(partition)
         if role is not None:
             if epoch is not None and epoch <= role.leader_epoch:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.fenced_leader_epoch,
                     f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
                 )
@@ -285,18 +285,18 @@ class ReplicaManager:
         log, role = self.logs.find(partition), self.partitions.get(partition)
         if log is None or role is None or role.role is Role.NONE:
             known = self.elsewhere(partition)
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_leader_or_follower if known else ErrorCode.unknown_topic_or_partition,
                 f"{partition} is not on this broker",
             )
         if epoch not in (ANY_EPOCH, role.leader_epoch):
             older = epoch < role.leader_epoch
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch,
                 f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
             )
         if leads and not role.is_leader:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
             )
         return role, log
@@ -326,7 +326,7 @@ class ReplicaManager:
         never be."""
         role, log = self.find(partition)
         if role.leader_since != leader_since:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_leader_or_follower, f"another broker led {partition} meanwhile"
             )
         if role.high_watermark <= offset:
@@ -341,7 +341,7 @@ class ReplicaManager:
         if not log.start_offset <= before <= role.high_watermark:
             if 0 <= before < log.start_offset:
                 return log.start_offset
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"{partition} can be deleted up to {role.high_watermark}, not {before}",
             )
@@ -465,6 +465,6 @@ class ReplicaManager:
 def _code(step: Callable[..., None], *args: Any) -> ErrorCode:
     try:
         step(*args)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     return ErrorCode.none

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 Get = Callable[[str], str | None]  # the text of a key, or None
 
@@ -135,5 +135,5 @@ def _reason(error: OSError | ValueError, location: str | None) -> str:
     return where + (getattr(error, "strerror", None) or "no PEM")
 
 
-def _invalid(name: str, why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, f"Invalid configuration of {name}: {why}")
+def _invalid(name: str, why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, f"Invalid configuration of {name}: {why}")

@@ -26,7 +26,7 @@ from engine.broker.rules import KAFKAS, Rules
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
 from engine.coordinator.group import Group
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.sim.clock import Clock
 from engine.sim.disk import Disk, MemoryLog
@@ -140,8 +140,8 @@ class Life:
     async def _run(self) -> None:
         try:
             await self.shell.run(lambda port: None)
-        except (KafkaError, TimeoutError) as error:
-            if isinstance(error, KafkaError) and error.code not in REFUSED:
+        except (ApiException, TimeoutError) as error:
+            if isinstance(error, ApiException) and error.code not in REFUSED:
                 raise
             facts = {"broker": self.environment.config.broker_id, "why": str(error)}
             self._emit(Event("broker.refused", self.environment.now(), facts))
@@ -159,9 +159,9 @@ class Life:
         async def ask() -> None:
             try:
                 if self.shell.broker is None:
-                    raise KafkaError(ErrorCode.not_controller, "this broker is still starting")
+                    raise ApiException(ErrorCode.not_controller, "this broker is still starting")
                 done(await gateway_of(self.shell.broker).controller_service.ask(wish))
-            except KafkaError as error:
+            except ApiException as error:
                 done(error)
 
         self.process.do(lambda: self.process.spawn(ask()))
@@ -183,5 +183,5 @@ class Life:
         """None if this broker does not know the group, or is not its coordinator."""
         try:
             return self.broker.groups.coordinator.groups.find(group_id)
-        except KafkaError:
+        except ApiException:
             return None

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from engine.broker.metadata import PartitionInfo
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.sim.client import Client, Delivery, Row, rows_of
 from engine.sim.message_text import message_text
@@ -119,7 +119,7 @@ class Simulation:
         Each name in `producer` is a producer of its own.
         """
         if str(acks) not in ACKS:
-            raise KafkaError(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
+            raise ApiException(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
         sent = self._producer(producer).send(
             TopicPartition(topic, partition),
             value,

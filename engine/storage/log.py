@@ -25,7 +25,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import batch as batches
 from engine.storage import control, files, snapshots
@@ -140,7 +140,7 @@ class Log:
         """
         try:
             headers = validate_copied(data, self.end_offset)
-        except KafkaError as error:
+        except ApiException as error:
             if error.code is ErrorCode.unsupported_for_message_format:
                 self.emit("log.refused", now, offset=self.end_offset, reason=error.message)
             raise
@@ -221,7 +221,7 @@ class Log:
         short, which readers ignore.
         """
         if not self.start_offset <= offset <= self.end_offset:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"{self.partition} has offsets {self.start_offset} to {self.end_offset}, "
                 f"not {offset}",

@@ -6,8 +6,7 @@ group.commits(cluster, topic, "readers")                                [50]
 
 from collections.abc import Iterable
 
-from engine import Cluster
-from engine import TopicPartition as Place
+from engine import Cluster, TopicPartition
 from engine.coordinator.records import TOPIC, OffsetKey, OffsetValue, decode_key, decode_value
 from storage import disk
 from widgets.log.fields import count
@@ -21,7 +20,7 @@ def read(
     `new`: records that are written once the member knows where it begins.
     """
     settings = {"group.id": name, "auto.offset.reset": reset, "enable.auto.commit": "false"}
-    place, found = Place(topic, 0), list[int]()
+    place, found = TopicPartition(topic, 0), list[int]()
 
     def look() -> bool:
         for message in consumer.consume(number - len(found), 0.05):
@@ -34,7 +33,7 @@ def read(
         cluster.wait("a position", lambda: look() or consumer.position([place])[0].offset >= 0)
         cluster.write(topic, new)
         cluster.wait(count(number, "record"), lambda: len(found) >= number or look())
-        consumer.commit(offsets=[Place(topic, 0, found[-1] + 1)], asynchronous=False)
+        consumer.commit(offsets=[TopicPartition(topic, 0, found[-1] + 1)], asynchronous=False)
     return found
 
 

@@ -10,7 +10,7 @@ from engine.client.consumer import Consumer
 from engine.client.values import TopicPartition
 from engine.cluster import clients
 from engine.cluster import single_requests as by_hand
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 
@@ -29,7 +29,7 @@ def test_a_topic_its_records_and_its_leader(cluster):
     assert cluster.read(again, partition=1) == []
     assert (cluster.leader(name), set(cluster.isr(name))) == (1, {1, 2, 3})
     assert b'"retention.ms":"86400000"' in cluster.znode(f"/config/topics/{name}")
-    with pytest.raises(KafkaError, match="there is no partition nothing-0"):
+    with pytest.raises(ApiException, match="there is no partition nothing-0"):
         cluster.isr("nothing")
 
 
@@ -93,7 +93,7 @@ def test_zookeeper_can_be_paused(cluster):
         cluster.resume("zookeeper")
         reader.stop()
         reader.close()
-    with pytest.raises(KafkaError, match="there is no 'zoo' in this cluster, only brokers"):
+    with pytest.raises(ApiException, match="there is no 'zoo' in this cluster, only brokers"):
         cluster.pause("zoo")
 
 
@@ -103,7 +103,7 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
     try:
         with monkeypatch.context() as sooner:
             sooner.setattr(clients, "ANSWER", 0.5)
-            with pytest.raises(KafkaError, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
+            with pytest.raises(ApiException, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
                 cluster.isr(name)
     finally:
         cluster.resume("zookeeper")

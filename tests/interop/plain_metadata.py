@@ -27,7 +27,7 @@ from engine.broker.environment import Environment
 from engine.broker.metadata_source import SourceContext
 from engine.config import BrokerConfig
 from engine.controller.election import elect
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -152,7 +152,7 @@ class PlainGateway:
         self, name: str, assignment: Assignment, overrides: Mapping[str, str]
     ) -> None:
         if name in self._controller.topics:
-            raise KafkaError(ErrorCode.topic_already_exists)
+            raise ApiException(ErrorCode.topic_already_exists)
         self._controller.topics[name] = {"id": str(uuid4()), "partitions": {}}
         self._controller.configs[f"topics/{name}"] = dict(overrides)
         self._controller.add(name, assignment)
@@ -192,7 +192,7 @@ class PlainGateway:
         return self._controller.producer_ids()
 
     async def _refuse(self, *asked: Any, **more: Any) -> Any:
-        raise KafkaError(ErrorCode.unsupported_version, "this controller is only a list")
+        raise ApiException(ErrorCode.unsupported_version, "this controller is only a list")
 
     elect_leaders = alter_reassignments = list_reassignments = _refuse
     quotas = alter_quotas = credentials = alter_credentials = alter_acls = _refuse

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import TopicConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.sim.disk import Disk as Memory
 from engine.storage.aborted import Aborted
@@ -48,7 +48,7 @@ class Both:
         for log in (self.real, self.copy):
             try:
                 outcomes.append(getattr(log, name)(*args, **more))
-            except KafkaError as error:
+            except ApiException as error:
                 outcomes.append((error.code, error.message))
         assert outcomes[0] == outcomes[1]
         return outcomes[0]
@@ -82,7 +82,7 @@ class Both:
                     break
                 data += found
             return data
-        except KafkaError as error:
+        except ApiException as error:
             return error.message
 
 

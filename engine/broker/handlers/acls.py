@@ -15,7 +15,7 @@ from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.acls import (
     CLUSTER_NAME,
     PATTERNS,
@@ -33,7 +33,7 @@ from engine.security.acls import (
 from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
 
-DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
+DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
 async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeAclsResponse:
@@ -63,18 +63,18 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
 
 async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAclsResponse:
     wanted = [_binding(each) for each in request.creations]
-    refused: dict[int, KafkaError] = {}
+    refused: dict[int, ApiException] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
         try:
             _check(broker.authorizer, binding)
             by_resource[binding.resource].append(number)
-        except KafkaError as error:
+        except ApiException as error:
             refused[number] = error
     for resource, numbers in by_resource.items():
         new = frozenset(wanted[each].entry for each in numbers)
         outcome = await attempt(broker.gateway.alter_acls(resource, new.union))
-        if isinstance(outcome, KafkaError):
+        if isinstance(outcome, ApiException):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
         create_v2.AclCreationResult(**error_fields(refused.get(number)))
@@ -105,11 +105,11 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
     if authorizer is None:
         raise DISABLED
     if resource.type not in TYPES or resource.pattern not in PATTERNS:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_server_error, f"{resource} selects resources, and is not one itself"
         )
     if AclOperation.ANY is entry.operation or AclPermissionType.ANY is entry.permission:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
@@ -121,7 +121,7 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
     try:
         check_principal(entry.principal)
     except ValueError as error:
-        raise KafkaError(ErrorCode.unknown_server_error, str(error)) from None
+        raise ApiException(ErrorCode.unknown_server_error, str(error)) from None
 
 
 # -- delete ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
         for each in request.filters
     ]
     results = await attempt(_delete(broker, filters))
-    found = {} if isinstance(results, KafkaError) else results
+    found = {} if isinstance(results, ApiException) else results
     return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
         filter_results=tuple(

@@ -19,7 +19,7 @@ from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.principals import znode_name
@@ -30,7 +30,7 @@ async def describe(
 ) -> describe_v1.DescribeClientQuotasResponse:
     found = await attempt(_describe(broker, request))
     entries = None
-    if not isinstance(found, KafkaError):
+    if not isinstance(found, ApiException):
         entries = tuple(_entry(entity, quotas) for entity, quotas in found.items())
     return describe_v1.DescribeClientQuotasResponse(
         throttle_time=NO_THROTTLE, **error_fields(found), entries=entries
@@ -53,7 +53,7 @@ async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, Map
         for each in request.components
     ]
     if any(it.match_type == alteration.MatchType.EXACT and not it.name for it in components):
-        raise KafkaError(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
+        raise ApiException(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
     quotas = await broker.gateway.quotas()
     return {
         each: quotas[each]

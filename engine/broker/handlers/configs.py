@@ -49,7 +49,7 @@ from engine.config import (
 )
 from engine.config.inert import check_dynamic
 from engine.config.key import printed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import EVERY_BROKER
 from engine.topics import check_name
 
@@ -79,7 +79,7 @@ def _entity(broker: Broker, asked: Any) -> Entity:
         case Resource.TOPIC:
             check_name(name)
             if name not in broker.metadata.topics:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
                 )
             return Entity("topics", name)
@@ -107,7 +107,7 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v4.Desc
                 error_message=message_of(outcome) or "",
                 resource_type=asked.resource_type,
                 resource_name=asked.resource_name,
-                configs=() if isinstance(outcome, KafkaError) else tuple(outcome),
+                configs=() if isinstance(outcome, ApiException) else tuple(outcome),
             )
         )
     return describe_v4.DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
@@ -284,7 +284,7 @@ def _check(
             named = [name for name in named if name in keys]
         others, _ = base.lenient({name: values[name] for name in values if name not in named})
         entity.config.parse({name: values[name] for name in named}, base=others)
-    except KafkaError as error:
+    except ApiException as error:
         kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
         name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
         what = f"ConfigResource(type={kind.name}, name='{name}')"

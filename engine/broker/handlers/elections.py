@@ -28,7 +28,7 @@ from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
@@ -49,7 +49,7 @@ async def _in_time(work: Awaitable[T], until: float) -> T:
         async with asyncio.timeout_at(until):
             return await work
     except TimeoutError as error:
-        raise KafkaError(ErrorCode.request_timed_out, "the controller is still busy") from error
+        raise ApiException(ErrorCode.request_timed_out, "the controller is still busy") from error
 
 
 # -- ElectLeaders ----------------------------------------------------------------------------
@@ -60,7 +60,9 @@ async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeade
     wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
     until = deadline(request.timeout)
     outcome = await attempt(_elect(broker, wanted, request.election_type, until))
-    if isinstance(outcome, KafkaError):  # version 0 has no field for an error of the whole request
+    if isinstance(
+        outcome, ApiException
+    ):  # version 0 has no field for an error of the whole request
         outcome = dict.fromkeys(_all(broker) if wanted is None else wanted, outcome)
     elif wanted is None:
         outcome = {
@@ -85,13 +87,13 @@ async def _elect(
     broker: Broker, wanted: frozenset[TopicPartition] | None, kind: int, until: float
 ) -> Outcomes:
     if kind not in list(Election):
-        raise KafkaError(ErrorCode.invalid_request, f"There is no election type {kind}")
+        raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
     unclean = kind == Election.UNCLEAN
     outcomes = await _in_time(broker.gateway.elect_leaders(wanted, unclean=unclean), until)
     leads = partial(_leads, broker, unclean)
     elected = [partition for partition, error in outcomes.items() if error is None]
     await broker.metadata.until(lambda: all(map(leads, elected)), until)
-    late = KafkaError(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
+    late = ApiException(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
     return {**outcomes, **{each: late for each in elected if not leads(each)}}
 
 
@@ -108,9 +110,9 @@ def _all(broker: Broker) -> list[TopicPartition]:
     return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
 
 
-def _rows(outcome: Mapping[TopicPartition, T] | KafkaError) -> list[tuple[TopicPartition, T]]:
+def _rows(outcome: Mapping[TopicPartition, T] | ApiException) -> list[tuple[TopicPartition, T]]:
     """None if the whole request has failed."""
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return []
     return [(each, outcome[each]) for each in sorted(outcome)]
 

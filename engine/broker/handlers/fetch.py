@@ -23,7 +23,7 @@ from engine.broker.authorization import check_fetch
 from engine.broker.broker import Broker, Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSession
 from engine.broker.handlers.results import deadline
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, READ_COMMITTED, FetchRange, LogReadResult
 from engine.wire.by_topic import by_topic
@@ -37,13 +37,13 @@ from engine.wire.fetch import (
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
-Outcome = LogReadResult | KafkaError
+Outcome = LogReadResult | ApiException
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> FetchAnswer:
     try:
         session = broker.sessions.begin(request, broker.replicas, broker.now())
-    except KafkaError as error:
+    except ApiException as error:
         return FetchAnswer([], call.refused("a session", error).code, NO_SESSION)
     reading = Reading(broker, call, session, request)
     until = deadline(request.max_wait)
@@ -95,7 +95,7 @@ class Reading:
                 continue
             try:
                 outcome: Outcome = self._read(partition, wanted)
-            except KafkaError as error:
+            except ApiException as error:
                 outcome = self._call.refused(partition, error)
             self._outcomes[partition] = outcome
             if isinstance(outcome, LogReadResult):
@@ -139,7 +139,7 @@ class Reading:
         first: list[TopicPartition] = []  # to be read by the next request
         last: list[TopicPartition] = []
         for partition, outcome in self._outcomes.items():
-            if isinstance(outcome, KafkaError):
+            if isinstance(outcome, ApiException):
                 session.sent.pop(partition, None)
                 first.append(partition)
             else:
@@ -163,7 +163,7 @@ def _points_elsewhere(read: LogReadResult) -> bool:
 
 
 def _answer(number: int, outcome: Outcome, *, committed: bool) -> FetchedPartition:
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return FetchedPartition(number, outcome.code)
     answer = FetchedPartition(
         number,

@@ -21,7 +21,7 @@ from engine.broker.coordinator_service import CoordinatorService
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
 from engine.broker.metadata import NO_BROKER, AliveBroker
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 
@@ -33,7 +33,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> Any:
 
 async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
     found = await attempt(_find(broker, call, request.key, request.key_type))
-    node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
+    node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, ApiException) else found
     return FindCoordinatorResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(found),
@@ -50,16 +50,16 @@ async def _find(broker: Broker, call: Call, key: str, kind: int) -> AliveBroker:
         TRANSACTION: broker.transactions,
     }
     if kind not in kinds:
-        raise KafkaError(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
+        raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
     topic = kinds[kind].partition_of(key).topic
     if topic not in broker.metadata.topics:
         try:
             await create_automatically(broker, topic)
-        except KafkaError as error:
+        except ApiException as error:
             code = ErrorCode.coordinator_not_available
-            raise KafkaError(code, f"{topic} cannot be created: {error.message}") from error
+            raise ApiException(code, f"{topic} cannot be created: {error.message}") from error
     leader = kinds[kind].coordinator_of(key)
     node = leader and leader.at(call.listener)
     if node is None:
-        raise KafkaError(ErrorCode.coordinator_not_available, "The coordinator is not available.")
+        raise ApiException(ErrorCode.coordinator_not_available, "The coordinator is not available.")
     return node

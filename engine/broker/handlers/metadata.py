@@ -26,7 +26,7 @@ from engine.broker.broker import Broker, Call
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
 from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.acls import SUPPORTED, AclResourceType, bits
 from engine.topics import INTERNAL, check_name
 
@@ -41,7 +41,7 @@ ON_CLUSTER = bits(SUPPORTED[AclResourceType.CLUSTER])
 async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.MetadataResponse:
     asked = request.topics
     if asked is None or (call.version == 0 and not asked):
-        found: list[tuple[str, TopicInfo | KafkaError]] = list(broker.metadata.topics.items())
+        found: list[tuple[str, TopicInfo | ApiException]] = list(broker.metadata.topics.items())
     else:
         create = broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
         found = [
@@ -74,21 +74,25 @@ async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.Metad
 
 async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
     if asked.name is None or asked.topic_id is not None:
-        raise KafkaError(ErrorCode.invalid_request, "a topic is requested by name, not by id")
+        raise ApiException(ErrorCode.invalid_request, "a topic is requested by name, not by id")
     topic = broker.metadata.topics.get(asked.name)
     if topic is not None:
         return topic
     check_name(asked.name)
     if not create:
-        raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
+        raise ApiException(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
     await create_automatically(broker, asked.name)
-    raise KafkaError(ErrorCode.leader_not_available, f"{asked.name} has just been created")
+    raise ApiException(ErrorCode.leader_not_available, f"{asked.name} has just been created")
 
 
 def _topic(
-    live: Collection[int], absent: Absent, name: str, outcome: TopicInfo | KafkaError, allowed: int
+    live: Collection[int],
+    absent: Absent,
+    name: str,
+    outcome: TopicInfo | ApiException,
+    allowed: int,
 ) -> metadata_v10.MetadataResponseTopic:
-    found = None if isinstance(outcome, KafkaError) else outcome
+    found = None if isinstance(outcome, ApiException) else outcome
     partitions = sorted(found.partitions.items()) if found else ()
     return metadata_v10.MetadataResponseTopic(
         error_code=code_of(outcome),

@@ -20,7 +20,7 @@ from kio.schema.offset_for_leader_epoch.v4 import response as epochs_v4
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import READ_COMMITTED, last_stable
 from engine.replication.logs import PartitionLog
@@ -51,7 +51,7 @@ def _offset(
     partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
         offset, timestamp, epoch = _find(broker, partition, asked, request)
-    except KafkaError as error:
+    except ApiException as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
             code = ErrorCode.leader_not_available
@@ -80,7 +80,7 @@ def _find(
         if found and found[0] < end:
             return found
     if not follows and role.high_watermark < role.epoch_start:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.offset_not_available,
             f"{partition}: a new leader does not know its high watermark yet",
         )
@@ -118,7 +118,7 @@ def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> epochs_
             epoch, end = role.leader_epoch, log.end_offset
         else:
             epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
-    except KafkaError as error:
+    except ApiException as error:
         code = error.code
     return epochs_v4.EpochEndOffset(
         error_code=code, partition=partition.partition, leader_epoch=epoch, end_offset=end

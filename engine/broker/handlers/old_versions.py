@@ -32,7 +32,7 @@ from kio.schema.produce.v9 import response as produce_v9
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers import fetch, offsets, produce
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import MAGIC
 from engine.storage.log import Log
@@ -61,7 +61,7 @@ async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.Produ
             partition = TopicPartition(topic.name, each.index)
             try:
                 batch = await _batch(broker, partition, each.records)
-            except KafkaError as error:
+            except ApiException as error:
                 call.refused(partition, error)
                 if request.acks == 0:
                     raise Malformed(f"acks=0 allows no response to: {error}") from error
@@ -118,7 +118,7 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
     for partition, each in rows:
         try:
             await _convert(broker, call, partition, each, wanted.get(partition))
-        except KafkaError as error:
+        except ApiException as error:
             each.error_code = call.refused(partition, error).code
             each.high_watermark = each.last_stable_offset = -1
             each.records, each.aborted_transactions = b"", None
@@ -130,7 +130,7 @@ async def _convert(
 ) -> None:
     config, data = broker.configs.topic_config(partition.topic), answer.records
     if config.compression_type == "zstd":
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_compression_type, f"{partition} is compressed with zstd"
         )
     if call.version > MAGIC_1_UNTIL or not data:
@@ -140,7 +140,7 @@ async def _convert(
         answer.records = data[: wanted.partition_max_bytes]
         return
     if not config.message_downconversion_enable:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_version, f"{partition} has message.downconversion.enable=false"
         )
     magic = 0 if call.version <= MAGIC_0_UNTIL else 1
@@ -174,7 +174,7 @@ def _offsets(broker: Broker, call: Call, replica_id: int, topic: str, asked: Any
         if replica_id == -1 and any(each > role.high_watermark for each in found):
             visible = [each for each in found if each <= role.high_watermark]
             found = [role.high_watermark, *visible]
-    except KafkaError as error:
+    except ApiException as error:
         code = call.refused(partition, error).code
     return SimpleNamespace(
         partition_index=partition.partition, error_code=code, old_style_offsets=tuple(found)
@@ -232,7 +232,7 @@ async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> fetch_v7.O
 async def _committed(
     broker: Broker, group: str, partition: TopicPartition
 ) -> fetch_v7.OffsetFetchResponsePartition:
-    found: int | KafkaError | None = None
+    found: int | ApiException | None = None
     if broker.metadata.partition(partition) is not None:
         found = await attempt(broker.gateway.committed_offset(group, partition))
     unknown = ErrorCode.unknown_topic_or_partition if found is None else code_of(found)

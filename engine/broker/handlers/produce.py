@@ -23,7 +23,7 @@ from kio.schema.produce.v9.response import (
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt, deadline, replicated
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
@@ -35,7 +35,7 @@ from engine.wire.errors import Malformed
 ACKS = (-1, 0, 1)
 ZSTD_SINCE = 7
 
-Outcome = Appended | KafkaError
+Outcome = Appended | ApiException
 
 
 async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | None:
@@ -47,7 +47,9 @@ async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | 
         for each in topic.partition_data
     }
     if request.acks == 0:
-        failed = [str(outcome) for outcome in outcomes.values() if isinstance(outcome, KafkaError)]
+        failed = [
+            str(outcome) for outcome in outcomes.values() if isinstance(outcome, ApiException)
+        ]
         if failed:
             raise Malformed(f"acks=0 allows no response to: {failed[0]}")
         return None
@@ -60,7 +62,7 @@ async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | 
         }
         for partition, (stored, leader_since) in appended.items():
             wait = replicated(broker, partition, stored.last_offset, leader_since, until)
-            late: KafkaError | None = await attempt(wait)
+            late: ApiException | None = await attempt(wait)
             outcomes[partition] = late or stored
     return _response(broker, outcomes)
 
@@ -70,20 +72,20 @@ def _append(
 ) -> Outcome:
     try:
         if acks not in ACKS:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_required_acks, f"acks must be -1, 0 or 1, not {acks}"
             )
         if partition.topic in INTERNAL:
-            raise KafkaError(ErrorCode.invalid_topic_exception, f"{partition.topic} is internal")
+            raise ApiException(ErrorCode.invalid_topic_exception, f"{partition.topic} is internal")
         if not batch:
-            raise KafkaError(ErrorCode.invalid_record, "the request holds no batch")
+            raise ApiException(ErrorCode.invalid_record, "the request holds no batch")
         old = call.version < ZSTD_SINCE and len(batch) >= HEADER_SIZE
         if old and Header.parse(batch).attributes & 7 == Codec.ZSTD:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
             )
         return broker.replicas.append(partition, batch, to_all=acks == -1)
-    except KafkaError as error:
+    except ApiException as error:
         return call.refused(partition, error)
 
 
@@ -97,7 +99,7 @@ def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> Produc
 def _answer(
     broker: Broker, partition: TopicPartition, outcome: Outcome
 ) -> PartitionProduceResponse:
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return PartitionProduceResponse(
             index=partition.partition,
             error_code=outcome.code,

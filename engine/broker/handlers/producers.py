@@ -10,7 +10,7 @@ from kio.schema.describe_producers.v0 import response as describe_v0
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 
@@ -35,7 +35,7 @@ async def describe(
 def _partition(broker: Broker, partition: TopicPartition) -> describe_v0.PartitionResponse:
     try:
         _, log = broker.replicas.find(partition)
-    except KafkaError as error:
+    except ApiException as error:
         return describe_v0.PartitionResponse(
             partition_index=partition.partition, **error_fields(error), active_producers=()
         )

@@ -15,7 +15,7 @@ from kio.schema.delete_records.v2 import response as delete_v2
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.topics import INTERNAL
 from engine.wire.by_topic import by_partition, topics_of
@@ -36,10 +36,10 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteRe
     )
 
 
-def _answer(number: int, outcome: int | KafkaError) -> delete_v2.DeleteRecordsPartitionResult:
+def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecordsPartitionResult:
     return delete_v2.DeleteRecordsPartitionResult(
         partition_index=number,
-        low_watermark=NO_LOW_WATERMARK if isinstance(outcome, KafkaError) else outcome,
+        low_watermark=NO_LOW_WATERMARK if isinstance(outcome, ApiException) else outcome,
         error_code=code_of(outcome),
     )
 
@@ -47,20 +47,20 @@ def _answer(number: int, outcome: int | KafkaError) -> delete_v2.DeleteRecordsPa
 async def _delete(broker: Broker, partition: TopicPartition, before: int, until: float) -> int:
     """The low watermark, once no live replica has anything below the new start."""
     if partition.topic in INTERNAL:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_topic_exception,
             f"Cannot delete records of internal topic {partition.topic}",
         )
     _, log = broker.replicas.find(partition)
     if "delete" not in log.config.cleanup_policy:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.policy_violation,
             f"Records of partition {partition} can not be deleted due to the configured policy",
         )
     start = broker.replicas.delete_records(partition, before)
     while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
         if not await broker.purgatory.wait(partition, until):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
             )
     return low

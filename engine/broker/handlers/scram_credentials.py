@@ -18,7 +18,7 @@ from kio.schema.describe_user_scram_credentials.v0 import response as describe_v
 
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
 
 EMPTY = "Username must not be empty"
@@ -29,9 +29,9 @@ async def describe(
 ) -> describe_v0.DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
     found = await attempt(broker.gateway.credentials())
-    known = {} if isinstance(found, KafkaError) else found
+    known = {} if isinstance(found, ApiException) else found
     counts = Counter(asked) or Counter(sorted(name for name, each in known.items() if each))
-    results = () if isinstance(found, KafkaError) else counts
+    results = () if isinstance(found, ApiException) else counts
     return describe_v0.DescribeUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE,
         **error_fields(found),
@@ -44,9 +44,9 @@ def _described(
 ) -> describe_v0.DescribeUserScramCredentialsResult:
     refused, infos = None, []
     if not name:
-        refused = KafkaError(ErrorCode.resource_not_found, EMPTY)
+        refused = ApiException(ErrorCode.resource_not_found, EMPTY)
     elif asked > 1:
-        refused = KafkaError(
+        refused = ApiException(
             ErrorCode.duplicate_resource,
             "Cannot describe SCRAM credentials for the same user twice in a single request: "
             + name,
@@ -61,9 +61,9 @@ def _described(
                 if it in config
             ]
         except ValueError as error:
-            refused = KafkaError(ErrorCode.unknown_server_error, str(error))
+            refused = ApiException(ErrorCode.unknown_server_error, str(error))
         if not infos and refused is None:
-            refused = KafkaError(
+            refused = ApiException(
                 ErrorCode.resource_not_found,
                 f"Attempt to describe a user credential that does not exist: {name}",
             )
@@ -81,7 +81,7 @@ async def alter(
     for name in names:
         deletions = [it for it in request.deletions if it.name == name]
         upsertions = [it for it in request.upsertions if it.name == name]
-        outcome: object = KafkaError(
+        outcome: object = ApiException(
             ErrorCode.not_controller, "This is not the correct controller for this cluster."
         )
         if active:
@@ -98,7 +98,7 @@ async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: li
     def change(credentials: dict[str, str]) -> None:
         for each in deletions:
             if credentials.pop(NUMBERS[each.mechanism], None) is None:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.resource_not_found,
                     "Attempt to delete a user credential that does not exist",
                 )
@@ -113,18 +113,18 @@ async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: li
 
 def _check(name: str, deletions: list[Any], upsertions: list[Any]) -> None:
     if not name:
-        raise KafkaError(ErrorCode.unacceptable_credential, EMPTY)
+        raise ApiException(ErrorCode.unacceptable_credential, EMPTY)
     for each in (*upsertions, *deletions):
         if each.mechanism not in NUMBERS:
-            raise KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+            raise ApiException(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
     for each in upsertions:
         if each.iterations < MIN_ITERATIONS:
-            raise KafkaError(ErrorCode.unacceptable_credential, "Too few iterations")
+            raise ApiException(ErrorCode.unacceptable_credential, "Too few iterations")
         if each.iterations > MAX_ITERATIONS:
-            raise KafkaError(ErrorCode.unacceptable_credential, "Too many iterations")
+            raise ApiException(ErrorCode.unacceptable_credential, "Too many iterations")
     counts = Counter(each.mechanism for each in (*deletions, *upsertions))
     if max(counts.values()) > 1:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.duplicate_resource,
             "A user credential cannot be altered twice in the same request",
         )

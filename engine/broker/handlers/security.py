@@ -15,10 +15,10 @@ from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
 from engine.broker.authorization import refused
 from engine.broker.broker import Broker, Call
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
-NO_TOKENS = KafkaError(ErrorCode.delegation_token_request_not_allowed)
+NO_TOKENS = ApiException(ErrorCode.delegation_token_request_not_allowed)
 
 
 async def refuse_token(broker: Broker, call: Call, request: Any) -> Any:

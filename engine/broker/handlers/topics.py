@@ -28,7 +28,7 @@ from engine.broker.creation import Plan, plan
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
 from engine.broker.metadata import NO_BROKER, TopicInfo
 from engine.config import describe_topic
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.topics import check_assignment, spread_further
 
 T = TypeVar("T")
@@ -37,14 +37,14 @@ DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 def _check_controller(broker: Broker) -> None:
     if broker.metadata.controller != broker.id:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.not_controller, f"the controller is broker {broker.metadata.controller}"
         )
 
 
 def _check_once(names: Counter[str], name: str) -> None:
     if names[name] > 1:
-        raise KafkaError(ErrorCode.invalid_request, f"{name} is in the request twice")
+        raise ApiException(ErrorCode.invalid_request, f"{name} is in the request twice")
 
 
 def _has_leaders(broker: Broker, name: str, partitions: Collection[int]) -> bool:
@@ -59,17 +59,17 @@ async def _wait_for_leaders(
     broker: Broker, name: str, partitions: Collection[int], until: float
 ) -> None:
     if not await broker.metadata.until(partial(_has_leaders, broker, name, partitions), until):
-        raise KafkaError(ErrorCode.request_timed_out, f"{name} has no leaders yet")
+        raise ApiException(ErrorCode.request_timed_out, f"{name} has no leaders yet")
 
 
 async def _each(
-    outcomes: list[T | KafkaError], wait: Callable[[T], Awaitable[None]]
-) -> list[T | KafkaError]:
+    outcomes: list[T | ApiException], wait: Callable[[T], Awaitable[None]]
+) -> list[T | ApiException]:
     """Wait for each outcome that is no error. An error of the wait takes its place."""
     waited = list(outcomes)
     for place, outcome in enumerate(outcomes):
-        if not isinstance(outcome, KafkaError):
-            failed: KafkaError | None = await attempt(wait(outcome))
+        if not isinstance(outcome, ApiException):
+            failed: ApiException | None = await attempt(wait(outcome))
             waited[place] = failed or outcome
     return waited
 
@@ -117,9 +117,9 @@ async def _create(
 
 
 def _creation(
-    broker: Broker, name: str, outcome: Plan | KafkaError
+    broker: Broker, name: str, outcome: Plan | ApiException
 ) -> create_v7.CreatableTopicResult:
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return create_v7.CreatableTopicResult(
             name=name, topic_id=None, **error_fields(outcome), configs=()
         )
@@ -179,7 +179,7 @@ async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
     _check_controller(broker)
     if not broker.config.delete_topic_enable:
         known = call.version >= DELETION_DISABLED_SINCE
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.topic_deletion_disabled if known else ErrorCode.invalid_request,
             "Topic deletion is disabled: delete.topic.enable is false.",
         )
@@ -191,7 +191,7 @@ async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
 
 def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
     if wanted.name is not None and wanted.id is not None:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request, "Topic name and topic ID can not both be specified."
         )
     topics = broker.metadata.topics
@@ -201,7 +201,7 @@ def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
         found = next((topic for topic in topics.values() if topic.id == wanted.id), None)
         code = ErrorCode.unknown_topic_id
     if found is None:
-        raise KafkaError(code)
+        raise ApiException(code)
     return found
 
 
@@ -217,7 +217,7 @@ async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) ->
         return topics.get(topic.name) is not topic and not gateway.is_deleting(topic.name)
 
     if not await broker.metadata.until(gone, until):
-        raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
+        raise ApiException(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
 
 
 # -- CreatePartitions ------------------------------------------------------------------------
@@ -253,7 +253,7 @@ async def _grow(
     _check_once(names, wanted.name)
     topic = broker.metadata.topics.get(wanted.name)
     if topic is None:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
         )
     added = _added(broker, topic, wanted)
@@ -267,15 +267,15 @@ def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
     """The replicas of the new partitions, in the ring that starts at partition 0's leader."""
     count, live = len(topic.partitions), sorted(broker.metadata.brokers)
     if wanted.count < count:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_partitions,
             f"Topic currently has {count} partitions, which is higher than the requested "
             f"{wanted.count}.",
         )
     if wanted.count == count:
-        raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {count} partitions.")
+        raise ApiException(ErrorCode.invalid_partitions, f"Topic already has {count} partitions.")
     if topic.partitions.keys() != set(range(count)):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_partitions,
             f"The partitions of topic '{topic.name}' are {sorted(topic.partitions)}: some are "
             "missing, so it is not known which are to be added.",
@@ -287,14 +287,14 @@ def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
         count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
     }
     if len(by_hand) != wanted.count - count:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_replica_assignment,
             f"Increasing the number of partitions by {wanted.count - count} but {len(by_hand)} "
             "assignments provided.",
         )
     check_assignment(by_hand, live, count)
     if len(by_hand[count]) != len(first):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_replica_assignment,
             f"Inconsistent replication factor between partitions, partition 0 has {len(first)} "
             f"while the new ones have {len(by_hand[count])}.",

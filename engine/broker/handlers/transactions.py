@@ -19,7 +19,7 @@ from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_topic import OFFSETS
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import control
 from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
@@ -49,9 +49,9 @@ async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
     outcome = await attempt(
         handle(broker, call, request) if is_transactional else _new_id(broker, request)
     )
-    if is_transactional and not isinstance(outcome, KafkaError):
+    if is_transactional and not isinstance(outcome, ApiException):
         return outcome
-    failed = isinstance(outcome, KafkaError)
+    failed = isinstance(outcome, ApiException)
     return InitProducerIdResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
@@ -63,7 +63,7 @@ async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
 async def _new_id(broker: Broker, request: Any) -> int:
     """For a producer without a transactional id. If it had a producer id, it gets another one."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        raise KafkaError(ErrorCode.invalid_request, "a producer id needs an epoch")
+        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
     return await broker.producer_ids.next()
 
 
@@ -95,7 +95,7 @@ async def _mark(broker: Broker, marker: Any, partition: TopicPartition, until: f
         stored = replicas.append(partition, _batch(marker, broker.now()), to_all=True, client=False)
         leader_since = replicas.partitions[partition].leader_since
         await replicated(broker, partition, stored.last_offset, leader_since, until)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     if partition.topic == OFFSETS:
         broker.groups.ended(partition.partition, marker.producer_id, committed)

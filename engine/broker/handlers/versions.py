@@ -19,7 +19,7 @@ from kio.schema.update_features.v0.response import UpdatableFeatureResult, Updat
 from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import NO_THROTTLE, error_fields
 from engine.config.protocol import Feature
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 SOFTWARE_SINCE = 3  # from this version on, clients name their software
@@ -57,10 +57,10 @@ def _response(code: ErrorCode, *apis: Api) -> ApiVersionsResponse:
 async def update_features(broker: Broker, call: Call, request: Any) -> UpdateFeaturesResponse:
     refused = None
     if not broker.gateway.is_controller:
-        refused = KafkaError(ErrorCode.not_controller, "This is not the correct controller.")
+        refused = ApiException(ErrorCode.not_controller, "This is not the correct controller.")
     elif not broker.config.speaks(Feature.FEATURE_VERSIONS):
         why = "Feature versioning system is disabled."
-        refused = KafkaError(ErrorCode.invalid_request, why)
+        refused = ApiException(ErrorCode.invalid_request, why)
     updates = () if refused else request.feature_updates
     return UpdateFeaturesResponse(
         throttle_time=NO_THROTTLE,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.broker.zookeeper.change_notifications import ChangeNotifications
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import MetadataDelta
 from engine.metadata.gateway import Entries
 from engine.security.acls import (
@@ -104,7 +104,7 @@ class AclStore:
                 )
                 return
             await asyncio.sleep(PAUSE)
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_server_error,
             f"Failed to update ACLs for {path} after trying a maximum of {RETRIES} times",
         )

@@ -11,7 +11,7 @@ from engine.broker.handlers.results import attempt, code_of
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.controller.context import Leadership
 from engine.controller.events import AlterIsr, IsrChange
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, topics_of
 from engine.wire.messages.alter_isr import (
@@ -29,15 +29,15 @@ async def handle(broker: Broker, call: Call, request: AlterIsrRequest) -> AlterI
     }
     event = AlterIsr(request.broker_id, request.broker_epoch, changes)
     outcome: Any = await attempt(gateway_of(broker).controller_service.ask(event))
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return AlterIsrResponse(error_code=code)
     rows = ((each, _isr_result(each, outcome[each])) for each in changes)
     return AlterIsrResponse(topics=topics_of(AlterIsrTopicResult, rows))
 
 
-def _isr_result(partition: TopicPartition, outcome: Leadership | KafkaError) -> Any:
-    if isinstance(outcome, KafkaError):
+def _isr_result(partition: TopicPartition, outcome: Leadership | ApiException) -> Any:
+    if isinstance(outcome, ApiException):
         return AlterIsrPartitionResult(
             partition_index=partition.partition, error_code=code_of(outcome)
         )

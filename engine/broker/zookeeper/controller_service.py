@@ -20,7 +20,7 @@ from engine.broker.controller_channels import ControllerChannels, Spawn
 from engine.broker.peer import Connect
 from engine.controller.controller import Controller
 from engine.controller.events import Event
-from engine.errors import ErrorCode, KafkaError, MetadataUnavailable
+from engine.errors import ApiException, ErrorCode, MetadataUnavailable
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Ask
 
@@ -64,7 +64,7 @@ class ControllerService:
     async def ask(self, event: Event) -> Any:
         """Handle an event, and return the result. Only the active controller does that."""
         if not self.controller.active:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_controller, f"the controller is broker {self.controller.leader_id}"
             )
         result = asyncio.get_running_loop().create_future()
@@ -146,7 +146,7 @@ class ControllerService:
 def _fail(result: "asyncio.Future[Any] | None") -> None:
     if result is not None and not result.done():
         result.set_exception(
-            KafkaError(
+            ApiException(
                 ErrorCode.not_controller, "this broker has just stopped being the controller"
             )
         )

@@ -36,7 +36,7 @@ from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
 from engine.controller.events import Began, Rebalance, UncleanAllowed
-from engine.errors import ErrorCode, KafkaError, MetadataError, MetadataUnavailable
+from engine.errors import ApiException, ErrorCode, MetadataError, MetadataUnavailable
 from engine.links import Links
 from engine.metadata.delta import MetadataDelta
 from engine.metadata.lifecycle import LifecycleStep
@@ -130,7 +130,7 @@ class ZooKeeperMode:
         _, node = await self._zookeeper.ask([create, Get(znodes.CLUSTER_ID)])
         cluster_id = decoded(znodes.decode_cluster_id, node.data)
         if isinstance(cluster_id, Unreadable):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.inconsistent_cluster_id,
                 f"{znodes.CLUSTER_ID} in ZooKeeper holds no cluster id ({cluster_id.why}). "
                 "Without it no broker knows which cluster its log directories belong to. "

@@ -29,7 +29,7 @@ from engine.broker.broker import Broker, Call
 from engine.broker.handlers.results import attempt
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.controller.events import ControlledShutdown
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -124,7 +124,7 @@ def _applied(apply: Apply, delta: MetadataDelta, rows: int) -> tuple[ErrorCode, 
     """The error of the whole request, and that of each row."""
     try:
         return ErrorCode.none, apply(delta)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code, [error.code] * rows
 
 
@@ -166,7 +166,7 @@ async def update_metadata(
     await gateway_of(broker).configs.know(_named(request) - gone)
     try:
         publisher.apply(broker, delta)
-    except KafkaError as error:
+    except ApiException as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
     return UpdateMetadataResponse(error_code=ErrorCode.none)
 
@@ -203,7 +203,7 @@ async def controlled_shutdown(
 ) -> ControlledShutdownResponse:
     event = ControlledShutdown(request.broker_id, request.broker_epoch)
     outcome = await attempt(gateway_of(broker).controller_service.ask(event))
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return ControlledShutdownResponse(error_code=code, remaining_partitions=())
     return ControlledShutdownResponse(

@@ -57,7 +57,7 @@ from engine.client.admin.values import (
 from engine.client.cluster import ClusterClient, check
 from engine.client.consuming.offset_lookup import FoundOffset, list_offsets_request
 from engine.config.key import printed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, numbered, topics_of
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 TIMEOUT = timedelta(seconds=25)  # for the controller; shorter than that of a connection
 
-Outcomes = dict[TopicPartition, KafkaError | None]  # None: done, or begun
+Outcomes = dict[TopicPartition, ApiException | None]  # None: done, or begun
 
 
 def create_topic(
@@ -183,7 +183,7 @@ def _ask_about_config(
         it.restype is ResourceType.BROKER_LOGGER and it.name.isdecimal()
     )
     if it.restype is not ResourceType.TOPIC and not is_broker:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request,
             f"{it.restype.name} {it.name!r} has no configuration: topics have, and brokers by "
             "number",
@@ -322,7 +322,7 @@ def outcomes(
         found[partition] = None
         try:
             check(row)
-        except KafkaError as error:
+        except ApiException as error:
             if error.code in of_the_request:
                 raise
             found[partition] = error

@@ -27,8 +27,7 @@ from engine.client.values import (
     KafkaError,
     Message,
 )
-from engine.errors import ErrorCode
-from engine.errors import KafkaError as Failure
+from engine.errors import ApiException, ErrorCode
 from engine.storage import control, records
 from engine.storage.batch import Header, crc_ok, scan
 
@@ -137,7 +136,7 @@ class CompletedFetch:
                 continue
             batch = self._data[position : position + header.size]
             if check and not crc_ok(batch, 0, header):
-                raise Failure(
+                raise ApiException(
                     ErrorCode.corrupt_message,
                     f"{self.place.partition}: the batch at offset {header.base_offset} does not "
                     "match its CRC",

@@ -31,7 +31,7 @@ from engine.client.consuming.positions import Positions
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import HEADER_SIZE, LOG_OVERHEAD, Header
 from engine.wire.apis import Api
@@ -129,7 +129,7 @@ class ConsumerFetcher:
 
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         if response.error_code != ErrorCode.none:
-            self.failed(ask, KafkaError(response.error_code), now)
+            self.failed(ask, ApiException(response.error_code), now)
             return
         self._returned(ask)
         for topic in response.responses:
@@ -142,7 +142,7 @@ class ConsumerFetcher:
                     else:
                         self._refused(place, answer.error_code, ask.to, now)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._returned(ask)
         for place, turn, _ in ask.about.values():
             if place.turn == turn:

@@ -21,9 +21,9 @@ from kio.schema.list_offsets.v6.request import (
 
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
-from engine.client.values import KafkaError as Code
+from engine.client.values import KafkaError
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, topics_of
@@ -139,7 +139,7 @@ class OffsetLookups:
                 del self._open[lookup]
                 lookup.then(FoundOffset(row.offset, row.timestamp, row.leader_epoch))
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         for lookup in ask.about.values():
             self._again(lookup, now)
 
@@ -187,7 +187,7 @@ def missing(partition: TopicPartition, view: MetadataView) -> MissingPartition |
     count = view.partitions(partition.topic)
     if count is not None and partition.partition >= count:
         return MissingPartition(
-            Code._UNKNOWN_PARTITION, f"{partition}: the topic has {count} partitions"
+            KafkaError._UNKNOWN_PARTITION, f"{partition}: the topic has {count} partitions"
         )
     error = view.error(partition.topic)
     if error in (ErrorCode.unknown_topic_or_partition, ErrorCode.invalid_topic_exception):

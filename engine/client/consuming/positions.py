@@ -44,17 +44,16 @@ from engine.client.consuming.offset_lookup import (
 )
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
-from engine.client.values import OFFSET_BEGINNING, OFFSET_END
-from engine.client.values import KafkaError as Code
+from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of
 
 # The group's committed offsets: OffsetManager.fetch.
 FetchCommitted = Callable[
-    [Iterable[TopicPartition], Callable[[FetchedOffsets | KafkaError], None], float], None
+    [Iterable[TopicPartition], Callable[[FetchedOffsets | ApiException], None], float], None
 ]
 _POLICIES = {"earliest": EARLIEST, "latest": LATEST}
 _STARTS = {OFFSET_BEGINNING: EARLIEST, OFFSET_END: LATEST}
@@ -174,17 +173,17 @@ class Positions:
     def _ask_group(self, places: Sequence[AssignedPartition], now: float) -> None:
         if self._committed is None:
             for place in places:
-                self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+                self._fall_back(place, KafkaError._AUTO_OFFSET_RESET, "nothing is committed", now)
             return
         turns = [(place, place.turn) for place in places]
 
-        def then(found: FetchedOffsets | KafkaError) -> None:
+        def then(found: FetchedOffsets | ApiException) -> None:
             for place, turn in turns:
-                row = found if isinstance(found, KafkaError) else found[place.partition]
+                row = found if isinstance(found, ApiException) else found[place.partition]
                 if place.turn != turn:
                     continue  # the application has sought meanwhile
                 place.waiting = False
-                if isinstance(row, KafkaError):
+                if isinstance(row, ApiException):
                     place.retry_at = now + self._backoff
                     trouble = PartitionError(place.partition, NOBODY, int(row.code), row.message)
                     self.troubles.append(trouble)
@@ -193,7 +192,9 @@ class Positions:
                     place.committed = Position(row.offset, row.epoch)
                     self._settle(place, place.committed)
                 else:
-                    self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+                    self._fall_back(
+                        place, KafkaError._AUTO_OFFSET_RESET, "nothing is committed", now
+                    )
 
         for place in places:
             place.waiting = True
@@ -202,7 +203,7 @@ class Positions:
     def out_of_range(self, place: AssignedPartition, now: float) -> None:
         """The log starts after this offset, or ends before it."""
         why = f"offset {place.ahead} is out of range"
-        self._fall_back(place, Code._AUTO_OFFSET_RESET, why, now)
+        self._fall_back(place, KafkaError._AUTO_OFFSET_RESET, why, now)
 
     def _fall_back(self, place: AssignedPartition, code: int, why: str, now: float) -> None:
         """Reset the position by auto.offset.reset."""
@@ -254,14 +255,14 @@ class Positions:
                     self._again(place, now)
                 elif answer.end_offset < 0 or answer.leader_epoch < 0:
                     why = f"no leader remembers epoch {place.epoch}"
-                    self._fall_back(place, Code._LOG_TRUNCATION, why, now)
+                    self._fall_back(place, KafkaError._LOG_TRUNCATION, why, now)
                 elif answer.end_offset < place.offset:
                     self._truncated(place, Position(answer.end_offset, answer.leader_epoch), now)
                 else:
                     self._note("position.validated", now, place)
                     place.become(PositionState.FETCHING)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         for place, turn in ask.about.values():
             if place.turn == turn:
                 self._again(place, now)
@@ -278,7 +279,7 @@ class Positions:
             place.jump(PositionState.FETCHING, *fork)
             return
         lost = f"offset {fork.offset} to {seen - 1}, read under epoch {place.epoch}"
-        self.stop(place, Code._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
+        self.stop(place, KafkaError._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
 
     def _note(self, kind: str, now: float, place: AssignedPartition, **data: Any) -> None:
         topic, number = place.partition

@@ -134,7 +134,7 @@ class Sender:
                 else:
                     self._not_stored(queue, batch, refusal(row), now)
 
-    def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: errors.ApiException, now: float) -> None:
         self._is_stale = True
         self._in_flight[ask.to] -= 1
         for queue, batch in ask.about.values():
@@ -235,7 +235,7 @@ class Sender:
         self._finish(batch, None, now, row.base_offset, append_time)
 
     def _not_stored(
-        self, queue: PartitionQueue, batch: ProducerBatch, error: errors.KafkaError, now: float
+        self, queue: PartitionQueue, batch: ProducerBatch, error: errors.ApiException, now: float
     ) -> None:
         self._is_stale |= error.code in STALE_METADATA
         if batch.done:
@@ -349,7 +349,7 @@ class Sender:
                 if queue.sequences.gap or not batch.has_sequence:
                     self._give_up(queue, batch, error, now)
 
-    def _end(self, error: errors.KafkaError, now: float) -> None:
+    def _end(self, error: errors.ApiException, now: float) -> None:
         if self._transactions is not None:
             self._transactions.end(error)
         self._give_up_all(error.message, now)

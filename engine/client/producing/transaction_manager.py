@@ -243,7 +243,7 @@ class TransactionManager:
         if self.state in (ProducerState.IN_TRANSACTION, ProducerState.COMMITTING):
             self._stop(ProducerState.ABORTABLE_ERROR, error)
 
-    def end(self, error: errors.KafkaError) -> None:
+    def end(self, error: errors.ApiException) -> None:
         """This producer can't go on."""
         if self.is_fatal:
             return
@@ -281,10 +281,10 @@ class TransactionManager:
             self.trouble = ""
             self._done(ask, response)
         else:
-            error = errors.KafkaError(code, f"{ask.api.name}: {code.name}")
+            error = errors.ApiException(code, f"{ask.api.name}: {code.name}")
             self._not_done(action, ask, error, now)
 
-    def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: errors.ApiException, now: float) -> None:
         if ask.api is Api.FIND_COORDINATOR:
             self.trouble = error.message
             self._finding(ask).failed(ask, error, now)
@@ -309,7 +309,7 @@ class TransactionManager:
             return None
         try:
             coordinator = self._finding(ask).find()
-        except errors.KafkaError as error:
+        except errors.ApiException as error:
             action, _ = requests.action_for(ask.api, [error.code])
             self._not_done(action, ask, error, now)
             return None
@@ -379,7 +379,7 @@ class TransactionManager:
                 self._ended()
 
     def _not_done(
-        self, action: ErrorAction, ask: Ask, error: errors.KafkaError, now: float
+        self, action: ErrorAction, ask: Ask, error: errors.ApiException, now: float
     ) -> None:
         self.trouble = error.message
         match action:

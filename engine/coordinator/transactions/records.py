@@ -18,7 +18,7 @@ from typing import Annotated
 from engine.coordinator import record_codec
 from engine.coordinator.effects import TransactionalProducer
 from engine.coordinator.transactions.metadata import NUMBERED, TransactionMetadata, TxnState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_topic
 from engine.wire.messages.versions import Int8, Int16, Int32, Int64, String
@@ -97,5 +97,5 @@ def decode_value(data: bytes) -> TransactionMetadata:
 
 def _state(number: int) -> TxnState:
     if not 0 <= number < len(NUMBERED) or NUMBERED[number] in NEVER:
-        raise KafkaError(ErrorCode.invalid_record, f"no record of {TOPIC} has state {number}")
+        raise ApiException(ErrorCode.invalid_record, f"no record of {TOPIC} has state {number}")
     return NUMBERED[number]

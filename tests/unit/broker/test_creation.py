@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from engine.broker.creation import automatic, plan
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.unit.broker.alone import broker
 
 
@@ -50,13 +50,13 @@ def test_replicas_by_hand():
     ],
 )
 def test_what_cannot_be(options, code):
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         plan(broker(brokers=(1, 2)), "orders", {}, **options)
     assert refused.value.code == code
 
 
 def test_with_no_broker_alive_there_is_no_plan():
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         plan(broker(brokers=()), "orders", {})
     assert refused.value.code == ErrorCode.invalid_replication_factor
 

@@ -8,7 +8,7 @@ import pytest
 from engine.broker.broker import Call
 from engine.broker.handlers import elections
 from engine.controller.events import AlterReassignments, ElectLeaders, ListReassignments
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.codec import (
@@ -27,9 +27,9 @@ SIZE = 4  # bytes in front of a frame
 SOON, LATE = timedelta(milliseconds=30), timedelta(seconds=60)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 NAMED = [{"topic": "a", "partitions": (1, 0)}, {"topic": "b", "partitions": (0,)}]
-NOT_NEEDED = KafkaError(ErrorCode.election_not_needed, "no need")
-DEAD = KafkaError(ErrorCode.preferred_leader_not_available, "the first one is dead")
-ELSEWHERE = KafkaError(ErrorCode.not_controller, "the controller is broker 2")
+NOT_NEEDED = ApiException(ErrorCode.election_not_needed, "no need")
+DEAD = ApiException(ErrorCode.preferred_leader_not_available, "the first one is dead")
+ELSEWHERE = ApiException(ErrorCode.not_controller, "the controller is broker 2")
 
 HANDLERS = {
     Api.ELECT_LEADERS: elections.elect,
@@ -56,7 +56,7 @@ class Controlling:
             await asyncio.Event().wait()
         for _ in range(self._turns):
             await asyncio.sleep(0)
-        if isinstance(self._result, KafkaError) and not self._resigns:
+        if isinstance(self._result, ApiException) and not self._resigns:
             raise self._result
         return self._result
 
@@ -194,8 +194,8 @@ class TestAlterPartitionReassignments:
         return ask(one, Api.ALTER_PARTITION_REASSIGNMENTS, topics=self.MOVES, **more)
 
     def test_each_partition_has_its_own_outcome(self):
-        no_move = KafkaError(ErrorCode.no_reassignment_in_progress, "nothing to cancel")
-        empty = KafkaError(ErrorCode.invalid_replica_assignment, "no replicas")
+        no_move = ApiException(ErrorCode.no_reassignment_in_progress, "nothing to cancel")
+        empty = ApiException(ErrorCode.invalid_replica_assignment, "no replicas")
         one = lab({A1: None, B0: empty, A0: no_move})
         response = self.alter(one)
         assert one.gateway.controller_service.events == [

@@ -12,7 +12,7 @@ from engine.broker.zookeeper import roles
 from engine.broker.zookeeper.config_watcher import ConfigWatcher
 from engine.broker.zookeeper.config_znodes import ConfigZnodes
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Delete, Reason, Refused
@@ -247,6 +247,6 @@ def test_partitions_with_gaps_cannot_be_added_to(broker):
 
 def test_a_topic_that_nobody_can_read_gets_no_partitions(broker):
     alone.znodes_of(broker)["/brokers/topics/t"] = b"nonsense"
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         asyncio.run(broker.gateway.create_partitions("t", {1: [1]}))
     assert refused.value.code == ErrorCode.invalid_partitions

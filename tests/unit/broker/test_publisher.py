@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.broker import publisher
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -67,7 +67,7 @@ def test_brokers_and_partitions_are_known_to_clients_and_groups(broker):
 
 def test_a_delta_of_an_old_controller_changes_nothing(broker):
     publisher.apply(broker, MetadataDelta(controller_epoch=5))
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         publisher.apply(broker, news(controller_epoch=4))
     assert refused.value.code == ErrorCode.stale_controller_epoch
     assert broker.metadata.topics.keys() == {"gone"}

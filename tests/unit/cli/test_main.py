@@ -13,7 +13,7 @@ import pytest
 
 from engine.cli import main as frame
 from engine.cli.main import COMMANDS, PROGRAM, main
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {"kio", "kazoo", "pyspark", "asyncio", "cramjam", "engine.storage"}
@@ -117,8 +117,8 @@ def test_wrong_usage_is_reported_in_one_line_with_the_nearest(
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (KafkaError(ErrorCode.invalid_config, "no such key:\n  foo"), "no such key: foo"),
-        (KafkaError(ErrorCode.not_controller), "not controller"),
+        (ApiException(ErrorCode.invalid_config, "no such key:\n  foo"), "no such key: foo"),
+        (ApiException(ErrorCode.not_controller), "not controller"),
         (
             FileNotFoundError(2, "No such file or directory", "x/y"),
             "x/y: No such file or directory",

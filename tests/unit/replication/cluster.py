@@ -21,7 +21,7 @@ from engine.broker.handlers import fetch, offsets
 from engine.broker.metadata import AliveBroker
 from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage import records
@@ -113,7 +113,7 @@ class Broker:
             return _now(offsets.for_leader_epoch(self, call, request))  # type: ignore[arg-type]
         try:
             session = self.sessions.begin(request, self.replicas, self.cluster.now)
-        except KafkaError as error:
+        except ApiException as error:
             return fetch.FetchAnswer([], error.code, NO_SESSION)
         reading = fetch.Reading(self, call, session, request)  # type: ignore[arg-type]
         reading.read_due()
@@ -272,7 +272,7 @@ def code_of(step: Any, *args: Any, **more: Any) -> ErrorCode:
     """The error that a step ends with."""
     try:
         step(*args, **more)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     return ErrorCode.none
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.unit.replication.cluster import LAG_MS, ORDERS, Cluster
 
 BROKERS = (1, 2, 3)
@@ -70,7 +70,7 @@ class History:
                 self.count += 1
                 try:
                     cluster.produce(f"{self.count}", to=number, to_all=False)
-                except KafkaError:
+                except ApiException:
                     return
             case "fetch":
                 cluster.fetch(number)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import batch as batches
 from engine.storage.batch import HEADER_SIZE, Codec, Header
@@ -214,7 +214,7 @@ def outcome(attempt: Callable[[], list[Record]]) -> Any:
     """The records, or the error's code and words."""
     try:
         return attempt()
-    except KafkaError as error:
+    except ApiException as error:
         return error.code, error.message
 
 
@@ -243,9 +243,9 @@ def overgrown(*lengths: bytes) -> bytes:
 )
 def test_lengths_that_lead_astray(lengths: tuple[bytes, ...]) -> None:
     batch = overgrown(*lengths)
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         decode(batch)
-    with pytest.raises(KafkaError) as found:
+    with pytest.raises(ApiException) as found:
         table(batch)
     assert found.value.message == refused.value.message
 
@@ -254,7 +254,7 @@ def test_lengths_that_lead_astray(lengths: tuple[bytes, ...]) -> None:
 def test_offsets_that_do_not_rise_within_their_batch(offsets: list[int]) -> None:
     """The batch has offsets 5 to 8."""
     records = [Record(offset, NOW) for offset in offsets]
-    with pytest.raises(KafkaError, match="offset delta"):
+    with pytest.raises(ApiException, match="offset delta"):
         table(encode(records, base_offset=5, last_offset=8))
 
 
@@ -267,6 +267,6 @@ def test_many_headers_are_read_all_the_same() -> None:
 def test_what_is_not_a_batch() -> None:
     one = orders(0, 1)
     for wrong in (b"", b"short", one + b"!", one[:16] + b"\1" + one[17:]):
-        with pytest.raises(KafkaError) as found:
+        with pytest.raises(ApiException) as found:
             table(wrong)
         assert found.value.code == ErrorCode.invalid_record

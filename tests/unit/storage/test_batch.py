@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import batch as batches
 from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
 from engine.storage.records import Record, decode, encode
@@ -91,7 +91,7 @@ def test_flags_share_the_attributes() -> None:
 
 @pytest.mark.parametrize("bits", [5, 6, 7])
 def test_there_are_four_codecs(bits: int) -> None:
-    with pytest.raises(KafkaError, match=f"no codec {bits}") as raised:
+    with pytest.raises(ApiException, match=f"no codec {bits}") as raised:
         _ = GOLDEN_HEADER._replace(attributes=bits).codec
     assert raised.value.code is ErrorCode.unknown_server_error
 
@@ -140,7 +140,7 @@ def test_a_flipped_bit_is_found_wherever_the_broker_may_not_write() -> None:
         try:
             check(damaged)
             unseen.add(bit // 8)
-        except KafkaError as error:
+        except ApiException as error:
             found = (ErrorCode.corrupt_message, ErrorCode.invalid_record)
             assert error.code in found  # noqa: PT017
     assert unseen == {*range(8), *range(12, 16)}  # base offset, leader epoch
@@ -148,10 +148,10 @@ def test_a_flipped_bit_is_found_wherever_the_broker_may_not_write() -> None:
 
 def test_truncated_at_every_byte() -> None:
     for cut in range(len(GOLDEN)):
-        with pytest.raises(KafkaError) as raised:
+        with pytest.raises(ApiException) as raised:
             check(GOLDEN[:cut])
         assert raised.value.code is ErrorCode.invalid_record
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             decode(GOLDEN[:cut])
 
 
@@ -172,7 +172,7 @@ def with_fields(**fields: int) -> bytes:
     ],
 )
 def test_check_says_what_and_where(batch: bytes, code: ErrorCode, says: str) -> None:
-    with pytest.raises(KafkaError, match=says) as raised:
+    with pytest.raises(ApiException, match=says) as raised:
         check(batch)
     assert raised.value.code is code
 

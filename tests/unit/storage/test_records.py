@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import batch as batches
 from engine.storage import varint
 from engine.storage.batch import HEADER_SIZE, NO_TIMESTAMP, Codec, Header, check
@@ -203,19 +203,19 @@ def test_the_record_that_the_malformed_ones_vary() -> None:
     ],
 )
 def test_malformed(payload: str, fields: dict[str, int], says: str) -> None:
-    with pytest.raises(KafkaError, match=says) as raised:
+    with pytest.raises(ApiException, match=says) as raised:
         decode(sealed(payload, **fields))
     assert raised.value.code is ErrorCode.invalid_record
 
 
 def test_an_empty_payload_is_no_lz4_frame() -> None:
     header = Header(attributes=Codec.LZ4, last_offset_delta=0, count=1)
-    with pytest.raises(KafkaError, match="lz4 payload of 0 bytes"):
+    with pytest.raises(ApiException, match="lz4 payload of 0 bytes"):
         decode(batches.seal(header, b""))
 
 
 def test_unpacks_to_the_limit_and_no_further() -> None:
     batch = encode([Record(0, 0, None, bytes(1 << 20))], codec=Codec.ZSTD)
     assert len(decode(batch, limit=(1 << 20) + 20)) == 1
-    with pytest.raises(KafkaError, match="more than 1048576 bytes"):
+    with pytest.raises(ApiException, match="more than 1048576 bytes"):
         decode(batch, limit=1 << 20)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.cluster.recording import Recording
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.interop.watch import until
 from tests.unit.widgets import cluster as told_of
@@ -55,7 +55,7 @@ class Crew:
 
     def _do(self, fate, name):
         if name not in self.fates:
-            raise KafkaError(ErrorCode.unknown_member_id, f"{name} was not started here")
+            raise ApiException(ErrorCode.unknown_member_id, f"{name} was not started here")
         self.called.append((fate, name))
         self.fates[name] = fate
 

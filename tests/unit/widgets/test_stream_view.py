@@ -12,7 +12,7 @@ from widgets.stream import feed
 from widgets.stream import last_records as tails
 from widgets.stream.history import SampleRecord
 
-FAILURE = "[BAD] KafkaError: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
+FAILURE = "[BAD] ApiException: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
 
 
 class Query:
@@ -214,7 +214,7 @@ def test_a_query_that_stopped_says_so_and_is_asked_no_more(view, query):
 def test_a_query_that_failed_shows_the_first_sentence(view, query):
     query.end(ValueError(FAILURE))
     view.poll()
-    assert "▲ KafkaError: there is no topic ordres." in words_of(view)
+    assert "▲ ApiException: there is no topic ordres." in words_of(view)
     assert view.about.endswith("failed")
     press(view, "back")
     assert seen(view) == 3
