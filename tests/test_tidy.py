@@ -54,8 +54,9 @@ REGISTRY = re.compile(
 
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
-# Names of confluent-kafka's API that the engine has below the client too.
-TWICE = {"ApiException", "TopicPartition", "AclBinding", "AclBindingFilter"}
+# Names of confluent-kafka's API (client/values.py, client/admin/security_values.py) that are words of
+# Kafka too. A file that needs both kinds names one by its module: `values.TopicPartition`.
+TWICE = {"TopicPartition", "AclBinding", "AclBindingFilter"}
 
 
 class Offence(NamedTuple):
@@ -205,6 +206,20 @@ def shared_class_names(root: Path) -> Iterator[Offence]:
         yield from offences[1:]
 
 
+def renamed_imports(root: Path) -> Iterator[Offence]:
+    """One thing, one name: what belongs to the project keeps its name in every file."""
+    ours = {*PACKAGES, "labs", *(path.stem for path in (root / "labs").glob("*"))}
+    for module in modules(root, *CODE):
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            for alias in node.names:
+                home = alias.name if isinstance(node, ast.Import) else node.module or ""
+                if home.partition(".")[0] in ours and alias.asname not in (None, alias.name):
+                    text = f"{alias.name} is imported as {alias.asname}"
+                    yield Offence(module.path, node.lineno, text)
+
+
 def too_large_parts(root: Path) -> Iterator[Offence]:
     """A part of the engine, which is a package, is to be read in a weekend."""
     lines: Counter[str] = Counter()
@@ -271,6 +286,7 @@ PLANTS: dict[Check, tuple[str, str, int]] = {
     hidden_packages: ("engine/folder/a.py", '"""A."""\n', 1),
     dead_modules: ("engine/a.py", '"""A."""\nimport engine.a\n', 1),
     shared_class_names: ("labs/a.py", '"""A."""\n\n\nclass Log:\n    """A."""\n', 4),
+    renamed_imports: ("tests/a.py", '"""A."""\nfrom engine.log import Log as Diary\n', 2),
     too_large_parts: ("engine/a.py", '"""A."""\n' + "x = 1\n" * (PART_LINES + 1), 1),
     too_large_groups: ("labs/a.py", '"""A."""\n' + "x = 1\n" * (GROUP_LINES["labs",] + 1), 1),
     promises: ("docs/a.md", f"# A\n\n{'TO' + 'DO'}: later\n", 3),
@@ -313,6 +329,24 @@ def test_a_planted_offence_is_reported_by_file_and_line(check: Check, tree: Path
     whole = check in (hidden_packages, too_large_parts, too_large_groups)
     folder = Path(name).parent.as_posix() if whole else name
     assert where == {(folder, line)}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_renamed"),
+    [
+        ("import engine.log as diary", True),
+        ("from engine import log as diary", True),
+        ("from lab import start as begin", True),
+        ("from engine.log import Log as Log", False),
+        ("import engine.log", False),
+        ("import numpy as np", False),
+    ],
+)
+def test_only_other_names_of_our_own_are_renamed(text: str, is_renamed: bool, tree: Path) -> None:
+    (tree / "labs").mkdir()
+    (tree / "labs" / "lab.py").write_text('"""A lab."""\n')
+    (tree / "widgets" / "a.py").write_text(f'"""A."""\n{text}\n')
+    assert bool(list(renamed_imports(tree))) == is_renamed
 
 
 @pytest.mark.parametrize(

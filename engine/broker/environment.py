@@ -23,9 +23,8 @@ from random import Random
 from typing import Any
 from uuid import UUID, uuid4
 
-from engine.broker import broker as brokers
 from engine.broker.address_gate import AddressGate
-from engine.broker.broker import Broker
+from engine.broker.broker import Broker, clock
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
@@ -66,7 +65,7 @@ class Environment:
         self.peer_security: PeerSecurity | None = None  # of connections to other brokers
 
     def now(self) -> int:
-        return brokers.clock()
+        return clock()
 
     def new_uuid(self) -> UUID:
         return uuid4()

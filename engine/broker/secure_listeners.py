@@ -24,8 +24,7 @@ from engine.config.security import find, parse
 from engine.errors import ApiException, ErrorCode
 from engine.security import jaas
 from engine.security.mechanism import SaslServer
-from engine.security.plain import NAME as PLAIN
-from engine.security.plain import PlainServer
+from engine.security.plain import PLAIN, PlainServer
 from engine.security.principals import RULES, PrincipalMapper
 from engine.security.sasl_client import MECHANISMS, Login
 from engine.security.sasl_server import Mechanism

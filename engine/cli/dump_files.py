@@ -9,10 +9,9 @@ from struct import Struct
 
 from engine.cli import dump_offsets, dump_transactions
 from engine.errors import ApiException
-from engine.storage import aborted, producers, records
+from engine.storage import aborted, control, producers, records
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
 from engine.storage.control import ControlType
-from engine.storage.control import decode as decode_marker
 from engine.storage.records import Record
 
 Decoder = Callable[[bytes | None, bytes | None], tuple[str, str]]  # of a key and a value
@@ -160,7 +159,7 @@ def _metadata(record: Record, header: Header, position: int) -> str:
 
 
 def _marker(record: Record) -> str:
-    marker = decode_marker(record)
+    marker = control.decode(record)
     if marker.type is not ControlType.UNKNOWN:
         return f"endTxnMarker: {marker.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
     return f"controlType: UNKNOWN({_CONTROL_TYPE.unpack_from(record.key or b'')[0]})"

@@ -36,10 +36,8 @@ from engine.cluster.faults import End, Faults, is_zookeeper, no_link
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.observer import Observer
-from engine.cluster.recorded_files import TRACK as FILES
-from engine.cluster.recorded_files import FileTrack, WantedFiles
-from engine.cluster.recording import NONE as NO_TRACKS
-from engine.cluster.recording import Recorder, Track
+from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
+from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
 from engine.cluster.scratch import Scratch
 from engine.cluster.scripts.kafka_home import KafkaHome
@@ -473,7 +471,7 @@ class Cluster:
         if znodes:
             tracks = {**tracks, "znodes": self.znodes().track()}
         if files:
-            tracks = {**tracks, FILES: FileTrack(self.directory, lambda: self.brokers, files)}
+            tracks = {**tracks, FILES_TRACK: FileTrack(self.directory, lambda: self.brokers, files)}
         recorder = Recorder(Path(path), self.state, self.events, tracks)
         self._recorders.append(recorder)
         return recorder

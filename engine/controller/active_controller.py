@@ -80,7 +80,7 @@ class ActiveController:
         yield from self.deletion.proceed()
         yield from self._leaders.process_requests()
 
-    def handle(self, event: events.Event) -> Work[Any]:
+    def handle(self, event: events.ControllerEvent) -> Work[Any]:
         match event:
             case Changed(path):
                 yield from self._changed(path)

@@ -16,8 +16,8 @@ from engine.controller.context import LiveBroker, PartitionAndReplica
 from engine.controller.controller_epoch import ask
 from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
-from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
+from engine.controller.partition_state_machine import ControllerPartitionState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -92,7 +92,7 @@ class Brokers(ControllerPart):
         self._epoch.batch.metadata(new, (partition for partition, _ in self._context.led()))
         self._epoch.batch.send()
         replicas = self._context.replicas_on(new)
-        yield from self._replicas.move(replicas, ReplicaState.ONLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
         yield from self._partitions.retry()
         yield from self._deletion.resume({each.partition.topic for each in replicas})
 
@@ -109,10 +109,10 @@ class Brokers(ControllerPart):
     def _offline(self, replicas: list[PartitionAndReplica]) -> Work[None]:
         """Leaders first: without a leader no client can write."""
         leaderless = self._context.leaderless()
-        self._partitions.mark(leaderless, PartitionState.OFFLINE)
+        self._partitions.mark(leaderless, ControllerPartitionState.OFFLINE)
         yield from self._partitions.retry()
         kept = [each for each in replicas if not self._context.deleted(each.partition)]
-        yield from self._replicas.move(kept, ReplicaState.OFFLINE)
+        yield from self._replicas.move(kept, ControllerReplicaState.OFFLINE)
         yield from self._deletion.replicas_failed(replicas)
         if not kept:  # else the brokers got it already
             self._epoch.batch.metadata(self._context.brokers)
@@ -126,7 +126,9 @@ class Brokers(ControllerPart):
             znodes.LOG_DIR_EVENTS, znodes.decode_log_dir_failure, "no broker gets its roles again"
         )
         brokers = {broker for broker in notes.values() if broker is not None}
-        yield from self._replicas.move(self._context.replicas_on(brokers), ReplicaState.ONLINE)
+        yield from self._replicas.move(
+            self._context.replicas_on(brokers), ControllerReplicaState.ONLINE
+        )
         yield from self._epoch.delete(notes)
 
     def answered(

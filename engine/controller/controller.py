@@ -24,10 +24,10 @@ from engine.controller.active_controller import ActiveController
 from engine.controller.context import LiveBroker
 from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
 from engine.controller.election import NOBODY
-from engine.controller.events import Began, Event
+from engine.controller.events import Began, ControllerEvent
 from engine.controller.requests import Request
 from engine.errors import ApiException, ErrorCode
-from engine.model import Event as Happening
+from engine.model import Event
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import (
@@ -54,7 +54,7 @@ class Controller:
         broker_id: int,
         config: BrokerConfig,
         now: Callable[[], int],
-        emit: Callable[[Happening], None],
+        emit: Callable[[Event], None],
         new_uuid: Callable[[], UUID],  # for the topics that have no id
     ) -> None:
         self.broker_id = broker_id
@@ -92,7 +92,7 @@ class Controller:
         if self._active:
             self._active.epoch.config = config
 
-    def handle(self, event: Event) -> Work[Any]:
+    def handle(self, event: ControllerEvent) -> Work[Any]:
         """One event, from beginning to end. Returns its result."""
         about_us = isinstance(event, Began) or event == Changed(znodes.CONTROLLER)
         work = self._active.handle(event) if self._active and not about_us else self._elect()
@@ -200,7 +200,7 @@ class Controller:
         yield from self._active.take_over()
 
     def _report(self, kind: str, **data: Any) -> None:
-        self._emit(Happening(kind, self._now(), data))
+        self._emit(Event(kind, self._now(), data))
 
     def snapshot(self) -> dict[str, Any]:
         """Its state, in values that JSON has."""

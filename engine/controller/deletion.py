@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 from engine.controller.context import PartitionAndReplica
 from engine.controller.controller_part import ControllerPart
-from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
+from engine.controller.partition_state_machine import ControllerPartitionState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Work
 
@@ -58,13 +58,13 @@ class Deletion(ControllerPart):
         """Their brokers are down, or could not delete them."""
         failed = [each for each in replicas if self._context.deleted(each.partition)]
         if failed:
-            yield from self._replicas.move(failed, ReplicaState.INELIGIBLE)
+            yield from self._replicas.move(failed, ControllerReplicaState.INELIGIBLE)
             self._halted.update(each.partition.topic for each in failed)
             yield from self.proceed()
 
     def replicas_deleted(self, replicas: Iterable[PartitionAndReplica]) -> Work[None]:
         done = [each for each in replicas if self._context.deleted(each.partition)]
-        yield from self._replicas.move(done, ReplicaState.SUCCESSFUL)
+        yield from self._replicas.move(done, ControllerReplicaState.SUCCESSFUL)
         yield from self.proceed()
 
     def is_under_way(self, topic: str) -> bool:
@@ -79,22 +79,22 @@ class Deletion(ControllerPart):
         for topic in sorted(self._context.deletable):
             states = {each: self._replicas.state(each) for each in self._replicas_of(topic)}
             found = set(states.values())
-            if found <= {ReplicaState.SUCCESSFUL}:
+            if found <= {ControllerReplicaState.SUCCESSFUL}:
                 yield from self._complete(topic)
-            elif ReplicaState.STARTED not in found:  # no answer is pending
-                failed = ReplicaState.INELIGIBLE
+            elif ControllerReplicaState.STARTED not in found:  # no answer is pending
+                failed = ControllerReplicaState.INELIGIBLE
                 retry += [each for each, state in states.items() if state is failed]
                 if topic not in self._halted:
                     begin.append(topic)
         if retry:
-            yield from self._replicas.move(retry, ReplicaState.OFFLINE)
+            yield from self._replicas.move(retry, ControllerReplicaState.OFFLINE)
         if begin:
             yield from self._begin(begin)
 
     def _begin(self, topics: list[str]) -> Work[None]:
         partitions = [each for topic in topics for each in self._context.topics[topic].values()]
-        self._partitions.mark(partitions, PartitionState.OFFLINE)
-        self._partitions.mark(partitions, PartitionState.NON_EXISTENT)
+        self._partitions.mark(partitions, ControllerPartitionState.OFFLINE)
+        self._partitions.mark(partitions, ControllerPartitionState.NON_EXISTENT)
         self._epoch.batch.metadata(self._context.brokers, partitions)
         self._epoch.batch.send()
         alive: list[PartitionAndReplica] = []
@@ -102,12 +102,12 @@ class Deletion(ControllerPart):
         for replica in self._context.replicas_of(partitions):
             online = self._context.online(replica.broker, replica.partition)
             (alive if online else dead).append(replica)
-        yield from self._replicas.move(dead, ReplicaState.INELIGIBLE)
+        yield from self._replicas.move(dead, ControllerReplicaState.INELIGIBLE)
         self._halted.update(each.partition.topic for each in dead)
-        done = ReplicaState.SUCCESSFUL
+        done = ControllerReplicaState.SUCCESSFUL
         rest = [each for each in alive if self._replicas.state(each) is not done]
-        yield from self._replicas.move(rest, ReplicaState.OFFLINE)
-        yield from self._replicas.move(rest, ReplicaState.STARTED)
+        yield from self._replicas.move(rest, ControllerReplicaState.OFFLINE)
+        yield from self._replicas.move(rest, ControllerReplicaState.STARTED)
 
     def _complete(self, topic: str) -> Work[None]:
         yield from self._epoch.delete_tree(znodes.topic_path(topic))

@@ -82,7 +82,7 @@ class ListReassignments(NamedTuple):
     partitions: frozenset[TopicPartition] | None  # None: all
 
 
-Event = (
+ControllerEvent = (
     Began
     | Changed
     | Answered

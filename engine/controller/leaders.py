@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from engine.controller.context import PartitionAndReplica
 from engine.controller.controller_part import ControllerPart
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -117,6 +117,6 @@ class Leaders(ControllerPart):
             self._epoch.batch.stop(broker, partition, delete=False)
         self._epoch.batch.send()
         yield from self._replicas.move(
-            [PartitionAndReplica(each, broker) for each in follows], ReplicaState.OFFLINE
+            [PartitionAndReplica(each, broker) for each in follows], ControllerReplicaState.OFFLINE
         )
         return {each for each in held if self._context.leader(each) == broker}

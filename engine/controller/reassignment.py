@@ -28,7 +28,7 @@ from engine.controller.context import UNASSIGNED, PartitionAndReplica
 from engine.controller.controller_part import ControllerPart
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -214,13 +214,13 @@ class Reassignment(ControllerPart):
                 self._epoch.batch.role(origin(to), partition)
                 self._epoch.batch.role(to.adding, partition, new=True)
         self._epoch.batch.send()
-        yield from self._replicas.move(_adding(moves), ReplicaState.NEW)
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.NEW)
 
     def _complete(self, moves: Assignments) -> Work[None]:
         """Phase B."""
         if not moves:
             return
-        yield from self._replicas.move(_adding(moves), ReplicaState.ONLINE)
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.ONLINE)
         final = {each: znodes.ReplicaAssignment(target(to)) for each, to in moves.items()}
         self._context.assignments |= final
         yield from self._settle_leaders(final)
@@ -265,9 +265,13 @@ class Reassignment(ControllerPart):
             for each, brokers in leaving.items()
             for broker in brokers
         ]
-        yield from self._replicas.move(replicas, ReplicaState.OFFLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.OFFLINE)
         unneeded = [each for each in replicas if not self._is_last(each)]
-        for to in (ReplicaState.STARTED, ReplicaState.SUCCESSFUL, ReplicaState.NON_EXISTENT):
+        for to in (
+            ControllerReplicaState.STARTED,
+            ControllerReplicaState.SUCCESSFUL,
+            ControllerReplicaState.NON_EXISTENT,
+        ):
             yield from self._replicas.move(unneeded, to)
 
     def _is_last(self, replica: PartitionAndReplica) -> bool:

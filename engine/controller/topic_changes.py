@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from engine.config.protocol import Feature
 from engine.controller.controller_part import ControllerPart
-from engine.controller.partition_state_machine import ControllerPartitionState as PartitionState
+from engine.controller.partition_state_machine import ControllerPartitionState
 from engine.controller.reassignment import Reassignment
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
+from engine.controller.replica_state_machine import ControllerReplicaState
 from engine.model import TopicPartition
 from engine.topics import name_fault
 from engine.zookeeper import znodes
@@ -115,10 +115,10 @@ class TopicChanges(ControllerPart):
 
     def _begin(self, partitions: list[TopicPartition]) -> Work[None]:
         replicas = self._context.replicas_of(partitions)
-        self._partitions.mark(partitions, PartitionState.NEW)
-        yield from self._replicas.move(replicas, ReplicaState.NEW)
+        self._partitions.mark(partitions, ControllerPartitionState.NEW)
+        yield from self._replicas.move(replicas, ControllerReplicaState.NEW)
         yield from self._partitions.bring_online(partitions)
-        yield from self._replicas.move(replicas, ReplicaState.ONLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.ONLINE)
 
     def _forget(self, name: str) -> None:
         partitions = self._context.topics[name].values()

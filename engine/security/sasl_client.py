@@ -15,8 +15,7 @@ from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
 from engine.errors import ApiException, ErrorCode
 from engine.security.mechanism import AuthenticationFailed, SaslClient
-from engine.security.plain import NAME as PLAIN
-from engine.security.plain import PlainClient
+from engine.security.plain import PLAIN, PlainClient
 from engine.security.scram import HASHES, ScramClient
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request

@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from engine.broker.broker import Broker
-from engine.broker.broker_server import BrokerServer as Shell
+from engine.broker.broker_server import BrokerServer
 from engine.broker.rules import KAFKAS, Rules
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
@@ -134,7 +134,7 @@ class Life:
         process.do(self._start)
 
     def _start(self) -> None:
-        self.shell = Shell(self.environment.config, self.environment)
+        self.shell = BrokerServer(self.environment.config, self.environment)
         self.process.spawn(self._run())
 
     async def _run(self) -> None:

@@ -25,13 +25,12 @@ from uuid import UUID
 
 from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
-from engine.controller.events import AlterReassignments, ElectLeaders
-from engine.controller.events import Event as Wish
+from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
 from engine.model import Event, TopicPartition
-from engine.sim import node as nodes
 from engine.sim.client import TIMEOUT, Client, Seen
 from engine.sim.clock import Clock
 from engine.sim.network import PATIENCE, Network
+from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
 from engine.sim.request_repeats import RequestRepeats
@@ -84,7 +83,7 @@ class World:
         self.ensemble = Ensemble(self.clock, self.network, zookeepers, Random(seed))
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
-        self.nodes: dict[int, nodes.SimulatedBroker] = {}
+        self.nodes: dict[int, SimulatedBroker] = {}
         self._config = dict(config or {})
         self._rules = rules
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
@@ -121,7 +120,7 @@ class World:
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **dotted(settings)}
-        self.nodes[broker] = nodes.SimulatedBroker(
+        self.nodes[broker] = SimulatedBroker(
             broker, self.clock, self.network, self._note, self._rules, **given
         )
         self.start(broker)
@@ -131,7 +130,7 @@ class World:
         process = SimulatedProcess(self.clock, self.network, name)
         return Client(process, self._answering, lambda: next(self._producer_ids), timeout)
 
-    def __getitem__(self, broker: int) -> nodes.SimulatedBroker:
+    def __getitem__(self, broker: int) -> SimulatedBroker:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
@@ -278,7 +277,7 @@ class World:
     ) -> None:
         self._tell_controller(AlterReassignments(moves), done)
 
-    def _tell_controller(self, wish: Wish, done: Callable[[Any], object]) -> None:
+    def _tell_controller(self, wish: ControllerEvent, done: Callable[[Any], object]) -> None:
         assert self.controller is not None, "there is no controller"
         self.nodes[self.controller].running.ask_controller(wish, done)
 

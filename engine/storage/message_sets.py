@@ -31,8 +31,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from engine.errors import ApiException, ErrorCode
+from engine.storage import batch
 from engine.storage.batch import LEAST_LENGTH, LOG_OVERHEAD, MAGIC, MAGIC_AT, NO_TIMESTAMP, Codec
-from engine.storage.batch import scan as scan_batches
 from engine.storage.compression import compress, decompress
 from engine.storage.files import Buffer
 from engine.storage.records import Record, encode, stream
@@ -189,7 +189,7 @@ def from_batches(data: Buffer, magic: int, first_offset: int) -> bytes:
     records it is not larger than the batches.
     """
     parts, left, first = list[bytes](), len(data), -1
-    for position, header in scan_batches(data):
+    for position, header in batch.scan(data):
         if header.is_control or header.last_offset < first_offset:
             continue
         if header.codec is Codec.ZSTD:

@@ -7,7 +7,13 @@ group.commits(cluster, topic, "readers")                                [50]
 from collections.abc import Iterable
 
 from engine import Cluster, TopicPartition
-from engine.coordinator.records import TOPIC, OffsetKey, OffsetValue, decode_key, decode_value
+from engine.coordinator.records import (
+    GROUP_METADATA_TOPIC,
+    OffsetKey,
+    OffsetValue,
+    decode_key,
+    decode_value,
+)
 from storage import disk
 from widgets.log.fields import count
 
@@ -41,7 +47,7 @@ def commits(cluster: Cluster, topic: str, name: str) -> list[int]:
     """The offsets that a group has committed: what stands in the files of __consumer_offsets."""
     found = {}
     for broker in cluster.brokers:
-        for path in cluster.directory(broker).glob(f"{TOPIC}-*/*.log"):
+        for path in cluster.directory(broker).glob(f"{GROUP_METADATA_TOPIC}-*/*.log"):
             for record in disk.decoded(path):
                 key = decode_key(record.key or b"")
                 ours = isinstance(key, OffsetKey) and (key.group, key.topic) == (name, topic)

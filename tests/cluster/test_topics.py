@@ -1,6 +1,7 @@
 """What a lab's cell does with a cluster in one line: topics, records, leaders, single requests."""
 
 import time
+from functools import partial
 
 import pytest
 from kazoo.client import KazooClient
@@ -8,8 +9,7 @@ from kazoo.client import KazooClient
 from engine.client.admin.client import AdminClient
 from engine.client.consumer import Consumer
 from engine.client.values import TopicPartition
-from engine.cluster import clients
-from engine.cluster import single_requests as by_hand
+from engine.cluster import clients, single_requests
 from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
@@ -46,10 +46,10 @@ def test_records_of_all_partitions_with_their_keys(cluster):
 
 def test_two_requests_on_the_way(cluster):
     name = cluster.topic("pair", replicas=[1])
-    with by_hand.connection(cluster, 1) as one:
-        one.send(Api.PRODUCE, by_hand.produce_request(name, "tea"))
-        one.send(Api.FETCH, by_hand.fetch_request(name, wait_ms=1000))
-        one.send(Api.LIST_OFFSETS, by_hand.list_offsets_request(name, 0))
+    with single_requests.connection(cluster, 1) as one:
+        one.send(Api.PRODUCE, single_requests.produce_request(name, "tea"))
+        one.send(Api.FETCH, single_requests.fetch_request(name, wait_ms=1000))
+        one.send(Api.LIST_OFFSETS, single_requests.list_offsets_request(name, 0))
         stored = one.receive().responses[0].partition_responses[0]
         read = one.receive().responses[0].partitions[0]
         found = one.receive().topics[0].partitions[0]
@@ -112,13 +112,14 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
 
 def test_single_requests_go_to_the_broker_that_is_named(cluster):
     name = cluster.topic("by-hand", replicas=[1, 2, 3])
-    refused = by_hand.produce(cluster, 2, name, "no")
+    refused = single_requests.produce(cluster, 2, name, "no")
     assert (refused.ok, refused.code) == (False, ErrorCode.not_leader_or_follower)
-    assert by_hand.produce(cluster, 1, name, "yes").offset == 0
-    found = cluster.wait("a copy", lambda: by_hand.fetch(cluster, 3, name, version=11).values)
+    assert single_requests.produce(cluster, 1, name, "yes").offset == 0
+    fetch = partial(single_requests.fetch, cluster, 3, name)
+    found = cluster.wait("a copy", lambda: fetch(version=11).values)
     assert found == ("yes",)
-    assert by_hand.fetch(cluster, 3, name, version=10).code == ErrorCode.not_leader_or_follower
-    assert by_hand.leaders(cluster, 2, name) == {0: 1}
+    assert fetch(version=10).code == ErrorCode.not_leader_or_follower
+    assert single_requests.leaders(cluster, 2, name) == {0: 1}
 
 
 def test_what_does_not_come_is_named(cluster):

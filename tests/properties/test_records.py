@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ApiException
-from engine.storage import batch as batches
-from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
+from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan, seal
 from engine.storage.compression import compress
 from engine.storage.records import Builder, Headers, Record, decode, encode, retain
 from tests.search import examples
@@ -134,7 +133,7 @@ class Hostile(NamedTuple):
         if self.chance.random() < 0.3:
             payload = mutated(payload, self.chance)
         header = Header.parse(self.whole)._replace(attributes=codec, **self.fields)
-        return batches.seal(header, payload)
+        return seal(header, payload)
 
 
 @st.composite
@@ -174,4 +173,4 @@ def test_truncated_anywhere(drawn: tuple[int, int, list[Record]], codec: Codec) 
     header, payload = Header.parse(batch), batch[HEADER_SIZE:]
     for cut in {*range(min(len(payload), 150)), len(payload) - 1}:
         with pytest.raises(ApiException):
-            decode(batches.seal(header, payload[:cut]))
+            decode(seal(header, payload[:cut]))

@@ -20,7 +20,7 @@ from engine.storage.batch import Header
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
-from widgets.log.directory import look as look_at
+from widgets.log.directory import look
 from widgets.log.hex_page import ACROSS, ENTRY, HexPage
 from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
@@ -197,7 +197,7 @@ class HexView(SceneWidget):
     def offset(self, offset: float) -> None:
         """The record with an offset; if it is in a compressed batch, that batch."""
         directory = self._open_page().path.parent
-        lookup = find_offset(look_at(directory, 0), int(offset))
+        lookup = find_offset(look(directory, 0), int(offset))
         if lookup.found is None:
             raise ApiException(ErrorCode.offset_out_of_range, lookup.words)
         path, position = lookup.found.segment.path, lookup.found.position

@@ -137,7 +137,7 @@ class ZooKeeperGateway:
         moving = await self._ask(events.ListReassignments(partitions))
         return {partition: OngoingReassignment(*assigned) for partition, assigned in moving.items()}
 
-    async def _ask(self, event: events.Event) -> Any:
+    async def _ask(self, event: events.ControllerEvent) -> Any:
         outcome = await self.controller_service.ask(event)
         if isinstance(outcome, ApiException):
             raise outcome

@@ -36,9 +36,9 @@ from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.config import BrokerConfig
-from engine.coordinator import records as offsets_records
 from engine.coordinator.coordinator import Coordinator, Handler, Interval
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
+from engine.coordinator.records import GROUP_METADATA_TOPIC
 from engine.coordinator.responses import NO_THROTTLE
 from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
 from engine.coordinator.transactions import records
@@ -57,7 +57,7 @@ from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
-INTERNAL_TOPICS = frozenset({offsets_records.TOPIC, records.TOPIC})
+INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, records.TRANSACTION_STATE_TOPIC})
 # The first versions whose clients know PRODUCER_FENCED; others get INVALID_PRODUCER_EPOCH.
 FENCED_SINCE = 2
 INIT_FENCED_SINCE = 4

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from engine.cluster import broker_process as nodes
+from engine.cluster import broker_process
 from engine.cluster.broker_process import READY, BrokerProcess
 from engine.cluster.state import Status
 from engine.cluster.zookeeper import HOST, free_port
@@ -99,7 +99,7 @@ def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
 ):
     node, seen = BrokerProcess(1, free_port(), tmp_path, {}), []
     node.expected = False
-    monkeypatch.setattr(nodes, "Child", lambda *_, **__: seen.append(node.expected))
+    monkeypatch.setattr(broker_process, "Child", lambda *_, **__: seen.append(node.expected))
     node.launch("nowhere:1", {}, [])
     assert (seen, node.expected) == ([False], True)
     node.release_port()
@@ -146,7 +146,7 @@ def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):
-    monkeypatch.setattr(nodes, "START_TIMEOUT", 0.1)
+    monkeypatch.setattr(broker_process, "START_TIMEOUT", 0.1)
     slow = node("import time; time.sleep(600)")
     with pytest.raises(ApiException, match="not ready after 0 s, see"):
         slow.await_ready()

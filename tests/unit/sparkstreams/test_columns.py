@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
-from engine.storage import batch as batches
-from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.batch import HEADER_SIZE, Codec, Header, seal
 from engine.storage.files import Buffer
 from engine.storage.records import Builder, Record, decode, encode, retain
-from sparkstreams import columns as module
 from sparkstreams.columns import CREATE_TIME, LAST, LOG_APPEND_TIME, columns, schema
 from tests.properties.test_records import CODECS, TIMES, Hostile, batches_of_records, hostile
 
@@ -72,7 +70,7 @@ def quick_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*words: Any) -> None:
         raise AssertionError("record by record")
 
-    monkeypatch.setattr(module, "_slow", slow)
+    monkeypatch.setattr("sparkstreams.columns._slow", slow)
 
 
 # -- the same as decode ----------------------------------------------------------------------
@@ -143,7 +141,7 @@ def test_what_producers_write_goes_the_quick_way(made: list[Any], codec: Codec) 
         builder.append(*each)
     batch = builder.build(codec)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_slow", None)
+        patch.setattr("sparkstreams.columns._slow", None)
         assert rows(table(batch)) == expected(batch)
 
 
@@ -185,7 +183,7 @@ def test_a_block_ends_when_it_is_large_enough(monkeypatch: pytest.MonkeyPatch) -
     """What counts is the size that it takes when it is no longer compressed."""
     whole = [orders(10 * n, 10, codec=Codec.ZSTD) for n in range(7)]
     plain = len(orders(0, 10)) - HEADER_SIZE
-    monkeypatch.setattr(module, "ENOUGH", 2 * plain + 1)
+    monkeypatch.setattr("sparkstreams.columns.ENOUGH", 2 * plain + 1)
     assert [each.num_rows for each in columns(whole, ORDERS)] == [30, 30, 10]
 
 
@@ -222,7 +220,7 @@ def overgrown(*lengths: bytes) -> bytes:
     """A batch of one record: attributes, deltas, then these bytes; its length is true."""
     fields = b"\0\0\0" + b"".join(lengths)
     header = Header(last_offset_delta=0, base_timestamp=0, max_timestamp=0, count=1)
-    return batches.seal(header, bytes([2 * len(fields)]) + fields)
+    return seal(header, bytes([2 * len(fields)]) + fields)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,18 @@ from collections.abc import Callable
 import pytest
 
 from engine.errors import ApiException, ErrorCode
-from engine.storage import batch as batches
-from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
+from engine.storage.batch import (
+    HEADER_SIZE,
+    Codec,
+    Header,
+    attributes,
+    check,
+    crc_ok,
+    placed,
+    scan,
+    seal,
+    with_log_append_time,
+)
 from engine.storage.records import Record, decode, encode
 
 # As the documentation of the format has it, field by field.
@@ -80,7 +90,7 @@ def test_every_kind_of_buffer(buffer: Callable[[bytes], bytes | bytearray | memo
 
 
 def test_flags_share_the_attributes() -> None:
-    bits = batches.attributes(Codec.ZSTD, transactional=True, control=True, append_time=True)
+    bits = attributes(Codec.ZSTD, transactional=True, control=True, append_time=True)
     assert bits == 0b111100
     header = GOLDEN_HEADER._replace(attributes=bits)
     assert header.codec is Codec.ZSTD
@@ -156,7 +166,7 @@ def test_truncated_at_every_byte() -> None:
 
 
 def with_fields(**fields: int) -> bytes:
-    return batches.seal(GOLDEN_HEADER._replace(**fields), GOLDEN[HEADER_SIZE:])
+    return seal(GOLDEN_HEADER._replace(**fields), GOLDEN[HEADER_SIZE:])
 
 
 @pytest.mark.parametrize(
@@ -178,7 +188,7 @@ def test_check_says_what_and_where(batch: bytes, code: ErrorCode, says: str) -> 
 
 
 def test_a_batch_is_placed_without_touching_what_the_crc_covers() -> None:
-    place, rest = batches.placed(GOLDEN, base_offset=1 << 40, leader_epoch=12)
+    place, rest = placed(GOLDEN, base_offset=1 << 40, leader_epoch=12)
     assert rest.obj is GOLDEN  # a view, not a copy
     header = check(place + bytes(rest))
     assert header == GOLDEN_HEADER._replace(base_offset=1 << 40, leader_epoch=12)
@@ -189,7 +199,7 @@ def test_a_batch_is_placed_without_touching_what_the_crc_covers() -> None:
 
 
 def test_log_append_time_overrides_the_time_of_every_record() -> None:
-    stamped = batches.with_log_append_time(GOLDEN, 5555)
+    stamped = with_log_append_time(GOLDEN, 5555)
     header = check(stamped)
     assert header.is_log_append_time
     assert (header.base_timestamp, header.max_timestamp) == (1000, 5555)

@@ -4,9 +4,8 @@ import pytest
 
 from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode
-from engine.storage import batch as batches
 from engine.storage import records
-from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.batch import HEADER_SIZE, Codec, Header, seal
 from engine.storage.records import Record
 from engine.storage.validation import NAMED, validate, validate_copied
 from tests.unit.storage.disk import NOW, batch, place, sequenced
@@ -18,7 +17,7 @@ COMPACTED = TopicConfig(cleanup_policy=("compact",))
 
 def edited(data: bytes, **fields: int) -> bytes:
     """With other header fields, and a CRC that is right."""
-    return batches.seal(Header.parse(data)._replace(**fields), data[HEADER_SIZE:])
+    return seal(Header.parse(data)._replace(**fields), data[HEADER_SIZE:])
 
 
 def refused(data: bytes, config: TopicConfig = PLAIN, **how: bool) -> tuple[str, str]:

@@ -8,8 +8,7 @@ import pytest
 from tests.interop.watch import threads, until
 from tests.unit.widgets.test_stream_history import batch, reports
 from widgets import StreamView
-from widgets.stream import feed
-from widgets.stream import last_records as tails
+from widgets.stream import feed, last_records
 from widgets.stream.history import SampleRecord
 
 FAILURE = "[BAD] ApiException: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
@@ -323,7 +322,7 @@ def test_records_are_asked_of_the_brokers_for_each_batch(query, monkeypatch):
 
 
 def test_brokers_that_cannot_be_reached_are_reported(query, monkeypatch):
-    monkeypatch.setattr(tails, "PATIENCE", 0.05)
+    monkeypatch.setattr(last_records, "PATIENCE", 0.05)
     view = StreamView(query, "127.0.0.1:1")
     assert view.trouble.startswith("No records: ")
     assert seen(view) == 4

@@ -6,7 +6,7 @@ from engine.coordinator import record_codec
 from engine.coordinator.effects import TransactionalProducer
 from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
 from engine.coordinator.transactions.records import (
-    TOPIC,
+    TRANSACTION_STATE_TOPIC,
     TransactionValue,
     decode_key,
     decode_value,
@@ -68,7 +68,7 @@ def test_a_step_on_the_way_is_not_written():
 
 @pytest.mark.parametrize("number", ["06", "07", "08", "ff"])
 def test_nobody_rests_in_a_state_that_is_only_a_step(number):
-    with pytest.raises(ApiException, match=TOPIC) as raised:
+    with pytest.raises(ApiException, match=TRANSACTION_STATE_TOPIC) as raised:
         decode_value(bytes.fromhex(f"{HEAD} {number} 00000000 {TIMES}"))
     assert raised.value.code == ErrorCode.invalid_record
 
@@ -91,7 +91,12 @@ def test_what_is_cut_off_or_of_another_version():
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_decoded_and_encoded_again_is_the_same(name):
     data = bytes.fromhex(VALUES[name][1])
-    assert record_codec.encode(record_codec.decode(data, {0: TransactionValue}, TOPIC), 0) == data
+    assert (
+        record_codec.encode(
+            record_codec.decode(data, {0: TransactionValue}, TRANSACTION_STATE_TOPIC), 0
+        )
+        == data
+    )
 
 
 @pytest.mark.parametrize("count", ["fffffffe", "7fffffff"])
