@@ -7,6 +7,9 @@ from uuid import UUID
 
 Facts = ParamSpec("Facts")
 
+NO_BROKER = -1  # in place of a broker id: there is no leader, or no controller
+NO_EPOCH = -1  # older than every epoch, of a leader, a controller, a broker or a producer
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; its directory on disk is named `topic-partition`."""

@@ -21,9 +21,9 @@ from engine.client.admin.requests import create_topic, find_offset
 from engine.client.admin.values import NewTopic
 from engine.client.cluster import PASSING, REQUEST_TIMEOUT, ClusterClient, check
 from engine.client.consuming.fetcher import fetch_request
-from engine.client.consuming.offset_lookup import EARLIEST, LATEST, NOBODY
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage.batch import Header, scan
 from engine.storage.files import Buffer
 from engine.wire.apis import Api
@@ -90,7 +90,7 @@ class PartitionClient:
                     yield header, data[at : at + header.size]
 
     def _fetch(self, partition: TopicPartition, offset: int) -> memoryview:
-        wanted = {partition: (offset, NOBODY)}
+        wanted = {partition: (offset, NO_EPOCH)}
         request = fetch_request(wanted, 0, partition_bytes=FETCH_BYTES, max_bytes=FETCH_BYTES)
         response = self._cluster.ask_leader(partition, Api.FETCH, request)
         check(response.error_code, what="fetch")

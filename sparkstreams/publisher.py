@@ -19,9 +19,9 @@ import uuid
 from collections.abc import Iterable
 
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage import records
-from engine.storage.batch import HEADER_SIZE, NO_EPOCH, Codec, Header, crc_ok, seal
+from engine.storage.batch import HEADER_SIZE, Codec, Header, crc_ok, seal
 from engine.storage.files import Buffer
 from engine.storage.records import Record
 from sparkstreams.ledger import (

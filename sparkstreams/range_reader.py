@@ -26,9 +26,10 @@ from engine.client.admin.requests import find_offset
 from engine.client.cluster import BACKOFF, PASSING, ClusterClient, check
 from engine.client.consuming.completed_fetch import AbortedTransactions
 from engine.client.consuming.fetcher import fetch_request
-from engine.client.consuming.offset_lookup import EARLIEST, LATEST, NOBODY
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.network import Submitted
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage.batch import crc_ok, framed, scan
 from engine.wire.apis import Api
 from sparkstreams.columns import columns
@@ -128,7 +129,7 @@ class RangeReader:
             self._sent = None  # it is sent again when the answer is wanted
 
     def _send(self, most: int) -> None:
-        wanted = {self._partition: (self._at, NOBODY)}
+        wanted = {self._partition: (self._at, NO_EPOCH)}
         request = fetch_request(wanted, int(self._committed), partition_bytes=most, max_bytes=most)
         leader = self._cluster.leader(self._partition)
         self._sent = self._cluster.submit(leader, Api.FETCH, request)

@@ -18,9 +18,9 @@ from uuid import UUID
 
 from engine.client.cluster import BACKOFF, ClusterClient, check, unknown_topic
 from engine.client.consuming.offset_lookup import isolation, list_offsets_request
-from engine.client.metadata import NO_BROKER, MetadataSnapshot
+from engine.client.metadata import MetadataSnapshot
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition
 from sparkstreams.offsets import Offsets, bad, listed

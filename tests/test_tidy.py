@@ -54,8 +54,8 @@ REGISTRY = re.compile(
 
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
-# Names of confluent-kafka's API (client/values.py, client/admin/security_values.py) that are words of
-# Kafka too. A file that needs both kinds names one by its module: `values.TopicPartition`.
+# Names of confluent-kafka's API (client/values.py, client/admin/security_values.py) that are
+# words of Kafka too. A file that needs both kinds names one by its module: `values.TopicPartition`.
 TWICE = {"TopicPartition", "AclBinding", "AclBindingFilter"}
 
 

@@ -68,8 +68,8 @@ class AlterIsrManager:
             self._close()
 
     def _is_open(self, proposal: Proposal) -> bool:
-        role = self._replicas.partitions.get(proposal.partition)
-        return role is not None and role.waits_for(proposal)
+        partition = self._replicas.partitions.get(proposal.partition)
+        return partition is not None and partition.waits_for(proposal)
 
     async def _send(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """Returns those that have to be sent again."""

@@ -28,7 +28,7 @@ from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import HANDLERS
 from engine.broker.environment import Environment
 from engine.broker.fetch_sessions import FetchSessions
-from engine.broker.metadata import NO_BROKER, Metadata
+from engine.broker.metadata import Metadata
 from engine.broker.metadata_source import SourceContext
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
@@ -40,7 +40,7 @@ from engine.config import BrokerConfig
 from engine.config.broker import principals
 from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.metadata.lifecycle import BrokerLifecycle, LifecycleStep
-from engine.model import Event
+from engine.model import NO_BROKER, Event
 from engine.quotas.quota_managers import QuotaManagers
 from engine.security.authorizer import AclAuthorizer
 from engine.storage.directory import OFFLINE

@@ -234,8 +234,10 @@ class CoordinatorService(Generic[C]):
         changed, self._changed = sorted(self._changed), set()
         effects: list[Effect] = []
         for number in changed:
-            role = self._replicas.partitions.get(self._partition(number))
-            leader_since = role.leader_since if role is not None and role.is_leader else None
+            partition = self._replicas.partitions.get(self._partition(number))
+            leader_since = (
+                partition.leader_since if partition is not None and partition.is_leader else None
+            )
             if leader_since != self._leader_since.get(number):
                 effects += self._change_leader(number, leader_since)
             effects += self._complete(number)

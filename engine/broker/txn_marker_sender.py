@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.broker.metadata import NO_BROKER, AliveBroker, Metadata
+from engine.broker.metadata import AliveBroker, Metadata
 from engine.broker.peer import Connect, Peer, ask_until
 from engine.coordinator.effects import TxnMarkers
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, numbered
 from engine.wire.messages.write_txn_markers import (

@@ -26,9 +26,8 @@ from engine.client.admin.group_requests import DescribedGroup, DescribedMember
 from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import LATEST
-from engine.client.metadata import NO_BROKER
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 
 ACTIONS = {
     "list": "print the names of all groups",

@@ -23,7 +23,6 @@ from engine.client.address import Address
 from engine.client.coordinator_lookup import CoordinatorType
 from engine.client.core import ANY, Ask
 from engine.client.metadata import (
-    NO_BROKER,
     MetadataSnapshot,
     MetadataView,
     TopicSnapshot,
@@ -32,7 +31,7 @@ from engine.client.metadata import (
 from engine.client.network import NetworkClient, Submitted
 from engine.config.client import ClientConfig
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 
 T = TypeVar("T")

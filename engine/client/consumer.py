@@ -50,7 +50,6 @@ from engine.client.consuming.offset_commits import FetchedOffsets
 from engine.client.consuming.offset_lookup import (
     EARLIEST,
     LATEST,
-    NOBODY,
     FoundOffset,
     MissingPartition,
     OffsetLookups,
@@ -74,7 +73,7 @@ from engine.client.values import (
 )
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ApiException, ErrorCode
-from engine.model import Event
+from engine.model import NO_EPOCH, Event
 
 MOST = 1_000_000  # messages that may be asked for at once
 EVENTS = 10_000  # that are kept
@@ -373,7 +372,7 @@ class Consumer:
 
     def seek(self, partition: TopicPartition) -> None:
         """Continue at its offset, which may be OFFSET_BEGINNING or OFFSET_END."""
-        epoch = NOBODY if partition.leader_epoch is None else partition.leader_epoch
+        epoch = NO_EPOCH if partition.leader_epoch is None else partition.leader_epoch
         with self._changing():
             if (key := key_of(partition)) not in self._positions.places:
                 why = f"Failed to seek to offset {partition.offset}: {key} is not assigned"

@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 from engine import errors
 from engine.client.cluster import unknown_topic
-from engine.client.metadata import NO_BROKER
 from engine.client.network import NetworkClient
 from engine.client.partitioner import Partitioner
 from engine.client.producing.accumulator import PartitionQueue, RecordAccumulator
 from engine.client.values import KafkaError, KafkaException, exception_of
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 
 PROPAGATION = 2.0  # seconds until every broker knows a new topic
 

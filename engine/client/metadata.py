@@ -23,11 +23,8 @@ from engine.client.address import Address
 from engine.client.core import ANY, Ask
 from engine.config.client import ClientConfig
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
 from engine.wire.apis import Api
-
-NO_BROKER = -1
-NO_EPOCH = -1
 
 
 class PartitionSnapshot(NamedTuple):

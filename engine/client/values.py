@@ -7,7 +7,7 @@
     ClusterMetadata, GroupMetadata                  the results of list_topics and list_groups
 
 Codes from 0 on come from brokers, under librdkafka's names. Negative ones are a client's own and
-never on the wire. Inside the engine errors are `engine.errors.KafkaError`; the public methods
+never on the wire. Inside the engine errors are `engine.errors.ApiException`; the public methods
 convert them, once: `error_of` to report an error, `exception_of` to raise it.
 """
 
@@ -18,8 +18,9 @@ from functools import total_ordering
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from engine import errors
-from engine.client.metadata import NO_BROKER, MetadataSnapshot
+from engine.client.metadata import MetadataSnapshot
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 
 OFFSET_END = -1
 OFFSET_BEGINNING = -2

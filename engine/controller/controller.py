@@ -23,11 +23,10 @@ from engine.config import BrokerConfig
 from engine.controller.active_controller import ActiveController
 from engine.controller.context import LiveBroker
 from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
-from engine.controller.election import NOBODY
 from engine.controller.events import Began, ControllerEvent
 from engine.controller.requests import Request
 from engine.errors import ApiException, ErrorCode
-from engine.model import Event
+from engine.model import NO_BROKER, Event
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import (
@@ -58,7 +57,7 @@ class Controller:
         new_uuid: Callable[[], UUID],  # for the topics that have no id
     ) -> None:
         self.broker_id = broker_id
-        self.leader_id = NOBODY  # the controller's id, from ZooKeeper
+        self.leader_id = NO_BROKER  # the controller's id, from ZooKeeper
         self.outbox: list[Request] = []
         self.listener, self._config = config.inter_broker_listener, config
         self._now = now
@@ -75,7 +74,7 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        return self._active.epoch.number if self._active else NOBODY
+        return self._active.epoch.number if self._active else NO_BROKER
 
     @property
     def brokers(self) -> Mapping[int, LiveBroker]:
@@ -107,7 +106,7 @@ class Controller:
         """The session with ZooKeeper is over, and its /controller is gone."""
         self._resign("session expired")
         self._elected = False
-        self.leader_id = NOBODY
+        self.leader_id = NO_BROKER
 
     def _resign(self, reason: str) -> None:
         if self._active:
@@ -128,7 +127,7 @@ class Controller:
             Get(znodes.CONTROLLER_EPOCH),
         ]
         holder = self._holder(there)
-        if there is not None and holder == NOBODY and self._active:
+        if there is not None and holder == NO_BROKER and self._active:
             return _refused(self.leader_id)  # unreadable: our epoch lasts until a write is refused
         self.leader_id = holder
         if self._active and self.leader_id != self.broker_id:
@@ -148,7 +147,7 @@ class Controller:
         harm = "no other broker becomes controller"
         data = node and node.data
         found = self._decoder.read(znodes.ControllerInfo.decode, znodes.CONTROLLER, data, harm)
-        return found.broker_id if found else NOBODY
+        return found.broker_id if found else NO_BROKER
 
     def _epoch(self, node: ZnodeData | None) -> int | None:
         """The highest epoch that was seen here: another program may have written a lower one."""

@@ -20,9 +20,9 @@ from enum import Enum
 from engine.config import TopicConfig
 from engine.controller.context import Leadership
 from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY, Elected, Rule, elect
+from engine.controller.election import Elected, Rule, elect
 from engine.errors import ApiException
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Create, Get, Reason, Refused, Work
 from engine.zookeeper.znodes import LeaderAndIsr
@@ -154,7 +154,7 @@ class PartitionStateMachine:
             if not isinstance(answer, Refused):
                 created[partition] = self._context.leadership[partition] = Leadership(state, 0)
                 self._epoch.batch.role(state.isr, partition, new=True)
-                self._report(partition, "new", NOBODY, Elected(state.leader, state.isr), 0)
+                self._report(partition, "new", NO_BROKER, Elected(state.leader, state.isr), 0)
             elif answer.reason is Reason.NODE_EXISTS:
                 there[partition] = state
         return there
@@ -169,7 +169,7 @@ class PartitionStateMachine:
             replicas = self._context.replicas(partition)
             live = [each for each in replicas if self._context.online(each, partition)]
             chosen = elect(replicas, state.isr, live, unclean=unclean, rule=rule, stopping=stopping)
-            if chosen.leader == NOBODY:
+            if chosen.leader == NO_BROKER:
                 return None
             choices[partition] = state.leader, chosen
             return self._epoch.bump(state, leader=chosen.leader, isr=chosen.isr)

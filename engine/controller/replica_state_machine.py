@@ -20,8 +20,7 @@ from enum import Enum
 
 from engine.controller.context import PartitionAndReplica
 from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.zookeeper.requests import Work
 from engine.zookeeper.znodes import LeaderAndIsr
 
@@ -108,7 +107,7 @@ class ReplicaStateMachine:
         def leave(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr | None:
             gone = leaving[partition]
             isr = tuple(each for each in state.isr if each not in gone) or state.isr[-1:]
-            leader = NOBODY if state.leader in gone else state.leader
+            leader = NO_BROKER if state.leader in gone else state.leader
             if (leader, isr) == (state.leader, state.isr):
                 return None
             return self._epoch.bump(state, leader=leader, isr=isr)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.controller.context import Context, LiveBroker
 from engine.metadata.delta import endpoint_of
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.wire.by_topic import by_topic, topics_of
 from engine.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
@@ -39,8 +39,6 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from engine.zookeeper.znodes import PROTOCOLS
-
-NO_EPOCH = -1
 
 Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 S = TypeVar("S")

@@ -19,7 +19,6 @@ from engine.model import TopicPartition
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import AccessControlEntry, ResourcePattern
 
-NO_LEADER = -1
 EVERY_BROKER = "<default>"  # in configs: for each broker that has no setting of its own
 
 

@@ -37,10 +37,9 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
-from engine.storage.batch import NO_EPOCH
 from engine.wire.by_topic import numbered, topics_of
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end

@@ -25,8 +25,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from engine.errors import ApiException, ErrorCode
-from engine.metadata.delta import NO_LEADER, PartitionRegistration
-from engine.model import TopicPartition
+from engine.metadata.delta import PartitionRegistration
+from engine.model import NO_BROKER, TopicPartition
 
 UNKNOWN = -1  # an offset that is not known yet
 
@@ -136,7 +136,7 @@ class Partition:
     broker_id: int  # of this broker
     max_lag_ms: int = 30_000  # replica.lag.time.max.ms
     role: Role = Role.NONE
-    leader: int = NO_LEADER
+    leader: int = NO_BROKER
     leader_epoch: int = -1
     leader_since: int = -1  # the first epoch of this broker's leadership
     epoch_start: int = UNKNOWN  # the leader's log end when its epoch began

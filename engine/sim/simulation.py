@@ -24,6 +24,7 @@ from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.sim.client import Client, Delivery, Row, rows_of
 from engine.sim.message_text import message_text
 from engine.sim.transactional_producer import SteppedProducer
@@ -268,17 +269,20 @@ class Simulation:
     def known_end(self, broker: int, topic: str, partition: int = 0) -> int | None:
         """LEO of a broker, as the leader knows it; None: nobody leads."""
         leader = self.leader(topic, partition)
-        up = self.world[leader].broker if leader > 0 else None
-        role = up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
-        if role is None or broker == leader:
-            return role.end if role else None
-        return role.followers[broker].end
+        led = self._partition(leader, topic, partition) if leader > 0 else None
+        if led is None or broker == leader:
+            return led.end if led else None
+        return led.followers[broker].end
 
     def high_watermark(self, broker: int, topic: str, partition: int = 0) -> int | None:
         """HW, as the broker knows it; None: it is down, or it knows none yet."""
+        known = self._partition(broker, topic, partition)
+        return known.high_watermark if known else None
+
+    def _partition(self, broker: int, topic: str, partition: int) -> Partition | None:
+        """What a broker knows of a partition; None: it is down, or has no role in it."""
         up = self.world[broker].broker
-        role = up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
-        return role.high_watermark if role else None
+        return up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
 
     def log(self, broker: int, topic: str, partition: int = 0) -> list[Row]:
         """All records in the log of a broker, committed or not."""

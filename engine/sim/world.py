@@ -52,7 +52,7 @@ from engine.zookeeper.znodes import LeaderAndIsr
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
 FOREVER = 2**40  # ms: the administrator's session
-NOBODY = 0  # in place of a broker, for events of ZooKeeper and faults
+NO_NODE = 0  # in place of a broker, for events of ZooKeeper and faults
 
 FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
 T = TypeVar("T")
@@ -277,9 +277,9 @@ class World:
     ) -> None:
         self._tell_controller(AlterReassignments(moves), done)
 
-    def _tell_controller(self, wish: ControllerEvent, done: Callable[[Any], object]) -> None:
+    def _tell_controller(self, event: ControllerEvent, done: Callable[[Any], object]) -> None:
         assert self.controller is not None, "there is no controller"
-        self.nodes[self.controller].running.ask_controller(wish, done)
+        self.nodes[self.controller].running.ask_controller(event, done)
 
     def _must(self, ask: Ask) -> None:
         answer = self.ask(ask)
@@ -321,16 +321,16 @@ class World:
 
     def _answering(self) -> list[int]:
         """The brokers that would answer a client: it finds them without trying the others."""
-        up = [each for each in self.nodes.values() if each.life is not None]
+        up = [each for each in self.nodes.values() if each.current is not None]
         return [each.id for each in up if not each.running.process.paused]
 
     def note(self, kind: str, **facts: Any) -> None:
         """Note something that was done to the cluster or to a client."""
-        self._note(NOBODY, Event(kind, self.clock.now, facts))
+        self._note(NO_NODE, Event(kind, self.clock.now, facts))
 
     def report(self, event: Event) -> None:
         """Note an event of a client."""
-        self._note(NOBODY, event)
+        self._note(NO_NODE, event)
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))
@@ -341,7 +341,7 @@ class World:
             owner = [
                 each.id
                 for each in self.nodes.values()
-                if each.life is not None and each.life.session == session
+                if each.current is not None and each.current.session == session
             ]
             self.note("write.refused", path=FENCED.path, reason=FENCED.reason.value, who=owner)
 

@@ -32,6 +32,7 @@ from typing import NamedTuple, Self
 from crc32c import crc32c
 
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage.files import Buffer
 
 HEADER_SIZE = 61
@@ -41,7 +42,6 @@ MAGIC_AT = 16
 LEAST_LENGTH = 14  # of the smallest message of magic 0
 
 NO_PRODUCER_ID = -1
-NO_EPOCH = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
 

@@ -15,7 +15,8 @@ from struct import Struct
 from typing import NamedTuple
 
 from engine.errors import ApiException, ErrorCode
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, Header
+from engine.model import NO_EPOCH
+from engine.storage.batch import NO_PRODUCER_ID, Header
 from engine.storage.files import Buffer
 from engine.storage.records import Record, stream
 

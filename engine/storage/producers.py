@@ -36,9 +36,10 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import files
 from engine.storage.aborted import Aborted
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Header
+from engine.storage.batch import NO_PRODUCER_ID, NO_SEQUENCE, Header
 from engine.storage.control import ControlType, Marker
 
 REMEMBERED = 5  # batches a producer; also the most requests it may have in flight

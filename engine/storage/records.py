@@ -22,10 +22,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import varint
 from engine.storage.batch import (
     HEADER_SIZE,
-    NO_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,

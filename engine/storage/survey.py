@@ -33,6 +33,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import checkpoints
 from engine.storage.batch import (
     HEADER_SIZE,
@@ -40,7 +41,6 @@ from engine.storage.batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_AT,
-    NO_EPOCH,
     NO_TIMESTAMP,
     Header,
     crc_ok,

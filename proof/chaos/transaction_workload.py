@@ -21,7 +21,7 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from engine.cluster.cluster import Cluster
 from proof.chaos import judge
-from proof.chaos.client_keeper import ClientKeeper
+from proof.chaos.client_supervisor import ClientSupervisor
 from proof.chaos.cluster_reader import as_read, consumer, read_all
 from proof.chaos.copier import GROUP, STEP
 from proof.chaos.history import ClientHistory, ReadRecord
@@ -57,7 +57,7 @@ class CopierWorkload:
         self.history.errors = copies.errors
         self.follower = TailReader(cluster.bootstrap, copies, "the reader of copies")
         names = [f"copier-{number + 1}" for number in range(COPIERS)]
-        self.copiers = ClientKeeper(names, self._command, self._heard, cluster.data)
+        self.copiers = ClientSupervisor(names, self._command, self._heard, cluster.data)
 
     def _command(self, name: str, life: int) -> list[str]:
         history = self.history

@@ -12,10 +12,11 @@ import pytest
 from engine.controller import partition_state_machine
 from engine.controller.controller import Controller
 from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY, Elected
+from engine.controller.election import Elected
 from engine.controller.requests import ControllerRequestBatch
 from engine.controller.topic_changes import TopicChanges
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 from engine.replication.partition import Partition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children
@@ -48,7 +49,7 @@ def brokers_that_all_watch(patch: pytest.MonkeyPatch) -> None:
 
 def a_controller_that_elects_nobody(patch: pytest.MonkeyPatch) -> None:
     def nobody(replicas: Any, isr: Any, live: Any, **how: Any) -> Elected:
-        return Elected(NOBODY, tuple(isr))
+        return Elected(NO_BROKER, tuple(isr))
 
     patch.setattr(partition_state_machine, "elect", nobody)
 

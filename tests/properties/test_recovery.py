@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ApiException
+from engine.model import NO_EPOCH
 from engine.storage import checkpoints
-from engine.storage.batch import NO_EPOCH, Header
+from engine.storage.batch import Header
 from engine.storage.survey import LogOffline
 from tests.search import examples
 from tests.unit.storage.disk import (

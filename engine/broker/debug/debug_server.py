@@ -41,7 +41,7 @@ from typing import Any
 from engine.broker.broker import Broker
 from engine.broker.server import Server
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
 from engine.wire.apis import APIS, Api
@@ -56,7 +56,6 @@ COUNT_INTERVAL = 1_000  # ms between two counts of requests
 log = logging.getLogger(__name__)
 
 MAX_DELAY = 3600.0  # seconds that a link may delay a message
-NO_LEADER = -1
 CAUGHT_UP = -1  # "behind since", of a follower that is not behind
 Row = tuple[Any, ...]
 
@@ -186,11 +185,11 @@ class DebugServer:
             "session_ms": broker.config.zookeeper_session_timeout_ms,
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
-            "headless": [
+            "leaderless": [
                 (name, number, each.leader_epoch, each.replicas, each.isr)
                 for name, topic in metadata.topics.items()
                 for number, each in topic.partitions.items()
-                if each.leader == NO_LEADER
+                if each.leader == NO_BROKER
             ],
             "groups": connection.if_changed("groups", broker.groups.snapshot()),
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
@@ -203,10 +202,10 @@ class DebugServer:
     def _rows(self) -> Iterator[tuple[TopicPartition, Row]]:
         replicas = self._broker.replicas
         for directory in replicas.logs.directories:
-            for partition, each in directory.logs.items():
-                role = replicas.partitions.get(partition)
-                if role is not None:
-                    yield partition, _row(role, each, directory.offline is not None)
+            for topic_partition, each in directory.logs.items():
+                partition = replicas.partitions.get(topic_partition)
+                if partition is not None:
+                    yield topic_partition, _row(partition, each, directory.offline is not None)
 
     def _events_after(self, after: int, most: int = 1000) -> dict[str, Any]:
         if not 0 <= after <= self._events.total:
@@ -304,23 +303,23 @@ def _line(answer: Any) -> bytes:
     return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
 
 
-def _row(role: Partition, log: Any, offline: bool) -> Row:
+def _row(partition: Partition, log: Any, offline: bool) -> Row:
     """One replica, in the order in which the client (engine.cluster.state) reads it."""
     end = log.end_offset
     return (
-        "offline" if offline else role.role.value,
-        role.leader,
-        role.leader_epoch,
-        role.isr,
-        role.replicas,
+        "offline" if offline else partition.role.value,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.replicas,
         log.start_offset,
-        role.high_watermark,
-        last_stable(log, role),
+        partition.high_watermark,
+        last_stable(log, partition),
         end,
         log.size,
         len(log.segments),
         tuple(
             (each.id, each.end, CAUGHT_UP if each.end >= end else each.caught_up)
-            for each in role.followers.values()
+            for each in partition.followers.values()
         ),
     )

@@ -20,8 +20,9 @@ from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_service import CoordinatorService
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
-from engine.broker.metadata import NO_BROKER, AliveBroker
+from engine.broker.metadata import AliveBroker
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER
 
 GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 

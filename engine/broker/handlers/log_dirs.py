@@ -64,11 +64,13 @@ def _directory(
 
 
 def _partition(replicas: ReplicaManager, log: Log) -> describe_v2.DescribeLogDirsPartition:
-    role = replicas.partitions.get(log.partition)
+    partition = replicas.partitions.get(log.partition)
     return describe_v2.DescribeLogDirsPartition(
         partition_index=log.partition.partition,
         partition_size=log.size,
-        offset_lag=NO_LAG if role is None else max(role.high_watermark - log.end_offset, 0),
+        offset_lag=NO_LAG
+        if partition is None
+        else max(partition.high_watermark - log.end_offset, 0),
         is_future_key=False,
     )
 

@@ -25,8 +25,9 @@ from engine.broker.authorization import NOT_ASKED
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import create_automatically
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
-from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
+from engine.broker.metadata import PartitionInfo, TopicInfo
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER
 from engine.security.acls import SUPPORTED, AclResourceType, bits
 from engine.topics import INTERNAL, check_name
 

@@ -48,15 +48,15 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.L
 def _offset(
     broker: Broker, call: Call, request: Any, topic: str, asked: Any
 ) -> offsets_v6.ListOffsetsPartitionResponse:
-    partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
+    topic_partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(broker, partition, asked, request)
+        offset, timestamp, epoch = _find(broker, topic_partition, asked, request)
     except ApiException as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
             code = ErrorCode.leader_not_available
     return offsets_v6.ListOffsetsPartitionResponse(
-        partition_index=partition.partition,
+        partition_index=topic_partition.partition,
         error_code=code,
         timestamp=timestamp,
         offset=offset,
@@ -65,26 +65,26 @@ def _offset(
 
 
 def _find(
-    broker: Broker, partition: TopicPartition, asked: Any, request: Any
+    broker: Broker, topic_partition: TopicPartition, asked: Any, request: Any
 ) -> tuple[int, int, int]:
-    role, log = broker.replicas.find(partition, asked.current_leader_epoch)
+    partition, log = broker.replicas.find(topic_partition, asked.current_leader_epoch)
     follows, committed = request.replica_id >= 0, request.isolation_level == READ_COMMITTED
-    end = last_stable(log, role) if committed else role.high_watermark
+    end = last_stable(log, partition) if committed else partition.high_watermark
     if follows:
         end = log.end_offset
     if asked.timestamp == EARLIEST:
-        epoch = role.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
+        epoch = partition.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
         return log.start_offset, -1, epoch
     if asked.timestamp != LATEST:
         found = log.offset_for_time(asked.timestamp)
         if found and found[0] < end:
             return found
-    if not follows and role.high_watermark < role.epoch_start:
+    if not follows and partition.high_watermark < partition.epoch_start:
         raise ApiException(
             ErrorCode.offset_not_available,
-            f"{partition}: a new leader does not know its high watermark yet",
+            f"{topic_partition}: a new leader does not know its high watermark yet",
         )
-    return (end, -1, role.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
+    return (end, -1, partition.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
 
 
 def _is_new(log: PartitionLog) -> bool:
@@ -110,16 +110,18 @@ async def for_leader_epoch(
     )
 
 
-def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> epochs_v4.EpochEndOffset:
+def _epoch_end(
+    broker: Broker, topic_partition: TopicPartition, asked: Any
+) -> epochs_v4.EpochEndOffset:
     code, epoch, end = ErrorCode.none, -1, -1
     try:
-        role, log = broker.replicas.find(partition, asked.current_leader_epoch)
-        if _is_new(log) and asked.leader_epoch == role.leader_epoch:
-            epoch, end = role.leader_epoch, log.end_offset
+        partition, log = broker.replicas.find(topic_partition, asked.current_leader_epoch)
+        if _is_new(log) and asked.leader_epoch == partition.leader_epoch:
+            epoch, end = partition.leader_epoch, log.end_offset
         else:
             epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
     except ApiException as error:
         code = error.code
     return epochs_v4.EpochEndOffset(
-        error_code=code, partition=partition.partition, leader_epoch=epoch, end_offset=end
+        error_code=code, partition=topic_partition.partition, leader_epoch=epoch, end_offset=end
     )

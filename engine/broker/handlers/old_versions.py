@@ -166,18 +166,18 @@ async def _list_offsets(broker: Broker, call: Call, request: Any) -> Any:
 
 
 def _offsets(broker: Broker, call: Call, replica_id: int, topic: str, asked: Any) -> Any:
-    partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
+    topic_partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
     try:
         leads = replica_id != DEBUGGING_REPLICA
-        role, log = broker.replicas.find(partition, leads=leads)
+        partition, log = broker.replicas.find(topic_partition, leads=leads)
         found = _before(cast(Log, log), asked.timestamp, broker.now())[: asked.max_num_offsets]
-        if replica_id == -1 and any(each > role.high_watermark for each in found):
-            visible = [each for each in found if each <= role.high_watermark]
-            found = [role.high_watermark, *visible]
+        if replica_id == -1 and any(each > partition.high_watermark for each in found):
+            visible = [each for each in found if each <= partition.high_watermark]
+            found = [partition.high_watermark, *visible]
     except ApiException as error:
-        code = call.refused(partition, error).code
+        code = call.refused(topic_partition, error).code
     return SimpleNamespace(
-        partition_index=partition.partition, error_code=code, old_style_offsets=tuple(found)
+        partition_index=topic_partition.partition, error_code=code, old_style_offsets=tuple(found)
     )
 
 

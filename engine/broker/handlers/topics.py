@@ -26,9 +26,10 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 from engine.broker.broker import Broker, Call
 from engine.broker.creation import Plan, plan
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
-from engine.broker.metadata import NO_BROKER, TopicInfo
+from engine.broker.metadata import TopicInfo
 from engine.config import describe_topic
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER
 from engine.topics import check_assignment, spread_further
 
 T = TypeVar("T")

@@ -20,9 +20,9 @@ from engine.broker.broker import Broker, Call
 from engine.broker.coordinator_topic import OFFSETS
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage import control
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
 from engine.wire.by_topic import partitions_in, topics_of

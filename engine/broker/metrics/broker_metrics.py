@@ -79,12 +79,12 @@ class BrokerMetrics:
     def observe(self) -> None:
         """What has happened since the last call; once a second, and for each page."""
         ends = {}
-        for partition, log in self._logs():
-            role = self._broker.replicas.partitions.get(partition)
-            if role is not None and role.is_leader:
-                ends[partition] = log.end_offset
-                before = self._ends.get(partition, log.end_offset)
-                self._messages[partition.topic] += max(log.end_offset - before, 0)
+        for topic_partition, log in self._logs():
+            partition = self._broker.replicas.partitions.get(topic_partition)
+            if partition is not None and partition.is_leader:
+                ends[topic_partition] = log.end_offset
+                before = self._ends.get(topic_partition, log.end_offset)
+                self._messages[topic_partition.topic] += max(log.end_offset - before, 0)
         self._ends = ends
         found = self._broker.events.after(min(self._seen, self._broker.events.total), 10_000)
         self._seen = found.last
@@ -114,13 +114,13 @@ class BrokerMetrics:
         yield from self._lags()
 
     def _replicas(self) -> Iterator[Metric]:
-        roles = list(self._broker.replicas.partitions.values())
-        led = [role for role in roles if role.is_leader]
+        partitions = list(self._broker.replicas.partitions.values())
+        led = [partition for partition in partitions if partition.is_leader]
         config = self._broker.configs.topic_config
         short = [it for it in led if len(it.isr) < config(it.id.topic).min_insync_replicas]
-        yield Metric(f"{MANAGER}partitioncount", len(roles))
+        yield Metric(f"{MANAGER}partitioncount", len(partitions))
         yield Metric(f"{MANAGER}leadercount", len(led))
-        under = sum(len(role.isr) < len(role.replicas) for role in led)
+        under = sum(len(partition.isr) < len(partition.replicas) for partition in led)
         yield Metric(f"{MANAGER}underreplicatedpartitions", under)
         yield Metric(f"{MANAGER}underminisrpartitioncount", len(short))
         for what in ("shrinks", "expands"):

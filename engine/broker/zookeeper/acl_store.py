@@ -32,7 +32,7 @@ from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Se
 
 RETRIES = 10  # of a write, if others change the same list
 PAUSE = 0.1  # seconds before the next attempt
-NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
+DENY_ALL = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class AclStore:
     def _entries(self, resource: ResourcePattern, node: ZnodeData | None) -> Entries:
         path, harm = acl_znodes.acl_path(resource), "only super users may use what it is about"
         found = self._decoder.read(acl_znodes.decode_acls, path, node.data if node else b"", harm)
-        return frozenset([NOBODY]) if found is None else found
+        return frozenset([DENY_ALL]) if found is None else found
 
     # -- change --------------------------------------------------------------------------
 

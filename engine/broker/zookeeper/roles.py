@@ -38,7 +38,7 @@ from engine.metadata.delta import (
     PartitionRegistration,
     ReplicaStop,
 )
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.topics import is_legal
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -62,8 +62,6 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-
-NO_EPOCH = -1  # in a StopReplica of a partition without a leader epoch
 
 Apply = Callable[[MetadataDelta], list[ErrorCode]]  # of publisher
 

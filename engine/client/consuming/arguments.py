@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.client import values
-from engine.client.consuming.offset_lookup import NOBODY
 from engine.client.offset_and_metadata import OffsetAndMetadata, offsets_of
 from engine.client.values import KafkaError, KafkaException, Message
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 
 Listener = Callable[[Any, list[values.TopicPartition]], Any]  # of a consumer and its partitions
 
@@ -59,5 +58,5 @@ def committed_offsets(
             raise KafkaException(error)
         key = TopicPartition(str(message.topic()), message._partition)
         epoch = message.leader_epoch()
-        return {key: OffsetAndMetadata(message._offset + 1, NOBODY if epoch is None else epoch)}
+        return {key: OffsetAndMetadata(message._offset + 1, NO_EPOCH if epoch is None else epoch)}
     return None if offsets is None else offsets_of(offsets)

@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.client.consuming.assigned_partition import AssignedPartition, Position
-from engine.client.consuming.offset_lookup import NOBODY
 from engine.client.values import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
@@ -28,6 +27,7 @@ from engine.client.values import (
     Message,
 )
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import control, records
 from engine.storage.batch import Header, crc_ok, scan
 
@@ -165,4 +165,4 @@ class CompletedFetch:
 
 def _epoch(message: Message) -> int:
     epoch = message.leader_epoch()
-    return NOBODY if epoch is None else epoch
+    return NO_EPOCH if epoch is None else epoch

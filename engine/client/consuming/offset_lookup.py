@@ -24,13 +24,13 @@ from engine.client.metadata import MetadataView
 from engine.client.values import KafkaError
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, topics_of
 
 EARLIEST, LATEST = -2, -1  # as timestamps
 CONSUMER = -1  # the replica id of a consumer
-NOBODY = -1
+NO_OFFSET = -1
 NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
 
 
@@ -97,7 +97,7 @@ class OffsetLookups:
                 continue
             lookup.retry_at = 0.0
             leader = view.metadata.leader(partition)
-            if leader == NOBODY:
+            if leader == NO_BROKER:
                 if view.error(partition.topic) is not None:  # else no metadata has come yet
                     self._is_missing(lookup, now, view)
                 continue
@@ -158,7 +158,7 @@ def list_offsets_request(
             partition,
             ListOffsetsPartition(
                 partition_index=partition.partition,
-                current_leader_epoch=epoch_of(partition, view) if view else NOBODY,
+                current_leader_epoch=epoch_of(partition, view) if view else NO_EPOCH,
                 timestamp=timestamp,
             ),
         )
@@ -179,7 +179,7 @@ def isolation(config: ConsumerConfig) -> int:
 def epoch_of(partition: TopicPartition, view: MetadataView) -> int:
     """The leader epoch for a request: a broker with another one refuses it."""
     known = view.metadata.partition(partition)
-    return known.epoch if known else NOBODY
+    return known.epoch if known else NO_EPOCH
 
 
 def missing(partition: TopicPartition, view: MetadataView) -> MissingPartition | None:

@@ -25,6 +25,7 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 )
 
 from engine.client.consuming.assigned_partition import (
+    NO_TURN,
     AssignedPartition,
     PartitionError,
     Position,
@@ -36,7 +37,7 @@ from engine.client.consuming.offset_lookup import (
     EARLIEST,
     LATEST,
     NEWS_TAKES,
-    NOBODY,
+    NO_OFFSET,
     FoundOffset,
     MissingPartition,
     OffsetLookups,
@@ -47,7 +48,7 @@ from engine.client.metadata import MetadataView
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ApiException, ErrorCode
-from engine.model import Event, TopicPartition
+from engine.model import NO_BROKER, NO_EPOCH, Event, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of
 
@@ -77,7 +78,7 @@ class Positions:
         self._offsets = offsets
         self._committed = committed
         self._emit = emit
-        self._seen = NOBODY  # the version of the metadata that positions were compared with
+        self._seen = -1  # the version of the metadata that positions were compared with
         self._stale = False  # the metadata is out of date
 
     # -- by the application --------------------------------------------------------------
@@ -88,14 +89,14 @@ class Positions:
             self.places[partition] = AssignedPartition(partition)
             if start >= 0 or start in _STARTS:
                 self.seek(partition, start)
-        self._seen = NOBODY
+        self._seen = -1
 
     def unassign(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             if place := self.places.pop(partition, None):
                 place.refetch()  # fetched records are invalid from now on
 
-    def seek(self, partition: TopicPartition, offset: int, epoch: int = NOBODY) -> None:
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
         place = self.places[partition]
         if offset in _STARTS:
             self._reset(place, _STARTS[offset])
@@ -129,7 +130,7 @@ class Positions:
         for place in due:
             if place.state is PositionState.RESETTING:
                 self._look_up(place, now)
-            elif place.state is PositionState.VALIDATING and place.leader != NOBODY:
+            elif place.state is PositionState.VALIDATING and place.leader != NO_BROKER:
                 validating.setdefault(place.leader, []).append(place)
         for leader, places in validating.items():
             yield _validation(leader, places)
@@ -145,13 +146,13 @@ class Positions:
             return
         place.missing_since = None
         known = view.metadata.partition(partition)
-        if known is None or known.leader == NOBODY:
+        if known is None or known.leader == NO_BROKER:
             return  # in an election
         if (known.leader, known.epoch) == (place.leader, place.leader_epoch):
             return
-        if place.leader != NOBODY:
+        if place.leader != NO_BROKER:
             self._note("leader.changed", now, place, leader=known.leader, leader_epoch=known.epoch)
-        place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NOBODY
+        place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NO_BROKER
         if place.state in (PositionState.FETCHING, PositionState.VALIDATING):
             self._settle(place, place.position)
 
@@ -185,7 +186,7 @@ class Positions:
                 place.waiting = False
                 if isinstance(row, ApiException):
                     place.retry_at = now + self._backoff
-                    trouble = PartitionError(place.partition, NOBODY, int(row.code), row.message)
+                    trouble = PartitionError(place.partition, NO_OFFSET, int(row.code), row.message)
                     self.troubles.append(trouble)
                 elif row.offset >= 0:
                     self._note("position.committed", now, place, to=row.offset)
@@ -246,7 +247,7 @@ class Positions:
         for topic in response.topics:
             for answer in topic.partitions:
                 place, turn = ask.about.get(
-                    TopicPartition(topic.topic, answer.partition), (None, NOBODY)
+                    TopicPartition(topic.topic, answer.partition), (None, NO_TURN)
                 )
                 if place is None or place.turn != turn:
                     continue

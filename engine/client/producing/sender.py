@@ -26,7 +26,7 @@ from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, 
 
 from engine import errors
 from engine.client.core import UNSENT, Ask
-from engine.client.metadata import NO_BROKER, MetadataView
+from engine.client.metadata import MetadataView
 from engine.client.producing.accumulator import PartitionQueue, RecordAccumulator
 from engine.client.producing.batch import ProducerBatch, ProducerIdAndEpoch
 from engine.client.producing.idempotence import ProducerId
@@ -34,6 +34,7 @@ from engine.client.producing.transaction_manager import TransactionManager
 from engine.client.values import KafkaError, error_of, refusal
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 from engine.storage.batch import Codec
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of

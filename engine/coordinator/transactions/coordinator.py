@@ -52,8 +52,8 @@ from engine.coordinator.transactions.metadata import (
 from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.coordinator.transactions.transaction import Transaction
 from engine.errors import ApiException, ErrorCode
-from engine.model import Event, TopicPartition
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.model import NO_EPOCH, Event, TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.

@@ -33,8 +33,8 @@ from typing import Self
 
 from engine.coordinator.effects import TransactionalProducer
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.model import NO_EPOCH, TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 
 
 class TxnState(Enum):

@@ -13,8 +13,7 @@ from engine.coordinator.transactions.metadata import TransactionMetadata
 from engine.coordinator.transactions.records import decode_key, decode_value
 from engine.coordinator.transactions.transaction import Transaction
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
-from engine.storage.batch import NO_EPOCH
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage.records import Record
 
 

@@ -104,9 +104,9 @@ def test_a_leader_gives_out_an_open_transaction(run):
 
 def store(run, number):
     """An offset in the group of the first id that has one."""
-    leader = next(it for it in run.observed.leaders if it.role.id == OFFSETS_OF_GROUPS)
+    leader = next(it for it in run.observed.leaders if it.partition.id == OFFSETS_OF_GROUPS)
     id = next(it.id for it in run.transaction_workload.transactions if it.has_offsets)
-    group = leader.life.group(group_of(id))
+    group = leader.running.group(group_of(id))
     group.offsets.stored[TopicPartition("orders", 0)] = OffsetValue(number, -1, "", 0)
 
 

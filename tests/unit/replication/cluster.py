@@ -127,7 +127,7 @@ class Broker:
         return self.cluster.now
 
     @property
-    def role(self) -> Any:
+    def partition(self) -> Any:
         return self.replicas.partitions[ORDERS]
 
     @property
@@ -249,9 +249,9 @@ class Cluster:
                 each.id,
                 each.log.end_offset,
                 list(each.log.epochs.entries),
-                each.role.high_watermark,
+                each.partition.high_watermark,
                 [f.stage for g in each.replicas.fetchers.values() for f in g.following.values()],
-                [f.end for f in each.role.followers.values()],
+                [f.end for f in each.partition.followers.values()],
             )
             for each in self.all.values()
             if each.up and ORDERS in each.replicas.partitions

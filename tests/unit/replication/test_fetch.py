@@ -150,7 +150,10 @@ class TestSession:
         append(broker, "a")
         append(broker, "b")
         roles = (broker.replicas.partitions[TopicPartition(topic, 0)] for topic in "ab")
-        assert [role.followers[2].caught_up for role in roles] == [broker.cluster.now, since]
+        assert [partition.followers[2].caught_up for partition in roles] == [
+            broker.cluster.now,
+            since,
+        ]
 
     def test_a_follower_has_one_session(self, broker):
         for _ in range(3):
@@ -221,7 +224,7 @@ class TestWaiting:
         cluster.elect(1)
         wait = ask(wants=[("orders", 0)], replica=2, max_wait=timedelta(hours=1))
         assert self.run(cluster[1], wait, lambda: cluster.produce("a"))["orders"] > 0
-        assert cluster[1].role.high_watermark == 0
+        assert cluster[1].partition.high_watermark == 0
 
     def test_a_consumer_does(self, cluster):
         cluster.elect(1)
@@ -243,7 +246,7 @@ class TestWaiting:
         for _ in range(2):
             cluster.fetch(2)
             cluster.fetch(3)
-        assert cluster[2].role.high_watermark == 0
+        assert cluster[2].partition.high_watermark == 0
         wait = ask(wants=[("orders", 0)], max_wait=timedelta(hours=1))
         assert self.run(cluster[2], wait, lambda: cluster.fetch(2))["orders"] > 0
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ApiException
+from engine.model import NO_EPOCH
 from engine.storage import files
-from engine.storage.batch import NO_EPOCH
 from engine.storage.epochs import Epochs
 
 
