@@ -19,7 +19,7 @@ from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, 
 from engine.client.admin.operations import await_topic
 from engine.client.admin.requests import create_topic, find_offset
 from engine.client.admin.values import NewTopic
-from engine.client.cluster import PASSING, REQUEST_TIMEOUT, ClusterClient, check
+from engine.client.cluster import PASSING, REQUEST_TIMEOUT_S, ClusterClient, check
 from engine.client.consuming.fetcher import fetch_request
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.errors import ApiException, ErrorCode
@@ -151,7 +151,7 @@ class PartitionClient:
         request = ProduceRequest(
             transactional_id=None,
             acks=ACKS_ALL,
-            timeout=timedelta(seconds=REQUEST_TIMEOUT),
+            timeout=timedelta(seconds=REQUEST_TIMEOUT_S),
             topic_data=topics_of(TopicProduceData, rows, listed="partition_data"),
         )
         response = self._cluster.ask(leader, Api.PRODUCE, request)

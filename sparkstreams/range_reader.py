@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.client.admin.requests import find_offset
-from engine.client.cluster import BACKOFF, PASSING, ClusterClient, check
+from engine.client.cluster import PASSING, RETRY_BACKOFF_S, ClusterClient, check
 from engine.client.consuming.completed_fetch import AbortedTransactions
 from engine.client.consuming.fetcher import fetch_request
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
@@ -186,7 +186,7 @@ class RangeReader:
             why = f"offset {self._at} is refused, although the log has offsets {first} to {last}"
             raise ApiException(ErrorCode.offset_out_of_range, f"{self._partition}: {why}")
         else:
-            time.sleep(BACKOFF)  # leaders have changed meanwhile
+            time.sleep(RETRY_BACKOFF_S)  # leaders have changed meanwhile
 
     def _give_up(self, answer: Any) -> None:
         """`patience` is over, and the log still ends before the end of the range."""

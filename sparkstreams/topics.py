@@ -16,7 +16,7 @@ from collections.abc import Collection, Set
 from functools import partial
 from uuid import UUID
 
-from engine.client.cluster import BACKOFF, ClusterClient, check, unknown_topic
+from engine.client.cluster import RETRY_BACKOFF_S, ClusterClient, check, unknown_topic
 from engine.client.consuming.offset_lookup import isolation, list_offsets_request
 from engine.client.metadata import MetadataSnapshot
 from engine.errors import ApiException, ErrorCode
@@ -65,7 +65,7 @@ class Topics:
                 self._given_up = (self._given_up | missing) - there.keys()
                 return there
             self.forget()
-            time.sleep(BACKOFF)
+            time.sleep(RETRY_BACKOFF_S)
 
     def forget(self) -> None:
         """Fetch the metadata again before the next answer."""

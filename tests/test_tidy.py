@@ -52,6 +52,8 @@ REGISTRY = re.compile(
     r"|(?<![\w-])--(?:extra-)?index-url\b|(?<![\w-])--(?:find-links|trusted-host)\b"
 )
 
+VAGUE = re.compile(r"(?:^|_)(?:PATIENCE|TIMEOUT|PAUSE|WAIT)(?:_|$)")
+WITH_UNIT = re.compile(r"[A-Z]\w*_(?:TIMEOUT|PAUSE|WAIT)_(?:S|MS)")
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
 # Names of confluent-kafka's API (client/values.py, client/admin/security_values.py) that are
@@ -220,6 +222,33 @@ def renamed_imports(root: Path) -> Iterator[Offence]:
                     yield Offence(module.path, node.lineno, text)
 
 
+def vague_limits(root: Path) -> Iterator[Offence]:
+    """A constant of the engine that limits a time says what it limits, and in which unit."""
+    for module in modules(root, "engine"):
+        for node in module.tree.body:
+            for name in assigned_names(node):
+                if VAGUE.search(name) and not WITH_UNIT.fullmatch(name) and not in_timedelta(node):
+                    text = f"{name}: what does it limit, and in which unit? CONNECT_WAIT_S"
+                    yield Offence(module.path, node.lineno, text)
+
+
+def assigned_names(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def in_timedelta(node: ast.stmt) -> bool:
+    """Whether the value has its unit: `timedelta(seconds=25)`."""
+    match node:
+        case ast.Assign(value=ast.Call(func=ast.Name(id="timedelta"))):
+            return True
+    return False
+
+
 def too_large_parts(root: Path) -> Iterator[Offence]:
     """A part of the engine, which is a package, is to be read in a weekend."""
     lines: Counter[str] = Counter()
@@ -287,6 +316,7 @@ PLANTS: dict[Check, tuple[str, str, int]] = {
     dead_modules: ("engine/a.py", '"""A."""\nimport engine.a\n', 1),
     shared_class_names: ("labs/a.py", '"""A."""\n\n\nclass Log:\n    """A."""\n', 4),
     renamed_imports: ("tests/a.py", '"""A."""\nfrom engine.log import Log as Diary\n', 2),
+    vague_limits: ("engine/log.py", '"""A."""\n\nWAIT_S = 2.0\n', 3),
     too_large_parts: ("engine/a.py", '"""A."""\n' + "x = 1\n" * (PART_LINES + 1), 1),
     too_large_groups: ("labs/a.py", '"""A."""\n' + "x = 1\n" * (GROUP_LINES["labs",] + 1), 1),
     promises: ("docs/a.md", f"# A\n\n{'TO' + 'DO'}: later\n", 3),
@@ -329,6 +359,23 @@ def test_a_planted_offence_is_reported_by_file_and_line(check: Check, tree: Path
     whole = check in (hidden_packages, too_large_parts, too_large_groups)
     folder = Path(name).parent.as_posix() if whole else name
     assert where == {(folder, line)}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_vague"),
+    [
+        ("PATIENCE = 30", True),
+        ("PATIENCE_S: float = 30", True),
+        ("PAUSE, TRIES = 1, 2", True),
+        ("START_TIMEOUT = 2", True),
+        ("START_TIMEOUT_S = 2", False),
+        ("NO_TIMEOUT = timedelta()", False),
+        ("AWAITED = 1", False),
+    ],
+)
+def test_a_limit_says_what_it_limits(line: str, is_vague: bool, tree: Path) -> None:
+    (tree / "engine" / "log.py").write_text(f'"""A."""\n\n{line}\n')
+    assert bool(list(vague_limits(tree))) == is_vague
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ from engine.storage.directory import OFFLINE
 SWEEP_MS = 1000  # how often files are removed whose delay after deletion is over
 FORGET_MS = 600_000  # how often producers are removed that have not written for long
 WARNINGS = frozenset({"znode.unreadable", "config.ignored"})  # others have written nonsense
-WAIT = 0.05  # seconds between two checks for a stop signal, while the broker starts
+STOP_CHECK_S = 0.05  # between two checks for a stop signal, while the broker starts
 
 log = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ class BrokerServer:
             return broker.metadata.controller != NO_BROKER and source.is_settled
 
         while not known() and not self._stop.is_set():
-            await broker.metadata.until(known, loop.time() + WAIT)
+            await broker.metadata.until(known, loop.time() + STOP_CHECK_S)
         return not self._stop.is_set()
 
     # -- upkeep --------------------------------------------------------------------------

@@ -350,7 +350,12 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
         super().__init__(services, coordinator_topic.TRANSACTIONS_TOPIC, coordinator)
         self._producer_ids = producer_ids
         self._sender = TxnMarkerSender(
-            services.config.broker_id, services.metadata, connect, self._still_ends, self._marked
+            services.config.broker_id,
+            services.config.request_timeout_ms / 1000,
+            services.metadata,
+            connect,
+            self._still_ends,
+            self._marked,
         )
 
     async def handle(self, request: Any, version: int, client_id: str, host: str) -> Any:

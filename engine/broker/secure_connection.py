@@ -25,7 +25,7 @@ from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.security.mechanism import AuthenticationFailed
 from engine.security.sasl_server import AuthenticationRefused, SaslServerAuthenticator
-from engine.security.tls import HANDSHAKE_TIMEOUT
+from engine.security.tls import HANDSHAKE_TIMEOUT_S
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame
 
@@ -78,7 +78,7 @@ class TlsAcceptor(asyncio.Protocol):
                 self,
                 listener.context,
                 server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_TIMEOUT,
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
             )
             if transport is None:
                 return  # it was closed meanwhile

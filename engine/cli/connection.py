@@ -12,11 +12,11 @@ from engine.config.client_security import ClientSecurityConfig
 from engine.config.properties import parse_properties
 from engine.errors import ApiException, ErrorCode
 
-PATIENCE = 30.0  # seconds of retries after an error that may pass: an election, a restart
-QUIET = 2.0  # seconds to wait without a message
+RETRY_LIMIT_S = 30.0  # of retries after an error that may pass: an election, a restart
+MESSAGE_AFTER_S = 2.0  # to wait before a message says why
 
 
-def connect(options: Namespace, patience: float = PATIENCE) -> ClusterClient:
+def connect(options: Namespace, patience: float = RETRY_LIMIT_S) -> ClusterClient:
     """The cluster behind --bootstrap-server, or an error that says how to get one."""
     keys = _security(options)
     addresses = [Address.parse(text) for text in options.bootstrap_server.split(",")]
@@ -67,11 +67,11 @@ def refusal(message: str) -> ApiException:
 class _Waiting:
     """A message on stderr when a wait is longer than two seconds, and then each second."""
 
-    _reported = QUIET - 1
+    _reported = MESSAGE_AFTER_S - 1
 
     def __call__(self, error: ApiException, seconds: float) -> None:
         if seconds < self._reported:  # another wait
-            self._reported = QUIET - 1
+            self._reported = MESSAGE_AFTER_S - 1
         if seconds >= self._reported + 1:
             self._reported = seconds
             to_stderr(f"waiting for {seconds:.0f} s: {error.message}")

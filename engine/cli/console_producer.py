@@ -17,7 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.cli.connection import PATIENCE, client_config, connect
+from engine.cli.connection import RETRY_LIMIT_S, client_config, connect
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
@@ -79,7 +79,7 @@ def run(options: Namespace) -> int:
         "acks": options.request_required_acks,
         "compression.type": options.compression_codec,
         "batch.size": BATCH_BYTES,
-        "delivery.timeout.ms": round(PATIENCE * 1000),
+        "delivery.timeout.ms": round(RETRY_LIMIT_S * 1000),
         "on_delivery": failures.add,
         "error_cb": lambda error: to_stderr("waiting: " + error.str()),
     }

@@ -16,7 +16,7 @@ which --from-file reads.
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 
-from engine.cli.connection import PATIENCE, connect
+from engine.cli.connection import RETRY_LIMIT_S, connect
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import Options, add_bootstrap, add_choice, add_options
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
@@ -40,10 +40,10 @@ SUBJECTS = {
     "offsets": "--describe: partitions, with the group's offset and lag (the default)",
     "members": "--describe: members, and how many partitions they have",
 }
-TIMEOUT = "how long to wait for a coordinator (default: %(default)s)"
+LIMIT_HELP = "how long to wait for a coordinator (default: %(default)s)"
 OPTIONS: Options = {
     "verbose": "--members: which partitions, too",
-    "timeout MS": (int, int(PATIENCE * 1000), TIMEOUT),
+    "timeout MS": (int, int(RETRY_LIMIT_S * 1000), LIMIT_HELP),
 }
 NOTHING = "-"  # in a column that has no value
 ANY_STATE = ""  # --state, without a value

@@ -36,9 +36,9 @@ from engine.wire.apis import Api
 
 T = TypeVar("T")
 
-REQUEST_TIMEOUT = 30.0  # seconds for an answer: request.timeout.ms
-PATIENCE = 30.0  # seconds of retries after errors that may pass
-BACKOFF = 0.1  # seconds between two attempts: retry.backoff.ms
+REQUEST_TIMEOUT_S = 30.0  # for an answer: request.timeout.ms
+RETRY_LIMIT_S = 30.0  # of retries after errors that may pass
+RETRY_BACKOFF_S = 0.1  # between two attempts: retry.backoff.ms
 NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
 SHORTEST = 0.001  # seconds for a request when there is no time left
 
@@ -92,8 +92,8 @@ class ClusterClient:
         self,
         bootstrap: Sequence[Address],
         client_id: str = "brokerlab",
-        timeout: float = REQUEST_TIMEOUT,
-        patience: float = PATIENCE,
+        timeout: float = REQUEST_TIMEOUT_S,
+        patience: float = RETRY_LIMIT_S,
         waiting: Callable[[ApiException, float], None] = lambda error, seconds: None,
         within: float = math.inf,
         waits: bool = False,
@@ -116,7 +116,7 @@ class ClusterClient:
                 **security,
                 "bootstrap.servers": ",".join(map(str, bootstrap)),
                 "client.id": client_id,
-                "reconnect.backoff.max.ms": str(round(BACKOFF * 1000)),
+                "reconnect.backoff.max.ms": str(round(RETRY_BACKOFF_S * 1000)),
             }
         )
         self._view = MetadataView(settings, automatic=False)
@@ -264,8 +264,8 @@ class ClusterClient:
                 patience = min(self._patience, NEWS_TAKES) if is_unknown else self._patience
                 now = time.monotonic()
                 waited, end = now - began, min(began + patience, self._until)
-                if error.code not in PASSING or now + BACKOFF > end:
+                if error.code not in PASSING or now + RETRY_BACKOFF_S > end:
                     raise
                 self._waiting(error, waited)
             stale = True
-            time.sleep(BACKOFF)
+            time.sleep(RETRY_BACKOFF_S)

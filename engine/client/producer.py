@@ -77,7 +77,7 @@ from engine.client.values import (
 )
 from engine.config.producer import PARTITIONERS, ProducerConfig
 
-LIST_TOPICS_TIMEOUT = 60.0  # seconds, by default
+LIST_TOPICS_TIMEOUT_S = 60.0  # by default
 
 DeliveryCallback = Callable[[KafkaError | None, Message], Any]
 
@@ -238,7 +238,7 @@ class Producer:
         try:
             found = self._network.metadata(
                 None if topic is None else [topic],
-                LIST_TOPICS_TIMEOUT if seconds == math.inf else seconds,
+                LIST_TOPICS_TIMEOUT_S if seconds == math.inf else seconds,
             )
         except errors.ApiException as error:
             raise exception_of(error, KafkaError._TRANSPORT) from error

@@ -29,9 +29,9 @@ from engine.errors import ApiException, ErrorCode
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
     from engine.cluster.security.cluster_security import ClusterSecurity
 
-START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
+START_TIMEOUT_S = 60.0  # recovery of large logs reports progress in broker.log
 READY = "ready broker="
-PAUSE = 0.01  # seconds between two checks
+CHECK_S = 0.01  # between two checks
 
 
 class BrokerProcess(ServerProcess):
@@ -147,17 +147,17 @@ class BrokerProcess(ServerProcess):
 
     def _wait(self, condition: Callable[[], bool]) -> bool:
         """False if the process ended before the condition came true."""
-        child, deadline = self.child, time.monotonic() + START_TIMEOUT
+        child, deadline = self.child, time.monotonic() + START_TIMEOUT_S
         while not condition():
             if not child.alive:
                 return condition()
             if time.monotonic() > deadline:
                 raise ApiException(
                     ErrorCode.broker_not_available,
-                    f"broker {self.number} is not ready after {START_TIMEOUT:.0f} s, "
+                    f"broker {self.number} is not ready after {START_TIMEOUT_S:.0f} s, "
                     f"see {child.log}",
                 )
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         return True
 
     def end_reason(self) -> str:

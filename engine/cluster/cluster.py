@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STOP_TIMEOUT = 30.0  # seconds for brokers to hand over leadership and close their logs
-SHORT_STOP_TIMEOUT = 3.0  # the same for a temporary cluster, whose files are removed anyway
-PAUSE = 0.02  # seconds between two checks
+STOP_TIMEOUT_S = 30.0  # for brokers to hand over leadership and close their logs
+SHORT_STOP_TIMEOUT_S = 3.0  # the same for a temporary cluster, whose files are removed anyway
+CHECK_S = 0.02  # between two checks
 
 
 class Cluster:
@@ -220,7 +220,7 @@ class Cluster:
         for node in self._nodes.values():
             node.expected = False
         children = [node.child for node in self._nodes.values() if node.launched]
-        end_all(children, SHORT_STOP_TIMEOUT if self._scratch else STOP_TIMEOUT)
+        end_all(children, SHORT_STOP_TIMEOUT_S if self._scratch else STOP_TIMEOUT_S)
         self._observer.close()
         for node in self._nodes.values():
             node.release_port()
@@ -290,10 +290,10 @@ class Cluster:
         node = self._node(broker)
         node.expected = False
         node.child.ask_to_end()
-        deadline = time.monotonic() + STOP_TIMEOUT
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         while node.status is Status.UP and time.monotonic() < deadline:
             self._observer.collect([broker])  # the events of its shutdown
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         code = node.child.terminate(0)
         self._is_down(node, "stopped", code=code)
         return code
@@ -548,7 +548,7 @@ class Cluster:
         while not (found := condition()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{what}: not within {seconds:g} seconds; run this cell again")
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         return found
 
     def mend(self) -> None:

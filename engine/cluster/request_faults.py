@@ -25,7 +25,7 @@ ErrorName = ErrorCode | str  # "NOT_ENOUGH_REPLICAS", or the code
 ApiName = Api | str  # "Produce", "PRODUCE" or Api.PRODUCE
 MOST_MS = 3_600_000
 HANDLED_S = 60.0  # in which a request that came again is handled, replication included
-PAUSE_S = 0.02  # between two looks
+CHECK_S = 0.02  # between two looks
 
 
 class RequestFaultSender:
@@ -72,7 +72,7 @@ class RequestFaultSender:
                 raise ApiException(
                     ErrorCode.request_timed_out, "a repeated request is not done yet"
                 )
-            time.sleep(PAUSE_S)
+            time.sleep(CHECK_S)
         return Table("request, answered", rows)
 
     def _repeated(self, broker: int, after: int) -> list[tuple[str, str]]:

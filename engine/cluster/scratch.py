@@ -22,7 +22,7 @@ from pathlib import Path
 
 from engine.errors import ApiException, ErrorCode
 
-PATIENCE = 10.0  # seconds for the shell to remove it; then we do
+REMOVE_WAIT_S = 10.0  # for the shell to remove it; then we do
 
 
 class Scratch:
@@ -52,7 +52,7 @@ class Scratch:
         """Remove the directory now. All children have ended."""
         self._close()
         try:
-            self._sweeper.wait(PATIENCE)
+            self._sweeper.wait(REMOVE_WAIT_S)
         except subprocess.TimeoutExpired:
             self._sweeper.kill()
             self._sweeper.wait()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TIMEOUT = 60.0  # seconds
+TOPIC_WAIT_S = 60.0  # for brokers to register, a topic to be created, and its leaders
 AT_ONCE = 1000  # records that are taken from a consumer before it is asked where it is
 
 Replicas = int | Sequence[int] | Sequence[Sequence[int]]
@@ -54,12 +54,12 @@ def create(
         title = f"{name}-{next(numbers)}"
     if isinstance(replicas, int):
         factor = min(replicas, len(cluster.brokers))
-        cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TIMEOUT)
+        cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TOPIC_WAIT_S)
         new = NewTopic(title, partitions, factor, config=dotted(config))
     else:
         new = NewTopic(title, replica_assignment=_lists(replicas), config=dotted(config))
-    cluster.admin.create_topics([new])[title].result(TIMEOUT)
-    cluster.wait(f"leaders of {title}", lambda: _is_led(cluster, title), TIMEOUT)
+    cluster.admin.create_topics([new])[title].result(TOPIC_WAIT_S)
+    cluster.wait(f"leaders of {title}", lambda: _is_led(cluster, title), TOPIC_WAIT_S)
     return title
 
 

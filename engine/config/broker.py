@@ -176,6 +176,11 @@ class BrokerConfig(ListenersConfig):
     replica_socket_timeout_ms: int = key(
         30_000, "How long a broker waits for the response of another broker.", at_least(1)
     )
+    request_timeout_ms: int = key(
+        30_000,
+        "How long a transaction coordinator waits for the response to its markers, and a leader "
+        "until they are replicated.",
+    )
     controller_socket_timeout_ms: int = key(
         30_000,
         "How long the controller waits for the response of a broker, and a broker for that of the "

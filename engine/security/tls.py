@@ -32,7 +32,7 @@ CLIENT_AUTH = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-HANDSHAKE_TIMEOUT = 30.0  # seconds of silence in the middle of a handshake
+HANDSHAKE_TIMEOUT_S = 30.0  # of silence in the middle of a handshake
 
 
 def server_context(get: Get) -> ssl.SSLContext:

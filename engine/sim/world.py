@@ -27,9 +27,9 @@ from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
 from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
 from engine.model import Event, TopicPartition
-from engine.sim.client import TIMEOUT, Client, Seen
+from engine.sim.client import REQUEST_TIMEOUT_MS, Client, Seen
 from engine.sim.clock import Clock
-from engine.sim.network import PATIENCE, Network
+from engine.sim.network import UNACKNOWLEDGED_MS, Network
 from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
@@ -73,7 +73,7 @@ class World:
         delay: tuple[int, int] = (1, 1),
         config: Mapping[str, str] | None = None,
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
-        patience: int = PATIENCE,  # ms until a connection that carries nothing breaks
+        patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
         rules: Rules = KAFKAS,
     ) -> None:
@@ -125,7 +125,7 @@ class World:
         )
         self.start(broker)
 
-    def add_client(self, name: str, timeout: int = TIMEOUT) -> Client:
+    def add_client(self, name: str, timeout: int = REQUEST_TIMEOUT_MS) -> Client:
         """One more machine, with a client on it; `timeout`: ms for an answer."""
         process = SimulatedProcess(self.clock, self.network, name)
         return Client(process, self._answering, lambda: next(self._producer_ids), timeout)

@@ -102,7 +102,7 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
     cluster.pause("zookeeper")
     try:
         with monkeypatch.context() as sooner:
-            sooner.setattr(clients, "ANSWER", 0.5)
+            sooner.setattr(clients, "ZOOKEEPER_WAIT_S", 0.5)
             with pytest.raises(ApiException, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
                 cluster.isr(name)
     finally:

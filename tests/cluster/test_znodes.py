@@ -268,6 +268,6 @@ def test_below_a_root_of_its_own(server, kazoo):
 
 
 def test_where_nobody_answers_the_error_says_so(monkeypatch):
-    monkeypatch.setattr(znode_watcher, "PATIENCE", 0.2)
+    monkeypatch.setattr(znode_watcher, "ANSWER_WAIT_S", 0.2)
     with pytest.raises(ApiException, match=r"no answer from ZooKeeper .* is it running"):
         ZnodeWatcher(f"127.0.0.1:{free_port()}")

@@ -33,8 +33,6 @@ from engine.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-TIMEOUT = 30.0  # seconds for a marker to be replicated: Kafka's request.timeout.ms
-
 
 async def handle(broker: Broker, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
@@ -72,7 +70,8 @@ async def _new_id(broker: Broker, request: Any) -> int:
 
 async def write_markers(broker: Broker, call: Call, request: Any) -> WriteTxnMarkersResponse:
     """The response is sent when the in-sync replicas have all markers."""
-    until = asyncio.get_running_loop().time() + TIMEOUT
+    timeout_s = broker.config.request_timeout_ms / 1000
+    until = asyncio.get_running_loop().time() + timeout_s
     results = await asyncio.gather(*(_write(broker, each, until) for each in request.markers))
     return WriteTxnMarkersResponse(markers=tuple(results))
 

@@ -31,7 +31,7 @@ from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Set, Write, ZnodeData
 
 RETRIES = 10  # of a write, if others change the same list
-PAUSE = 0.1  # seconds before the next attempt
+RETRY_S = 0.1  # before the next attempt
 DENY_ALL = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 
@@ -103,7 +103,7 @@ class AclStore:
                     [Create(note, acl_znodes.encode_acl_change(resource), sequence=True)]
                 )
                 return
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_S)
         raise ApiException(
             ErrorCode.unknown_server_error,
             f"Failed to update ACLs for {path} after trying a maximum of {RETRIES} times",

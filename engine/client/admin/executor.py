@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from engine.client.cluster import BACKOFF, PASSING, UNREACHABLE, ClusterClient
+from engine.client.cluster import PASSING, RETRY_BACKOFF_S, UNREACHABLE, ClusterClient
 from engine.client.values import KafkaError, exception_of
 from engine.errors import ApiException
 
@@ -57,7 +57,7 @@ class _Task(NamedTuple, Generic[K, V]):
         """The exception that the application gets; a bug of ours is passed on unchanged."""
         if not isinstance(error, ApiException):
             return error
-        late = error.code in PASSING and time.monotonic() + BACKOFF > self.until
+        late = error.code in PASSING and time.monotonic() + RETRY_BACKOFF_S > self.until
         return exception_of(error, KafkaError._TIMED_OUT if late else None)
 
 
@@ -148,6 +148,6 @@ def _opened(open: Open, until: float, over: Event) -> ClusterClient:
         try:
             return open(until - time.monotonic())
         except ApiException as error:
-            late = time.monotonic() + BACKOFF > until
-            if error.code not in UNREACHABLE or late or over.wait(BACKOFF):
+            late = time.monotonic() + RETRY_BACKOFF_S > until
+            if error.code not in UNREACHABLE or late or over.wait(RETRY_BACKOFF_S):
                 raise

@@ -62,7 +62,7 @@ from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 
-SHORT_PAUSE = 0.02  # seconds; the last transaction is nearly over if it delays this one
+SHORT_RETRY_S = 0.02  # the last transaction is nearly over if it delays this one
 
 INIT, SEND_OFFSETS = "init_transactions", "send_offsets_to_transaction"
 COMMIT, ABORT = "commit_transaction", "abort_transaction"
@@ -392,7 +392,7 @@ class TransactionManager:
                 self._not_before = now + self._backoff
             case ErrorAction.RETRY:
                 is_first = error.code == ErrorCode.concurrent_transactions and not self._partitions
-                pause = min(SHORT_PAUSE, self._backoff) if is_first else self._backoff
+                pause = min(SHORT_RETRY_S, self._backoff) if is_first else self._backoff
                 self._not_before = now + pause
             case ErrorAction.NEW_EPOCH:
                 self._needs_epoch = True

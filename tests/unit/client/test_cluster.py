@@ -11,7 +11,7 @@ from kio.schema.metadata.v11.request import MetadataRequest
 
 from engine.client.address import Address
 from engine.client.admin.requests import find_offset
-from engine.client.cluster import REQUEST_TIMEOUT, ClusterClient
+from engine.client.cluster import REQUEST_TIMEOUT_S, ClusterClient
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.core import Ask
 from engine.client.network import Submitted
@@ -81,7 +81,7 @@ def test_all_that_is_done_together_has_its_time(brokers: Brokers, view: ClusterC
         view.ask(1, Api.METADATA, ASK)
         assert 0 < (asked[-1] or 0) < 0.2
     view.ask(1, Api.METADATA, ASK)
-    assert asked[-1] == REQUEST_TIMEOUT
+    assert asked[-1] == REQUEST_TIMEOUT_S
 
 
 def test_a_request_that_is_not_answered_in_time_is_an_error(brokers: Brokers) -> None:

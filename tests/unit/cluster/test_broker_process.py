@@ -146,7 +146,7 @@ def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):
-    monkeypatch.setattr(broker_process, "START_TIMEOUT", 0.1)
+    monkeypatch.setattr(broker_process, "START_TIMEOUT_S", 0.1)
     slow = node("import time; time.sleep(600)")
     with pytest.raises(ApiException, match="not ready after 0 s, see"):
         slow.await_ready()
