@@ -7,7 +7,7 @@
     └─ session over; a write refused; /controller is not ours any more ─┘
 
 One transaction creates /controller and increments /controller_epoch. So no two controllers have the
-same epoch, and from then on every write of an earlier one is refused (controller_epoch.py).
+same epoch, and from then on every write of an earlier one is refused (metadata_store.py).
 
     work = controller.handle(event)      a generator of requests to ZooKeeper (zookeeper/requests)
     controller.outbox                    requests to brokers, to be taken after each step of it
@@ -21,10 +21,10 @@ from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.controller.active_controller import ActiveController
-from engine.controller.context import LiveBroker
-from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
+from engine.controller.context import Context, LiveBroker
 from engine.controller.events import Began, ControllerEvent
-from engine.controller.requests import Request
+from engine.controller.metadata_store import ControllerMoved, MetadataStore
+from engine.controller.requests import ControllerRequestBatch, Request
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_BROKER, Event
 from engine.zookeeper import znodes
@@ -74,12 +74,12 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        return self._active.epoch.number if self._active else NO_BROKER
+        return self._active.epoch if self._active else NO_BROKER
 
     @property
     def brokers(self) -> Mapping[int, LiveBroker]:
         """The live brokers, in the active controller's context."""
-        return self._active.epoch.context.brokers if self._active else {}
+        return self._active.context.brokers if self._active else {}
 
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic is being deleted, and the deletion does not wait for a broker."""
@@ -88,8 +88,6 @@ class Controller:
     def configure(self, config: BrokerConfig) -> None:
         """The broker's configuration has changed."""
         self._config = config
-        if self._active:
-            self._active.epoch.config = config
 
     def handle(self, event: ControllerEvent) -> Work[Any]:
         """One event, from beginning to end. Returns its result."""
@@ -184,17 +182,12 @@ class Controller:
     def _take_over(self, epoch: int, version: int) -> Work[None]:
         self.leader_id = self.broker_id
         self._newest, self._elected = epoch, True
-        owned = ControllerEpoch(
-            self.broker_id,
-            epoch,
-            version,
-            self._config,
-            self.outbox,
-            self._report,
-            self._decoder,
-            self._new_uuid,
+        context = Context()
+        store = MetadataStore(context, self._decoder, epoch, version)
+        batch = ControllerRequestBatch(context, self.broker_id, epoch, self.outbox, self.listener)
+        self._active = ActiveController(
+            context, store, batch, lambda: self._config, self._report, self._new_uuid
         )
-        self._active = ActiveController(owned)
         self._report("controller.elected", broker=self.broker_id, epoch=epoch)
         yield from self._active.take_over()
 

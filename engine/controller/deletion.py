@@ -15,19 +15,31 @@ With `delete.topic.enable=false` only the request is removed.
 Invariant: no new topic of the same name before every replica of the old one is deleted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from engine.controller.context import PartitionAndReplica
-from engine.controller.controller_part import ControllerPart
-from engine.controller.partition_state_machine import ControllerPartitionState
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.config import BrokerConfig
+from engine.controller.context import Context, PartitionAndReplica
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.partition_state_machine import (
+    ControllerPartitionState,
+    PartitionStateMachine,
+)
+from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children, Work
 
 
 @dataclass(eq=False)
-class Deletion(ControllerPart):
+class Deletion:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+    _partitions: PartitionStateMachine
+    _replicas: ReplicaStateMachine
+    _config: BrokerConfig
+    _emit: Callable[..., None]  # an event: its kind, then the facts by name
     _halted: set[str] = field(default_factory=set)  # until a broker returns
 
     # -- events --------------------------------------------------------------------------
@@ -36,13 +48,13 @@ class Deletion(ControllerPart):
         """Read the requests. One for a topic that does not exist is removed at once."""
         asked = set((yield [Children(znodes.DELETE_TOPICS, watch=True)])[0] or ())
         known = asked & self._context.topics.keys()
-        if not self._epoch.config.delete_topic_enable:
-            yield from self._epoch.delete(map(znodes.deleted_topic_path, sorted(asked)))
+        if not self._config.delete_topic_enable:
+            yield from self._store.delete(map(znodes.deleted_topic_path, sorted(asked)))
             return
-        faults = self._epoch.decoder.faults
+        faults = self._store.decoder.faults
         for name in sorted(asked - known):
             if znodes.topic_path(name) not in faults:  # else wait until the topic can be read
-                yield from self._epoch.delete(_last_paths(name))
+                yield from self._store.delete(_last_paths(name))
         self._context.deleting |= known
         self._context.deletable |= known - self._context.moving_topics
 
@@ -95,8 +107,8 @@ class Deletion(ControllerPart):
         partitions = [each for topic in topics for each in self._context.topics[topic].values()]
         self._partitions.mark(partitions, ControllerPartitionState.OFFLINE)
         self._partitions.mark(partitions, ControllerPartitionState.NON_EXISTENT)
-        self._epoch.batch.metadata(self._context.brokers, partitions)
-        self._epoch.batch.send()
+        self._batch.update_metadata(self._context.brokers, partitions)
+        self._batch.send()
         alive: list[PartitionAndReplica] = []
         dead: list[PartitionAndReplica] = []
         for replica in self._context.replicas_of(partitions):
@@ -110,13 +122,13 @@ class Deletion(ControllerPart):
         yield from self._replicas.move(rest, ControllerReplicaState.STARTED)
 
     def _complete(self, topic: str) -> Work[None]:
-        yield from self._epoch.delete_tree(znodes.topic_path(topic))
-        yield from self._epoch.delete(_last_paths(topic))
+        yield from self._store.delete_tree(znodes.topic_path(topic))
+        yield from self._store.delete(_last_paths(topic))
         self._replicas.forget(self._replicas_of(topic))
         self._partitions.forget(self._context.topics[topic].values())
         self._context.remove_topic(topic)
         self._halted.discard(topic)
-        self._epoch.emit("topic.deleted", topic=topic)
+        self._emit("topic.deleted", topic=topic)
 
     def _replicas_of(self, topic: str) -> list[PartitionAndReplica]:
         return self._context.replicas_of(self._context.topics[topic].values())

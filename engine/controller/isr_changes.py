@@ -22,10 +22,12 @@ Invariant: an ISR has its leader in it, and no broker twice.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from engine.controller.context import Leadership
-from engine.controller.controller_part import ControllerPart
+from engine.controller.context import Context, Leadership
 from engine.controller.events import AlterIsr, IsrChange
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.requests import ControllerRequestBatch
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -34,7 +36,12 @@ from engine.zookeeper.requests import Reason, Refused, Set, Work
 Outcomes = dict[TopicPartition, Leadership | ApiException]
 
 
-class IsrChanges(ControllerPart):
+@dataclass(eq=False)
+class IsrChanges:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+
     def alter(self, event: AlterIsr) -> Work[Outcomes | ApiException]:
         """The new state of each partition, or its error; one error if the broker is not known."""
         alive = self._context.brokers.get(event.broker)
@@ -51,8 +58,8 @@ class IsrChanges(ControllerPart):
                 wanted[partition] = checked
         outcomes |= yield from self._write(wanted)
         known = [each for each in event.changes if each in self._context.leadership]
-        self._epoch.batch.metadata(self._context.brokers, known)
-        self._epoch.batch.send()
+        self._batch.update_metadata(self._context.brokers, known)
+        self._batch.send()
         return outcomes
 
     def _checked(
@@ -74,7 +81,7 @@ class IsrChanges(ControllerPart):
         elif change.version < 0:  # it would stand for any version
             code, why = ErrorCode.invalid_update_version, f"the version is {known.version}"
         else:
-            state = known.state._replace(isr=change.isr, controller_epoch=self._epoch.number)
+            state = known.state._replace(isr=change.isr, controller_epoch=self._store.epoch)
             return Leadership(state, change.version)
         return ApiException(code, why)
 
@@ -82,7 +89,7 @@ class IsrChanges(ControllerPart):
         outcomes: Outcomes = {}
         while wanted:
             before = {each: self._context.leadership[each].version for each in wanted}
-            answers = yield from self._epoch.write(
+            answers = yield from self._store.write(
                 (Set(znodes.state_path(each), it.state.encode(), it.version),)
                 for each, it in wanted.items()
             )
@@ -92,7 +99,7 @@ class IsrChanges(ControllerPart):
                     refused[partition] = answer
                 else:
                     outcomes[partition] = Leadership(it.state, answer[0])
-            found = yield from self._epoch.read(list(refused))
+            found = yield from self._store.read_states(list(refused))
             again = {}
             for (partition, answer), now in zip(refused.items(), found, strict=True):
                 state = wanted[partition].state

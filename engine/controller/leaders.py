@@ -11,11 +11,15 @@ elections a broker that was down would never lead again.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from engine.controller.context import PartitionAndReplica
-from engine.controller.controller_part import ControllerPart
+from engine.config import BrokerConfig
+from engine.controller.context import Context, PartitionAndReplica
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.partition_state_machine import PartitionStateMachine
+from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -24,7 +28,15 @@ from engine.zookeeper.requests import Exists, Get, Work
 Outcomes = dict[TopicPartition, ApiException | None]
 
 
-class Leaders(ControllerPart):
+@dataclass(eq=False)
+class Leaders:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+    _partitions: PartitionStateMachine
+    _replicas: ReplicaStateMachine
+    _config: BrokerConfig
+
     def elect(self, partitions: Iterable[TopicPartition] | None, unclean: bool) -> Work[Outcomes]:
         asked = sorted(self._context.assignments if partitions is None else partitions)
         outcomes: Outcomes = {each: self._fault(each, unclean) for each in asked}
@@ -60,11 +72,11 @@ class Leaders(ControllerPart):
         path = znodes.PREFERRED_ELECTION
         _, node = yield [Exists(path, watch=True), Get(path)]
         if node is not None:
-            asked = self._epoch.decoder.read(
+            asked = self._store.decoder.read(
                 znodes.decode_partitions, path, node.data, "nothing is elected, and it is deleted"
             )
             yield from self.elect(asked or (), unclean=False)
-            yield from self._epoch.delete([path])
+            yield from self._store.delete([path])
 
     def rebalance(self) -> Work[None]:
         """If other brokers lead too many of a broker's partitions, it gets all of them back."""
@@ -77,7 +89,7 @@ class Leaders(ControllerPart):
             own[preferred] += 1
             if known.state.leader != preferred:
                 elsewhere[preferred].append(partition)
-        limit = self._epoch.config.leader_imbalance_per_broker_percentage
+        limit = self._config.leader_imbalance_per_broker_percentage
         wanted = [
             partition
             for broker, partitions in sorted(elsewhere.items())
@@ -114,8 +126,8 @@ class Leaders(ControllerPart):
         follows = [each for each in held if self._context.leader(each) != broker]
         yield from self._partitions.bring_online(leads, Rule.SHUTDOWN)
         for partition in follows:  # before it leaves the ISR: else it would join again
-            self._epoch.batch.stop(broker, partition, delete=False)
-        self._epoch.batch.send()
+            self._batch.stop_replica(broker, partition, delete=False)
+        self._batch.send()
         yield from self._replicas.move(
             [PartitionAndReplica(each, broker) for each in follows], ControllerReplicaState.OFFLINE
         )

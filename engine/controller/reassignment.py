@@ -24,11 +24,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.controller.context import UNASSIGNED, PartitionAndReplica
-from engine.controller.controller_part import ControllerPart
+from engine.controller.context import UNASSIGNED, Context, PartitionAndReplica
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.partition_state_machine import PartitionStateMachine
+from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
@@ -68,8 +70,14 @@ def _without(brokers: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ..
 
 
 @dataclass(eq=False)
-class Reassignment(ControllerPart):
+class Reassignment:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+    _partitions: PartitionStateMachine
+    _replicas: ReplicaStateMachine
     _deletion: Deletion
+    _emit: Callable[..., None]  # an event: its kind, then the facts by name
 
     # -- requests ------------------------------------------------------------------------
 
@@ -105,7 +113,7 @@ class Reassignment(ControllerPart):
 
     def _listed(self, node: ZnodeData) -> dict[TopicPartition, tuple[int, ...]]:
         path, harm = znodes.REASSIGN_PARTITIONS, "nothing is moved, and it is deleted"
-        return self._epoch.decoder.read(znodes.decode_reassignment, path, node.data, harm) or {}
+        return self._store.decoder.read(znodes.decode_reassignment, path, node.data, harm) or {}
 
     def resume(self) -> Work[None]:
         """Continue the moves of an earlier controller."""
@@ -113,7 +121,7 @@ class Reassignment(ControllerPart):
 
     def isr_changed(self, partitions: Iterable[TopicPartition]) -> Work[None]:
         """The new replicas may have caught up. While a topic cannot be read, no move of it ends."""
-        faults = self._epoch.decoder.faults
+        faults = self._store.decoder.faults
         moved = sorted(self._context.moving.intersection(partitions))
         changed = [each for each in moved if znodes.topic_path(each.topic) not in faults]
         moving = {each: self._context.assignments[each] for each in changed}
@@ -157,7 +165,7 @@ class Reassignment(ControllerPart):
         unknown = ApiException(
             ErrorCode.unknown_topic_or_partition, "The partition does not exist."
         )
-        faults = self._epoch.decoder.faults
+        faults = self._store.decoder.faults
         real = {
             each: to
             for each, to in moves.items()
@@ -199,7 +207,7 @@ class Reassignment(ControllerPart):
 
     def _in_sync(self, moves: Assignments) -> Work[set[TopicPartition]]:
         """The partitions whose target replicas are all in the ISR. It also watches the ISR."""
-        found = yield from self._epoch.read(list(moves), watch=True)
+        found = yield from self._store.read_states(list(moves), watch=True)
         return {
             partition
             for (partition, to), known in zip(moves.items(), found, strict=True)
@@ -208,12 +216,12 @@ class Reassignment(ControllerPart):
 
     def _begin(self, moves: Assignments) -> Work[None]:
         """Phase A. The leader gets the new replicas, because it must add them to the ISR."""
-        yield from self._epoch.rewrite(moves, lambda partition, state: self._epoch.bump(state))
+        yield from self._store.rewrite(moves, lambda partition, state: self._store.bump(state))
         for partition, to in moves.items():
             if partition in self._context.leadership:
-                self._epoch.batch.role(origin(to), partition)
-                self._epoch.batch.role(to.adding, partition, new=True)
-        self._epoch.batch.send()
+                self._batch.leader_and_isr(origin(to), partition)
+                self._batch.leader_and_isr(to.adding, partition, new=True)
+        self._batch.send()
         yield from self._replicas.move(_adding(moves), ControllerReplicaState.NEW)
 
     def _complete(self, moves: Assignments) -> Work[None]:
@@ -232,8 +240,8 @@ class Reassignment(ControllerPart):
         self._context.moving -= final.keys()
         for partition, to in final.items():
             self._report("reassignment.done", partition, to)
-        self._epoch.batch.metadata(self._context.brokers, final)
-        self._epoch.batch.send()
+        self._batch.update_metadata(self._context.brokers, final)
+        self._batch.send()
         yield from self._deletion.resume(each.topic for each in final)
 
     def _settle_leaders(self, final: Assignments) -> Work[None]:
@@ -244,7 +252,7 @@ class Reassignment(ControllerPart):
 
         def leave(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
             stay = tuple(each for each in state.isr if each in final[partition].replicas)
-            return self._epoch.bump(state, isr=stay or state.isr)
+            return self._store.bump(state, isr=stay or state.isr)
 
         stays: list[TopicPartition] = []
         goes: list[TopicPartition] = []
@@ -253,10 +261,10 @@ class Reassignment(ControllerPart):
             good = leader in to.replicas and self._context.online(leader, partition)
             (stays if good else goes).append(partition)
         yield from self._partitions.bring_online(goes, Rule.REASSIGNMENT)
-        yield from self._epoch.rewrite(stays, leave)
+        yield from self._store.rewrite(stays, leave)
         for partition in stays:
-            self._epoch.batch.role(final[partition].replicas, partition)
-        self._epoch.batch.send()
+            self._batch.leader_and_isr(final[partition].replicas, partition)
+        self._batch.send()
 
     def _stop(self, leaving: Mapping[TopicPartition, tuple[int, ...]]) -> Work[None]:
         """Their answers are not awaited: a broker that is down keeps an unused log."""
@@ -281,7 +289,7 @@ class Reassignment(ControllerPart):
 
     def _report(self, kind: str, partition: TopicPartition, to: znodes.ReplicaAssignment) -> None:
         lists = {name: list(brokers) for name, brokers in to._asdict().items()}
-        self._epoch.emit(kind, **partition._asdict(), **lists)
+        self._emit(kind, **partition._asdict(), **lists)
 
     # -- in ZooKeeper --------------------------------------------------------------------
 
@@ -299,14 +307,14 @@ class Reassignment(ControllerPart):
             writes = {}
             for topic, node in zip(remaining, nodes, strict=True):
                 path, was = znodes.topic_path(topic), node and node.data
-                known = self._epoch.decoder.read(znodes.Topic.decode, path, was, harm)
+                known = self._store.decoder.read(znodes.Topic.decode, path, was, harm)
                 if known is None:
                     unreadable.add(topic)
                 else:
                     data = known._replace(partitions={**known.partitions, **moved[topic]}).encode()
                     if data != was:  # else only the answer was lost
                         writes[topic] = Set(path, data, node.stat.version)
-            answers = yield from self._epoch.write([(each,) for each in writes.values()])
+            answers = yield from self._store.write([(each,) for each in writes.values()])
             refused = [isinstance(answer, Refused) for answer in answers]
             remaining = [topic for topic, again in zip(writes, refused, strict=True) if again]
         return {each for each in news if each.topic in unreadable}
@@ -320,6 +328,6 @@ class Reassignment(ControllerPart):
         listed = self._listed(node)
         left = {each: to for each, to in listed.items() if not done(each, to)}
         if not left:
-            yield from self._epoch.delete([path])
+            yield from self._store.delete([path])
         elif left != listed:
-            yield from self._epoch.write([(Set(path, znodes.encode_reassignment(left)),)])
+            yield from self._store.write([(Set(path, znodes.encode_reassignment(left)),)])

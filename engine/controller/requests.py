@@ -71,16 +71,20 @@ class ControllerRequestBatch:
 
     # -- collect -------------------------------------------------------------------------
 
-    def role(self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False) -> None:
+    def leader_and_isr(
+        self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False
+    ) -> None:
         """LeaderAndIsr to these brokers, and UpdateMetadata to all."""
         for broker in brokers:
             self._roles[broker][partition] = new
-        self.metadata(self._context.brokers, (partition,))
+        self.update_metadata(self._context.brokers, (partition,))
 
-    def stop(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
+    def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
         self._stops[broker][partition] = delete
 
-    def metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
+    def update_metadata(
+        self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()
+    ) -> None:
         """UpdateMetadata to these brokers; without partitions, only the live brokers."""
         self._informed.update(brokers)
         self._updated.update(dict.fromkeys(partitions))
