@@ -59,6 +59,11 @@ class RequestFaults:
         self._copies: list[RequestCopy] = []  # that come when asked
         self._timed: list[RequestCopy] = []  # that come by themselves
 
+    @property
+    def in_handlers(self) -> bool:
+        """Whether there are faults of requests, not only dropped answers."""
+        return bool(self._failing or self.repeats or self._delay)
+
     def fail(self, api: Api, error: ErrorCode, times: int) -> None:
         """The next so many requests of this API; 0: no more."""
         self._failing.pop(api, None)

@@ -95,18 +95,22 @@ class SecureListeners:
     and the facts by name."""
 
     def __init__(
-        self, config: BrokerConfig, cache: ConfigCache, report: Callable[..., None]
+        self,
+        config: BrokerConfig,
+        cache: ConfigCache,
+        report: Callable[..., None],
+        peers: "PeerSecurity",
     ) -> None:
         self._config = config
         self.all = [SecureListener(each, config, cache, report) for each in config.endpoints]
-        self.peers = PeerSecurity(config)
+        self._peers = peers
 
     def configure(self, config: BrokerConfig) -> None:
         """The broker's configuration has changed."""
         if config.security == self._config.security and not config.security:
             return
         self._config = config
-        parts: list[SecureListener | PeerSecurity] = [*self.all, self.peers]
+        parts: list[SecureListener | PeerSecurity] = [*self.all, self._peers]
         for each in parts:
             try:
                 each.configure(config)

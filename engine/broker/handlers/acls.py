@@ -13,9 +13,10 @@ from kio.schema.create_acls.v2 import response as create_v2
 from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
     CLUSTER_NAME,
     PATTERNS,
@@ -36,9 +37,10 @@ from engine.wire.errors import Malformed
 DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeAclsResponse:
+async def describe(
+    authorizer: AclAuthorizer | None, call: Call, request: Any
+) -> describe_v2.DescribeAclsResponse:
     wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
-    authorizer = broker.authorizer
     found = authorizer.bindings(wanted) if authorizer else ()
     failure = None if authorizer else DISABLED
     return describe_v2.DescribeAclsResponse(
@@ -61,19 +63,21 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
 # -- create ------------------------------------------------------------------------------------
 
 
-async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAclsResponse:
+async def create(
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
+) -> create_v2.CreateAclsResponse:
     wanted = [_binding(each) for each in request.creations]
     refused: dict[int, ApiException] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
         try:
-            _check(broker.authorizer, binding)
+            _check(authorizer, binding)
             by_resource[binding.resource].append(number)
         except ApiException as error:
             refused[number] = error
     for resource, numbers in by_resource.items():
         new = frozenset(wanted[each].entry for each in numbers)
-        outcome = await attempt(broker.gateway.alter_acls(resource, new.union))
+        outcome = await attempt(gateway.alter_acls(resource, new.union))
         if isinstance(outcome, ApiException):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
@@ -127,13 +131,15 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
 # -- delete ------------------------------------------------------------------------------------
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAclsResponse:
+async def delete(
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
+) -> delete_v2.DeleteAclsResponse:
     """Each entry is deleted once, and reported by the first filter that selects it."""
     filters = [
         _filter(each, each.resource_type_filter, each.pattern_type_filter)
         for each in request.filters
     ]
-    results = await attempt(_delete(broker, filters))
+    results = await attempt(_delete(authorizer, gateway, filters))
     found = {} if isinstance(results, ApiException) else results
     return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
@@ -147,13 +153,13 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
 
 
 async def _delete(
-    broker: Broker, filters: list[AclBindingFilter]
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, filters: list[AclBindingFilter]
 ) -> dict[int, list[delete_v2.DeleteAclsMatchingAcl]]:
-    if broker.authorizer is None:
+    if authorizer is None:
         raise DISABLED
     deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     named = (resource for each in filters for resource in each.resources)
-    for resource in dict.fromkeys((*broker.authorizer.resources, *named)):
+    for resource in dict.fromkeys((*authorizer.resources, *named)):
         matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
         if not matching:
             continue
@@ -167,7 +173,7 @@ async def _delete(
                         gone.setdefault(entry, number)
             return before.difference(gone)
 
-        outcome = await attempt(broker.gateway.alter_acls(resource, without))
+        outcome = await attempt(gateway.alter_acls(resource, without))
         for entry, number in sorted(gone.items()):
             deleted[number].append(
                 delete_v2.DeleteAclsMatchingAcl(

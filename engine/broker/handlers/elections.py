@@ -26,10 +26,11 @@ from kio.schema.alter_partition_reassignments.v0 import response as alter_v0
 from kio.schema.elect_leaders.v2 import response as elect_v2
 from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
+from engine.broker.metadata import Metadata
 from engine.errors import ApiException, ErrorCode
-from engine.metadata.gateway import Outcomes
+from engine.metadata.gateway import ControllerGateway, Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
 
@@ -55,15 +56,17 @@ async def _in_time(work: Awaitable[T], until: float) -> T:
 # -- ElectLeaders ----------------------------------------------------------------------------
 
 
-async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeadersResponse:
+async def elect(
+    metadata: Metadata, gateway: ControllerGateway, call: Call, request: Any
+) -> elect_v2.ElectLeadersResponse:
     topics = request.topic_partitions
     wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
     until = deadline(request.timeout)
-    outcome = await attempt(_elect(broker, wanted, request.election_type, until))
+    outcome = await attempt(_elect(metadata, gateway, wanted, request.election_type, until))
     if isinstance(
         outcome, ApiException
     ):  # version 0 has no field for an error of the whole request
-        outcome = dict.fromkeys(_all(broker) if wanted is None else wanted, outcome)
+        outcome = dict.fromkeys(_all(metadata) if wanted is None else wanted, outcome)
     elif wanted is None:
         outcome = {
             partition: error
@@ -84,29 +87,33 @@ async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeade
 
 
 async def _elect(
-    broker: Broker, wanted: frozenset[TopicPartition] | None, kind: int, until: float
+    metadata: Metadata,
+    gateway: ControllerGateway,
+    wanted: frozenset[TopicPartition] | None,
+    kind: int,
+    until: float,
 ) -> Outcomes:
     if kind not in list(Election):
         raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
     unclean = kind == Election.UNCLEAN
-    outcomes = await _in_time(broker.gateway.elect_leaders(wanted, unclean=unclean), until)
-    leads = partial(_leads, broker, unclean)
+    outcomes = await _in_time(gateway.elect_leaders(wanted, unclean=unclean), until)
+    leads = partial(_leads, metadata, unclean)
     elected = [partition for partition, error in outcomes.items() if error is None]
-    await broker.metadata.until(lambda: all(map(leads, elected)), until)
+    await metadata.until(lambda: all(map(leads, elected)), until)
     late = ApiException(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
     return {**outcomes, **{each: late for each in elected if not leads(each)}}
 
 
-def _leads(broker: Broker, unclean: bool, partition: TopicPartition) -> bool:
+def _leads(metadata: Metadata, unclean: bool, partition: TopicPartition) -> bool:
     """Whether this broker's metadata has the elected leader."""
-    known = broker.metadata.partition(partition)
+    known = metadata.partition(partition)
     if known is None:
         return False
-    return known.leader in (broker.metadata.brokers if unclean else known.replicas[:1])
+    return known.leader in (metadata.brokers if unclean else known.replicas[:1])
 
 
-def _all(broker: Broker) -> list[TopicPartition]:
-    topics = broker.metadata.topics.values()
+def _all(metadata: Metadata) -> list[TopicPartition]:
+    topics = metadata.topics.values()
     return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
 
 
@@ -121,15 +128,13 @@ def _rows(outcome: Mapping[TopicPartition, T] | ApiException) -> list[tuple[Topi
 
 
 async def alter_reassignments(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> alter_v0.AlterPartitionReassignmentsResponse:
     moves = {
         partition: each.replicas  # None cancels
         for partition, each in by_partition(request.topics)
     }
-    outcome = await attempt(
-        _in_time(broker.gateway.alter_reassignments(moves), deadline(request.timeout))
-    )
+    outcome = await attempt(_in_time(gateway.alter_reassignments(moves), deadline(request.timeout)))
     row = alter_v0.ReassignablePartitionResponse
     rows = (
         (each, row(partition_index=each.partition, **error_fields(error)))
@@ -146,12 +151,12 @@ async def alter_reassignments(
 
 
 async def list_reassignments(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> list_v0.ListPartitionReassignmentsResponse:
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
-    outcome = await attempt(broker.gateway.list_reassignments(wanted))
+    outcome = await attempt(gateway.list_reassignments(wanted))
     rows = (
         (
             each,

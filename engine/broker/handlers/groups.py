@@ -16,24 +16,33 @@ from typing import Any
 
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 
-from engine.broker.broker import Broker, Call
-from engine.broker.coordinator_service import CoordinatorService
-from engine.broker.creation import create_automatically
+from engine.broker.call import Call
+from engine.broker.coordinator_service import CoordinatorService, GroupService, TransactionService
+from engine.broker.creation import AutoTopicCreationManager
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
-from engine.broker.metadata import AliveBroker
+from engine.broker.metadata import AliveBroker, Metadata
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_BROKER
 
 GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> Any:
+async def handle(groups: GroupService, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
-    return await broker.groups.handle(request, call.version, client_id, call.host)
+    return await groups.handle(request, call.version, client_id, call.host)
 
 
-async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
-    found = await attempt(_find(broker, call, request.key, request.key_type))
+async def find_coordinator(
+    groups: GroupService,
+    transactions: TransactionService,
+    metadata: Metadata,
+    creation: AutoTopicCreationManager,
+    call: Call,
+    request: Any,
+) -> FindCoordinatorResponse:
+    found = await attempt(
+        _find(groups, transactions, metadata, creation, call, request.key, request.key_type)
+    )
     node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, ApiException) else found
     return FindCoordinatorResponse(
         throttle_time=NO_THROTTLE,
@@ -45,17 +54,25 @@ async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoor
     )
 
 
-async def _find(broker: Broker, call: Call, key: str, kind: int) -> AliveBroker:
+async def _find(
+    groups: GroupService,
+    transactions: TransactionService,
+    metadata: Metadata,
+    creation: AutoTopicCreationManager,
+    call: Call,
+    key: str,
+    kind: int,
+) -> AliveBroker:
     kinds: dict[int, CoordinatorService[Any]] = {
-        GROUP: broker.groups,
-        TRANSACTION: broker.transactions,
+        GROUP: groups,
+        TRANSACTION: transactions,
     }
     if kind not in kinds:
         raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
     topic = kinds[kind].partition_of(key).topic
-    if topic not in broker.metadata.topics:
+    if topic not in metadata.topics:
         try:
-            await create_automatically(broker, topic)
+            await creation.create(topic)
         except ApiException as error:
             code = ErrorCode.coordinator_not_available
             raise ApiException(code, f"{topic} cannot be created: {error.message}") from error

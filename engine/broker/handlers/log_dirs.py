@@ -23,7 +23,7 @@ from typing import Any
 from kio.schema.alter_replica_log_dirs.v2 import response as alter_v2
 from kio.schema.describe_log_dirs.v2 import response as describe_v2
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -37,13 +37,14 @@ FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's direct
 LONGEST_NAME = 255
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeLogDirsResponse:
+async def handle(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> describe_v2.DescribeLogDirsResponse:
     wanted = None if request.topics is None else set(partitions_in(request.topics, "topic"))
     return describe_v2.DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
-            _directory(broker.replicas, directory, wanted)
-            for directory in broker.replicas.logs.directories
+            _directory(replicas, directory, wanted) for directory in replicas.logs.directories
         ),
     )
 
@@ -87,12 +88,14 @@ def _failed(
     )
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> alter_v2.AlterReplicaLogDirsResponse:
+async def alter(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> alter_v2.AlterReplicaLogDirsResponse:
     rows = (
         (
             each,
             alter_v2.AlterReplicaLogDirPartitionResult(
-                partition_index=each.partition, error_code=_move(broker.replicas, each, asked.path)
+                partition_index=each.partition, error_code=_move(replicas, each, asked.path)
             ),
         )
         for asked in request.dirs

@@ -18,26 +18,29 @@ from typing import Any
 from kio.schema.list_offsets.v6 import response as offsets_v6
 from kio.schema.offset_for_leader_epoch.v4 import response as epochs_v4
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import READ_COMMITTED, last_stable
 from engine.replication.logs import PartitionLog
+from engine.replication.replica_manager import ReplicaManager
 
 LATEST, EARLIEST = -1, -2
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
 NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
 
-async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.ListOffsetsResponse:
+async def list_offsets(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> offsets_v6.ListOffsetsResponse:
     return offsets_v6.ListOffsetsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
             offsets_v6.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _offset(broker, call, request, topic.name, each) for each in topic.partitions
+                    _offset(replicas, call, request, topic.name, each) for each in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -46,11 +49,11 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.L
 
 
 def _offset(
-    broker: Broker, call: Call, request: Any, topic: str, asked: Any
+    replicas: ReplicaManager, call: Call, request: Any, topic: str, asked: Any
 ) -> offsets_v6.ListOffsetsPartitionResponse:
     topic_partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(broker, topic_partition, asked, request)
+        offset, timestamp, epoch = _find(replicas, topic_partition, asked, request)
     except ApiException as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
@@ -65,9 +68,9 @@ def _offset(
 
 
 def _find(
-    broker: Broker, topic_partition: TopicPartition, asked: Any, request: Any
+    replicas: ReplicaManager, topic_partition: TopicPartition, asked: Any, request: Any
 ) -> tuple[int, int, int]:
-    partition, log = broker.replicas.find(topic_partition, asked.current_leader_epoch)
+    partition, log = replicas.find(topic_partition, asked.current_leader_epoch)
     follows, committed = request.replica_id >= 0, request.isolation_level == READ_COMMITTED
     end = last_stable(log, partition) if committed else partition.high_watermark
     if follows:
@@ -93,7 +96,7 @@ def _is_new(log: PartitionLog) -> bool:
 
 
 async def for_leader_epoch(
-    broker: Broker, call: Call, request: Any
+    replicas: ReplicaManager, call: Call, request: Any
 ) -> epochs_v4.OffsetForLeaderEpochResponse:
     return epochs_v4.OffsetForLeaderEpochResponse(
         throttle_time=NO_THROTTLE,
@@ -101,7 +104,7 @@ async def for_leader_epoch(
             epochs_v4.OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=tuple(
-                    _epoch_end(broker, TopicPartition(topic.topic, each.partition), each)
+                    _epoch_end(replicas, TopicPartition(topic.topic, each.partition), each)
                     for each in topic.partitions
                 ),
             )
@@ -111,11 +114,11 @@ async def for_leader_epoch(
 
 
 def _epoch_end(
-    broker: Broker, topic_partition: TopicPartition, asked: Any
+    replicas: ReplicaManager, topic_partition: TopicPartition, asked: Any
 ) -> epochs_v4.EpochEndOffset:
     code, epoch, end = ErrorCode.none, -1, -1
     try:
-        partition, log = broker.replicas.find(topic_partition, asked.current_leader_epoch)
+        partition, log = replicas.find(topic_partition, asked.current_leader_epoch)
         if _is_new(log) and asked.leader_epoch == partition.leader_epoch:
             epoch, end = partition.leader_epoch, log.end_offset
         else:

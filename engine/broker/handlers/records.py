@@ -13,21 +13,27 @@ from typing import Any
 
 from kio.schema.delete_records.v2 import response as delete_v2
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline
+from engine.broker.metadata import Metadata
+from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 from engine.topics import INTERNAL
 from engine.wire.by_topic import by_partition, topics_of
 
 NO_LOW_WATERMARK = -1
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteRecordsResponse:
+async def delete(
+    metadata: Metadata, replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
+) -> delete_v2.DeleteRecordsResponse:
     offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
     until = deadline(request.timeout)
     deletions = (
-        attempt(_delete(broker, partition, offset, until)) for partition, offset in offsets.items()
+        attempt(_delete(metadata, replicas, purgatory, partition, offset, until))
+        for partition, offset in offsets.items()
     )
     outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
     rows = ((partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes)
@@ -44,22 +50,29 @@ def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecords
     )
 
 
-async def _delete(broker: Broker, partition: TopicPartition, before: int, until: float) -> int:
+async def _delete(
+    metadata: Metadata,
+    replicas: ReplicaManager,
+    purgatory: Purgatory,
+    partition: TopicPartition,
+    before: int,
+    until: float,
+) -> int:
     """The low watermark, once no live replica has anything below the new start."""
     if partition.topic in INTERNAL:
         raise ApiException(
             ErrorCode.invalid_topic_exception,
             f"Cannot delete records of internal topic {partition.topic}",
         )
-    _, log = broker.replicas.find(partition)
+    _, log = replicas.find(partition)
     if "delete" not in log.config.cleanup_policy:
         raise ApiException(
             ErrorCode.policy_violation,
             f"Records of partition {partition} can not be deleted due to the configured policy",
         )
-    start = broker.replicas.delete_records(partition, before)
-    while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
-        if not await broker.purgatory.wait(partition, until):
+    start = replicas.delete_records(partition, before)
+    while (low := replicas.low_watermark(partition, metadata.brokers)) < start:
+        if not await purgatory.wait(partition, until):
             raise ApiException(
                 ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
             )

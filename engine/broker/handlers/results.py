@@ -11,9 +11,10 @@ from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from engine.broker.broker import Broker
+from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 
 T = TypeVar("T")
 
@@ -76,12 +77,17 @@ def deadline(timeout: timedelta) -> float:
 
 
 async def replicated(
-    broker: Broker, partition: TopicPartition, last_offset: int, leader_since: int, until: float
+    purgatory: Purgatory,
+    replicas: ReplicaManager,
+    partition: TopicPartition,
+    last_offset: int,
+    leader_since: int,
+    until: float,
 ) -> None:
     """Wait until all in-sync replicas have an offset: for acks=all, and for transaction markers.
 
     Raises an ApiException if another broker has become leader, or if the time is over.
     """
-    while not broker.replicas.is_committed(partition, last_offset, leader_since):
-        if not await broker.purgatory.wait(partition, until):
+    while not replicas.is_committed(partition, last_offset, leader_since):
+        if not await purgatory.wait(partition, until):
             raise ApiException(ErrorCode.request_timed_out, f"{partition} was not replicated")

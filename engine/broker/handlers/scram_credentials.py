@@ -16,19 +16,20 @@ from typing import Any
 from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
 from kio.schema.describe_user_scram_credentials.v0 import response as describe_v0
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
 
 EMPTY = "Username must not be empty"
 
 
 async def describe(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> describe_v0.DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
-    found = await attempt(broker.gateway.credentials())
+    found = await attempt(gateway.credentials())
     known = {} if isinstance(found, ApiException) else found
     counts = Counter(asked) or Counter(sorted(name for name, each in known.items() if each))
     results = () if isinstance(found, ApiException) else counts
@@ -73,10 +74,10 @@ def _described(
 
 
 async def alter(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> alter_v0.AlterUserScramCredentialsResponse:
     names = list(dict.fromkeys(it.name for it in (*request.deletions, *request.upsertions)))
-    active = broker.gateway.is_controller
+    active = gateway.is_controller
     results = []
     for name in names:
         deletions = [it for it in request.deletions if it.name == name]
@@ -85,14 +86,16 @@ async def alter(
             ErrorCode.not_controller, "This is not the correct controller for this cluster."
         )
         if active:
-            outcome = await attempt(_alter(broker, name, deletions, upsertions))
+            outcome = await attempt(_alter(gateway, name, deletions, upsertions))
         results.append(alter_v0.AlterUserScramCredentialsResult(user=name, **error_fields(outcome)))
     return alter_v0.AlterUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE, results=tuple(results)
     )
 
 
-async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: list[Any]) -> None:
+async def _alter(
+    gateway: ControllerGateway, name: str, deletions: list[Any], upsertions: list[Any]
+) -> None:
     _check(name, deletions, upsertions)
 
     def change(credentials: dict[str, str]) -> None:
@@ -108,7 +111,7 @@ async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: li
                 mechanism, each.salt, each.salted_password, each.iterations
             ).text()
 
-    await broker.gateway.alter_credentials(name, change)
+    await gateway.alter_credentials(name, change)
 
 
 def _check(name: str, deletions: list[Any], upsertions: list[Any]) -> None:

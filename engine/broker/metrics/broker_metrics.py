@@ -21,11 +21,11 @@ Invariant: a counter never goes down while the broker runs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker
-from engine.broker.server import Connection, Handle, Pieces, Server
+from engine.broker.server import Connection, Handle, Pieces
 from engine.model import TopicPartition
 from engine.storage.segment import Slice
 from engine.wire.apis import Api
@@ -52,9 +52,8 @@ class Metric(NamedTuple):
 
 
 class BrokerMetrics:
-    def __init__(self, broker: Broker) -> None:
-        self.server: Server | None = None  # once it is made
-        self._broker = broker
+    def __init__(self, broker: Broker, connections: Collection[Connection]) -> None:
+        self._broker, self._connections = broker, connections
         broker.request_counts.on = True
         self._bytes: Counter[str] = Counter()  # of records, in and out
         self._messages: Counter[str] = Counter()  # appended by producers, by topic
@@ -149,9 +148,8 @@ class BrokerMetrics:
             yield Metric(f"{REQUESTS}requests_total", number, label)
             yield Metric(f"{REQUESTS}totaltimems_count", number, label)
             yield Metric(f"{REQUESTS}totaltimems_sum", counts.times[api] / 1e6, label)
-        if self.server is not None:
-            count = len(self.server.connections)
-            yield Metric("kafka_server_socket_server_metrics_connection_count", count)
+        count = len(self._connections)
+        yield Metric("kafka_server_socket_server_metrics_connection_count", count)
 
     def _log_sizes(self) -> Iterator[Metric]:
         for partition, log in sorted(self._logs()):

@@ -15,11 +15,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, TypeVar
 
-from engine.broker import publisher
 from engine.broker.alter_isr_manager import AlterIsrManager
-from engine.broker.broker import Broker, Handler
+from engine.broker.broker import Broker
+from engine.broker.call import Handler
 from engine.broker.config_cache import ConfigCache
 from engine.broker.controlled_shutdown import hand_over
 from engine.broker.metadata_source import SourceContext
@@ -54,13 +55,6 @@ RETRY_S = 0.05  # between two attempts to ask ZooKeeper, while the broker starts
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-HANDLERS: dict[Api, Handler] = {
-    Api.LEADER_AND_ISR: roles.leader_and_isr,
-    Api.STOP_REPLICA: roles.stop_replica,
-    Api.UPDATE_METADATA: roles.update_metadata,
-    Api.CONTROLLED_SHUTDOWN: roles.controlled_shutdown,
-    Api.ALTER_ISR: alter_isr.handle,
-}
 
 ConnectZookeeper = Callable[[Callable[[Session], None]], ZookeeperClient]  # gets a listener
 
@@ -75,8 +69,6 @@ def connect_zookeeper(
 
 
 class ZooKeeperMode:
-    handlers: Mapping[Api, Handler] = HANDLERS
-
     def __init__(
         self, context: SourceContext, connect: ConnectZookeeper, session_file: TextFile
     ) -> None:
@@ -163,6 +155,16 @@ class ZooKeeperMode:
             self._alter_isr,
         )
         return self._gateway
+
+    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+        configs, publisher, service = self._configs, broker.publisher, self._service
+        return {
+            Api.LEADER_AND_ISR: partial(roles.leader_and_isr, configs, publisher),
+            Api.STOP_REPLICA: partial(roles.stop_replica, publisher),
+            Api.UPDATE_METADATA: partial(roles.update_metadata, configs, publisher),
+            Api.CONTROLLED_SHUTDOWN: partial(roles.controlled_shutdown, service),
+            Api.ALTER_ISR: partial(alter_isr.handle, service),
+        }
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
         self._broker = broker
@@ -258,7 +260,7 @@ class ZooKeeperMode:
 
     def _apply(self, delta: MetadataDelta) -> None:
         assert self._broker is not None
-        publisher.apply(self._broker, delta)
+        self._broker.publisher.apply(delta)
 
     def _configured(self, kind: str, name: str) -> None:
         """What is set for an entity was read again: pass it on."""

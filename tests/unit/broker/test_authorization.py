@@ -6,13 +6,12 @@ from random import Random
 import pytest
 
 from engine.broker.authorization import GUARDS
-from engine.broker.dispatch import HANDLERS
-from engine.broker.zookeeper import mode
 from engine.errors import ApiException, ErrorCode
 from engine.wire import codec
 from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
 from engine.wire.refusal import refusal, refused_rows
+from tests.unit.broker import alone
 from tests.unit.wire.anything import message
 from tests.unit.wire.frames import encode_response
 
@@ -22,7 +21,7 @@ NEVER_AS_A_WHOLE = {Api.METADATA, Api.DESCRIBE_LOG_DIRS, Api.LIST_GROUPS}  # the
 
 
 def test_every_api_that_is_served_is_in_the_table():
-    assert {*HANDLERS, *mode.HANDLERS} <= set(GUARDS)
+    assert alone.served() <= set(GUARDS)
 
 
 def request_of(api, version):

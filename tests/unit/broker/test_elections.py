@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.broker.broker import Call
-from engine.broker.handlers import elections
+from engine.broker.call import Call
+from engine.broker.dispatch import handlers_of
 from engine.controller.events import AlterReassignments, ElectLeaders, ListReassignments
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
@@ -30,12 +30,6 @@ NAMED = [{"topic": "a", "partitions": (1, 0)}, {"topic": "b", "partitions": (0,)
 NOT_NEEDED = ApiException(ErrorCode.election_not_needed, "no need")
 DEAD = ApiException(ErrorCode.preferred_leader_not_available, "the first one is dead")
 ELSEWHERE = ApiException(ErrorCode.not_controller, "the controller is broker 2")
-
-HANDLERS = {
-    Api.ELECT_LEADERS: elections.elect,
-    Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
-    Api.LIST_PARTITION_REASSIGNMENTS: elections.list_reassignments,
-}
 
 
 class Controlling:
@@ -73,8 +67,9 @@ async def answered(one, api, version, **fields):
     """All the way: a request's bytes in, the response's bytes out."""
     header = RequestHeader(int(api), version, 7, "test")
     request = build(message(api, version, "request"), {"timeout": LATE} | fields)
-    seen, decoded = decode_request(encode_request(header, request)[SIZE:], HANDLERS)
-    response = await HANDLERS[api](one, Call(seen, "127.0.0.1:1"), decoded)
+    handlers = handlers_of(one, {})
+    seen, decoded = decode_request(encode_request(header, request)[SIZE:], handlers)
+    response = await handlers[api](Call(seen, "127.0.0.1:1"), decoded)
     return decode_response(header, encode_response(header, response)[SIZE:])
 
 

@@ -15,7 +15,9 @@ from typing import Any
 from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 
-from engine.broker.broker import Call
+from engine.broker.authorization import AuthHelper
+from engine.broker.call import Call
+from engine.broker.events import Ring
 from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
 from engine.broker.metadata import AliveBroker
@@ -96,7 +98,8 @@ class Broker:
         )
         self.replicas.logs.load(lambda topic: cluster.topic)
         self.sessions = FetchSessions(10, Random(1))
-        self.metadata = cluster
+        self.metadata: Any = cluster
+        self.auth = AuthHelper(None, self.metadata, Ring(), self.now)
         self.up = True
 
     def kill(self) -> None:
@@ -108,14 +111,14 @@ class Broker:
         """What this broker answers at once, as it would stand in the follower's memory."""
         call = Call(RequestHeader(0, version, 1, "test"), "127.0.0.1:1")
         if isinstance(request, ListOffsetsRequest):
-            return _now(offsets.list_offsets(self, call, request))  # type: ignore[arg-type]
+            return _now(offsets.list_offsets(self.replicas, call, request))
         if not isinstance(request, FetchRequest):
-            return _now(offsets.for_leader_epoch(self, call, request))  # type: ignore[arg-type]
+            return _now(offsets.for_leader_epoch(self.replicas, call, request))
         try:
             session = self.sessions.begin(request, self.replicas, self.cluster.now)
         except ApiException as error:
             return fetch.FetchAnswer([], error.code, NO_SESSION)
-        reading = fetch.Reading(self, call, session, request)  # type: ignore[arg-type]
+        reading = fetch.Reading(self.replicas, self.metadata, self.auth, call, session, request)
         reading.read_due()
         response = reading.response()
         for topic in response.responses:

@@ -16,7 +16,7 @@ from kio.schema.list_offsets.v6.request import (
     ListOffsetsTopic,
 )
 
-from engine.broker.broker import Call
+from engine.broker.call import Call
 from engine.broker.fetch_sessions import STALE_MS
 from engine.broker.handlers import fetch
 from engine.broker.zookeeper.roles import change_roles
@@ -186,13 +186,18 @@ class TestSession:
         assert [each.isr for each in cluster[1].replicas.proposals] == [(1,)]
 
 
+def services(broker):
+    """What the handler uses."""
+    return broker.replicas, broker.sessions, broker.metadata, broker.auth
+
+
 class TestWaiting:
     """In a real event loop, with a long wait that a test would not sit out."""
 
     def run(self, broker, request, *steps, version=12):
         async def story():
             call = CALL._replace(header=RequestHeader(1, version, 1, "test"))
-            work = asyncio.ensure_future(fetch.handle(broker, call, request))
+            work = asyncio.ensure_future(fetch.handle(*services(broker), call, request))
             for step in steps:
                 for _ in range(3):
                     await asyncio.sleep(0)
@@ -252,7 +257,9 @@ class TestWaiting:
 
     def test_nothing_is_left_behind(self, broker):
         async def story():
-            work = asyncio.ensure_future(fetch.handle(broker, CALL, self.wait(session=(0, -1))))
+            work = asyncio.ensure_future(
+                fetch.handle(*services(broker), CALL, self.wait(session=(0, -1)))
+            )
             await asyncio.sleep(0)
             assert len(broker.replicas._readers) == 3
             work.cancel()

@@ -1,0 +1,96 @@
+"""The layers that a request passes on its way to its handler, and its response on the way back.
+
+    decode ─> traced ─> counted ─> repeated ─> quotas ─> failing ─> handler ─> encode
+              a lab     a lab, a   a lab's faults:       a lab's
+              looks     page of    copies, slow          fault: an
+                        metrics    answers               error
+
+A layer gets the next one (`serve`) and an exchange. Each is there only while it is switched on, so
+without quotas and labs a request goes from the decoder to its handler (dispatch.py). Quotas:
+request_quotas.py.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import time_ns
+from typing import Any, NamedTuple
+
+from engine.broker.authorization import refused
+from engine.broker.call import Call
+from engine.broker.events import Ring, Span
+from engine.broker.request_counts import RequestCounts
+from engine.broker.request_faults import RequestCopy, RequestFaults
+from engine.broker.server import Connection, Pieces
+from engine.errors import ErrorCode
+from engine.wire.apis import Api
+from engine.wire.codec import encode_response
+from engine.wire.frame import Frame
+
+
+class Exchange(NamedTuple):
+    """A request that is being served."""
+
+    connection: Connection
+    frame: Frame
+    call: Call
+    request: Any
+
+    @property
+    def from_client(self) -> bool:
+        return self.connection.peer_id is None
+
+
+class Served(NamedTuple):
+    response: Any  # None: there is none
+    answer: Pieces | None  # its bytes
+
+
+Serve = Callable[[Exchange], Awaitable[Served]]
+HandleCopy = Callable[[Call, Frame], Awaitable[set[ErrorCode]]]
+
+
+def encoded(call: Call, response: Any) -> Served:
+    return Served(response, None if response is None else encode_response(call.header, response))
+
+
+async def traced(events: Ring, serve: Serve, exchange: Exchange) -> Served:
+    began = time_ns()
+    served = await serve(exchange)
+    connection, frame, call, request = exchange
+    span = Span(began, time_ns())
+    events.traced(
+        call.header, connection.peer, request, served.response, span, frame, served.answer
+    )
+    return served
+
+
+async def counted(counts: RequestCounts, serve: Serve, exchange: Exchange) -> Served:
+    began = time_ns()
+    served = await serve(exchange)
+    counts.add(exchange.call.api, time_ns() - began)
+    return served
+
+
+async def repeated(
+    faults: RequestFaults, handle_copy: HandleCopy, serve: Serve, exchange: Exchange
+) -> Served:
+    """Keep a copy of the request, and let a coordinator's answer wait, if a lab asked for it."""
+    call, request = exchange.call, exchange.request
+    if faults.repeats and (exchange.from_client or call.api is Api.WRITE_TXN_MARKERS):
+        handle = partial(handle_copy, call, bytes(exchange.frame))
+        faults.keep(RequestCopy(call.api, call.header.client_id, handle))
+    served = await serve(exchange)
+    if exchange.from_client and (seconds := faults.delay(call.api, request)):
+        await asyncio.sleep(seconds)
+    return served
+
+
+async def failing(faults: RequestFaults, serve: Serve, exchange: Exchange) -> Served:
+    """An error in place of the handler, if a lab asked for it."""
+    call = exchange.call
+    if exchange.from_client:
+        failure = faults.refuses(call.api, call.header.client_id)
+        if failure is not None:
+            return encoded(call, refused(call, exchange.request, failure))
+    return await serve(exchange)
