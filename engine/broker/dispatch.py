@@ -30,25 +30,19 @@ from engine.broker.handlers import (
     old_versions,
     produce,
     producers,
-    records,
     scram_credentials,
     security,
     transactions,
     versions,
 )
 from engine.broker.handlers.configs import ConfigHandlers
+from engine.broker.handlers.elections import ElectLeaders
+from engine.broker.handlers.groups import FindCoordinator
+from engine.broker.handlers.records import DeleteRecords
 from engine.broker.handlers.results import codes_in
 from engine.broker.handlers.topics import TopicHandlers
-from engine.broker.layers import (
-    Exchange,
-    Serve,
-    Served,
-    counted,
-    encoded,
-    failing,
-    repeated,
-    traced,
-)
+from engine.broker.handlers.transactions import WriteTxnMarkers
+from engine.broker.layers import Exchange, Serve, Served, afterwards, encoded, failing, repeated
 from engine.broker.request_quotas import with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
@@ -78,10 +72,9 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.METADATA: partial(metadata.handle, broker.metadata, broker.creation),
         Api.OFFSET_COMMIT: coordinate,
         Api.OFFSET_FETCH: coordinate,
-        Api.FIND_COORDINATOR: partial(
-            groups.find_coordinator,
-            *(broker.groups, broker.transactions, broker.metadata, broker.creation),
-        ),
+        Api.FIND_COORDINATOR: FindCoordinator(
+            broker.groups, broker.transactions, broker.metadata, broker.creation
+        ).handle,
         Api.JOIN_GROUP: coordinate,
         Api.HEARTBEAT: coordinate,
         Api.LEAVE_GROUP: coordinate,
@@ -91,7 +84,7 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.SASL_HANDSHAKE: security.handshake,
         Api.CREATE_TOPICS: topics.create,
         Api.DELETE_TOPICS: topics.delete,
-        Api.DELETE_RECORDS: partial(records.delete, broker.metadata, replicas, purgatory),
+        Api.DELETE_RECORDS: DeleteRecords(broker.metadata, replicas, purgatory).handle,
         Api.INIT_PRODUCER_ID: partial(
             transactions.init_producer_id, broker.transactions, broker.producer_ids
         ),
@@ -99,9 +92,7 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.ADD_PARTITIONS_TO_TXN: transact,
         Api.ADD_OFFSETS_TO_TXN: transact,
         Api.END_TXN: transact,
-        Api.WRITE_TXN_MARKERS: partial(
-            transactions.write_markers, replicas, purgatory, broker.groups
-        ),
+        Api.WRITE_TXN_MARKERS: WriteTxnMarkers(replicas, purgatory, broker.groups).handle,
         Api.TXN_OFFSET_COMMIT: coordinate,
         Api.DESCRIBE_ACLS: partial(acls.describe, broker.auth.authorizer),
         Api.CREATE_ACLS: partial(acls.create, broker.auth.authorizer, gateway),
@@ -121,7 +112,7 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.ALTER_CLIENT_QUOTAS: partial(client_quotas.alter, gateway),
         Api.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(scram_credentials.describe, gateway),
         Api.ALTER_USER_SCRAM_CREDENTIALS: partial(scram_credentials.alter, gateway),
-        Api.ELECT_LEADERS: partial(elections.elect, broker.metadata, gateway),
+        Api.ELECT_LEADERS: ElectLeaders(broker.metadata, gateway).handle,
         Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
         Api.ALTER_PARTITION_REASSIGNMENTS: partial(elections.alter_reassignments, gateway),
         Api.LIST_PARTITION_REASSIGNMENTS: partial(elections.list_reassignments, gateway),
@@ -158,12 +149,11 @@ class Dispatcher:
         self._broker = broker
         faults = broker.request_faults
         self._layers = (
-            partial(traced, broker.events),
-            partial(counted, broker.request_counts),
             partial(repeated, faults, self._handle_copy),
             partial(with_quotas, broker.quotas, broker.sessions, broker.now),
             partial(failing, faults),
         )
+        self._afterwards = partial(afterwards, faults, broker.request_counts, broker.events)
         self._rows: dict[tuple[bool, ...], Serve] = {}  # by which layers are switched on
 
     def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
@@ -181,17 +171,21 @@ class Dispatcher:
         connection.client_id, connection.throttle_ms = header.client_id, 0
         connection.peer_id = broker_of(request, header.client_id)
         call = Call(header, connection.peer, connection.listener, connection.principal)
-        served = await self._row()(Exchange(connection, frame, call, request))
+        exchange, began = Exchange(connection, frame, call, request), time_ns()
+        served = await self._row()(exchange)
+        if self._is_watched:
+            await self._afterwards(exchange, served, began)
         return served.answer
+
+    @property
+    def _is_watched(self) -> bool:
+        broker = self._broker
+        return broker.events.tracing or broker.request_counts.on or broker.request_faults.is_slow
 
     def _row(self) -> Serve:
         """The layers that are switched on now, in a row that ends in the handlers."""
-        broker = self._broker
-        faulty = broker.request_faults.in_handlers
-        switches = (
-            *(broker.events.tracing, broker.request_counts.on, faulty, broker.quotas.enabled),
-            faulty,
-        )
+        faults = self._broker.request_faults
+        switches = bool(faults.repeats), self._broker.quotas.enabled, faults.fails
         if switches not in self._rows:
             row: Serve = self._serve
             for layer in reversed([*compress(self._layers, switches)]):

@@ -1,9 +1,8 @@
-"""The layers that a request passes on its way to its handler, and its response on the way back.
+"""The layers that a request passes on its way to its handler, and what is done afterwards.
 
-    decode ─> traced ─> counted ─> repeated ─> quotas ─> failing ─> handler ─> encode
-              a lab     a lab, a   a lab's faults:       a lab's
-              looks     page of    copies, slow          fault: an
-                        metrics    answers               error
+    decode ─> repeated ─> quotas ─> failing ─> handler ─> encode ─> afterwards
+              a copy                a lab's                         a lab's delay,
+              for a lab             error                           counts, traces
 
 A layer gets the next one (`serve`) and an exchange. Each is there only while it is switched on, so
 without quotas and labs a request goes from the decoder to its handler (dispatch.py). Quotas:
@@ -54,36 +53,15 @@ def encoded(call: Call, response: Any) -> Served:
     return Served(response, None if response is None else encode_response(call.header, response))
 
 
-async def traced(events: Ring, serve: Serve, exchange: Exchange) -> Served:
-    began = time_ns()
-    served = await serve(exchange)
-    connection, frame, call, request = exchange
-    span = Span(began, time_ns())
-    events.traced(
-        call.header, connection.peer, request, served.response, span, frame, served.answer
-    )
-    return served
-
-
-async def counted(counts: RequestCounts, serve: Serve, exchange: Exchange) -> Served:
-    began = time_ns()
-    served = await serve(exchange)
-    counts.add(exchange.call.api, time_ns() - began)
-    return served
-
-
 async def repeated(
     faults: RequestFaults, handle_copy: HandleCopy, serve: Serve, exchange: Exchange
 ) -> Served:
-    """Keep a copy of the request, and let a coordinator's answer wait, if a lab asked for it."""
-    call, request = exchange.call, exchange.request
-    if faults.repeats and (exchange.from_client or call.api is Api.WRITE_TXN_MARKERS):
+    """Keep a copy of the request, if a lab wants to repeat it."""
+    call = exchange.call
+    if exchange.from_client or call.api is Api.WRITE_TXN_MARKERS:
         handle = partial(handle_copy, call, bytes(exchange.frame))
         faults.keep(RequestCopy(call.api, call.header.client_id, handle))
-    served = await serve(exchange)
-    if exchange.from_client and (seconds := faults.delay(call.api, request)):
-        await asyncio.sleep(seconds)
-    return served
+    return await serve(exchange)
 
 
 async def failing(faults: RequestFaults, serve: Serve, exchange: Exchange) -> Served:
@@ -94,3 +72,24 @@ async def failing(faults: RequestFaults, serve: Serve, exchange: Exchange) -> Se
         if failure is not None:
             return encoded(call, refused(call, exchange.request, failure))
     return await serve(exchange)
+
+
+async def afterwards(
+    faults: RequestFaults,
+    counts: RequestCounts,
+    events: Ring,
+    exchange: Exchange,
+    served: Served,
+    began: int,
+) -> None:
+    """The answer of a slow coordinator waits; then it is counted, and told. What is switched on
+    while a request waits holds for it, too."""
+    connection, frame, call, request = exchange
+    if exchange.from_client and (seconds := faults.delay(call.api, request)):
+        await asyncio.sleep(seconds)
+    if counts.on:
+        counts.add(call.api, time_ns() - began)
+    if events.tracing:
+        response, answer = served
+        span = Span(began, time_ns())
+        events.traced(call.header, connection.peer, request, response, span, frame, answer)

@@ -60,9 +60,12 @@ class RequestFaults:
         self._timed: list[RequestCopy] = []  # that come by themselves
 
     @property
-    def in_handlers(self) -> bool:
-        """Whether there are faults of requests, not only dropped answers."""
-        return bool(self._failing or self.repeats or self._delay)
+    def fails(self) -> bool:
+        return bool(self._failing)
+
+    @property
+    def is_slow(self) -> bool:
+        return bool(self._delay)
 
     def fail(self, api: Api, error: ErrorCode, times: int) -> None:
         """The next so many requests of this API; 0: no more."""

@@ -23,9 +23,7 @@ class Picture:
         self._world = world
         self._view = StateMerger()
         self._reported: dict[int, DebugConnection] = {}  # of each broker's current process
-        self._incarnations: dict[
-            int, list[RunningBroker]
-        ] = {}  # the processes of each broker so far
+        self._incarnations: dict[int, list[RunningBroker]] = {}  # of each broker, so far
 
     def take(self) -> ClusterState:
         """As it is now. What has not changed since the last one is the same object."""

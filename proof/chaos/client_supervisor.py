@@ -66,9 +66,8 @@ class ClientSupervisor:
     def _start(self, name: str) -> SupervisedClient:
         life = self.lives
         self.lives += 1
-        return SupervisedClient(
-            life, Child(self._command(name, life), self._logs / f"{name}-{life}.log")
-        )
+        child = Child(self._command(name, life), self._logs / f"{name}-{life}.log")
+        return SupervisedClient(life, child)
 
     def _run(self) -> None:
         while not self._over.wait(LOOK):

@@ -18,6 +18,7 @@ Kafka: some clients send 0.
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeVar
@@ -51,70 +52,6 @@ async def _in_time(work: Awaitable[T], until: float) -> T:
             return await work
     except TimeoutError as error:
         raise ApiException(ErrorCode.request_timed_out, "the controller is still busy") from error
-
-
-# -- ElectLeaders ----------------------------------------------------------------------------
-
-
-async def elect(
-    metadata: Metadata, gateway: ControllerGateway, call: Call, request: Any
-) -> elect_v2.ElectLeadersResponse:
-    topics = request.topic_partitions
-    wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
-    until = deadline(request.timeout)
-    outcome = await attempt(_elect(metadata, gateway, wanted, request.election_type, until))
-    if isinstance(
-        outcome, ApiException
-    ):  # version 0 has no field for an error of the whole request
-        outcome = dict.fromkeys(_all(metadata) if wanted is None else wanted, outcome)
-    elif wanted is None:
-        outcome = {
-            partition: error
-            for partition, error in outcome.items()
-            if error is None or error.code != ErrorCode.election_not_needed
-        }
-    rows = (
-        (each, elect_v2.PartitionResult(partition_id=each.partition, **error_fields(error)))
-        for each, error in _rows(outcome)
-    )
-    return elect_v2.ElectLeadersResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=ErrorCode.none,
-        replica_election_results=topics_of(
-            elect_v2.ReplicaElectionResult, rows, "topic", "partition_result"
-        ),
-    )
-
-
-async def _elect(
-    metadata: Metadata,
-    gateway: ControllerGateway,
-    wanted: frozenset[TopicPartition] | None,
-    kind: int,
-    until: float,
-) -> Outcomes:
-    if kind not in list(Election):
-        raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
-    unclean = kind == Election.UNCLEAN
-    outcomes = await _in_time(gateway.elect_leaders(wanted, unclean=unclean), until)
-    leads = partial(_leads, metadata, unclean)
-    elected = [partition for partition, error in outcomes.items() if error is None]
-    await metadata.until(lambda: all(map(leads, elected)), until)
-    late = ApiException(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
-    return {**outcomes, **{each: late for each in elected if not leads(each)}}
-
-
-def _leads(metadata: Metadata, unclean: bool, partition: TopicPartition) -> bool:
-    """Whether this broker's metadata has the elected leader."""
-    known = metadata.partition(partition)
-    if known is None:
-        return False
-    return known.leader in (metadata.brokers if unclean else known.replicas[:1])
-
-
-def _all(metadata: Metadata) -> list[TopicPartition]:
-    topics = metadata.topics.values()
-    return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
 
 
 def _rows(outcome: Mapping[TopicPartition, T] | ApiException) -> list[tuple[TopicPartition, T]]:
@@ -174,3 +111,66 @@ async def list_reassignments(
         **error_fields(outcome),
         topics=topics_of(list_v0.OngoingTopicReassignment, rows),
     )
+
+
+@dataclass(frozen=True)
+class ElectLeaders:
+    metadata: Metadata
+    gateway: ControllerGateway
+
+    # -- ElectLeaders ----------------------------------------------------------------------------
+
+    async def handle(self, call: Call, request: Any) -> elect_v2.ElectLeadersResponse:
+        topics = request.topic_partitions
+        wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
+        until = deadline(request.timeout)
+        outcome = await attempt(self._elect(wanted, request.election_type, until))
+        if isinstance(
+            outcome, ApiException
+        ):  # version 0 has no field for an error of the whole request
+            outcome = dict.fromkeys(self._all() if wanted is None else wanted, outcome)
+        elif wanted is None:
+            outcome = {
+                partition: error
+                for partition, error in outcome.items()
+                if error is None or error.code != ErrorCode.election_not_needed
+            }
+        rows = (
+            (each, elect_v2.PartitionResult(partition_id=each.partition, **error_fields(error)))
+            for each, error in _rows(outcome)
+        )
+        return elect_v2.ElectLeadersResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.none,
+            replica_election_results=topics_of(
+                elect_v2.ReplicaElectionResult, rows, "topic", "partition_result"
+            ),
+        )
+
+    async def _elect(
+        self, wanted: frozenset[TopicPartition] | None, kind: int, until: float
+    ) -> Outcomes:
+        if kind not in list(Election):
+            raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
+        unclean = kind == Election.UNCLEAN
+        outcomes = await _in_time(self.gateway.elect_leaders(wanted, unclean=unclean), until)
+        leads = partial(self._leads, unclean)
+        elected = [partition for partition, error in outcomes.items() if error is None]
+        await self.metadata.until(lambda: all(map(leads, elected)), until)
+        late = ApiException(
+            ErrorCode.request_timed_out, "the new leader is not in the metadata yet"
+        )
+        return {**outcomes, **{each: late for each in elected if not leads(each)}}
+
+    def _leads(self, unclean: bool, partition: TopicPartition) -> bool:
+        """Whether this broker's metadata has the elected leader."""
+        known = self.metadata.partition(partition)
+        if known is None:
+            return False
+        return known.leader in (self.metadata.brokers if unclean else known.replicas[:1])
+
+    def _all(self) -> list[TopicPartition]:
+        topics = self.metadata.topics.values()
+        return [
+            TopicPartition(topic.name, number) for topic in topics for number in topic.partitions
+        ]

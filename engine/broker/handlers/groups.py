@@ -12,6 +12,7 @@ COORDINATOR_NOT_AVAILABLE, which clients retry.
 Several groups in one FindCoordinator or OffsetFetch came with Kafka 3.0.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
@@ -32,52 +33,43 @@ async def handle(groups: GroupService, call: Call, request: Any) -> Any:
     return await groups.handle(request, call.version, client_id, call.host)
 
 
-async def find_coordinator(
-    groups: GroupService,
-    transactions: TransactionService,
-    metadata: Metadata,
-    creation: AutoTopicCreationManager,
-    call: Call,
-    request: Any,
-) -> FindCoordinatorResponse:
-    found = await attempt(
-        _find(groups, transactions, metadata, creation, call, request.key, request.key_type)
-    )
-    node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, ApiException) else found
-    return FindCoordinatorResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=code_of(found),
-        error_message=message_of(found) or "NONE",  # as Kafka's, a word for no error
-        node_id=node.id,
-        host=node.host,
-        port=node.port,
-    )
+@dataclass(frozen=True)
+class FindCoordinator:
+    groups: GroupService
+    transactions: TransactionService
+    metadata: Metadata
+    creation: AutoTopicCreationManager
 
+    async def handle(self, call: Call, request: Any) -> FindCoordinatorResponse:
+        found = await attempt(self._find(call, request.key, request.key_type))
+        node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, ApiException) else found
+        return FindCoordinatorResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=code_of(found),
+            error_message=message_of(found) or "NONE",  # as Kafka's, a word for no error
+            node_id=node.id,
+            host=node.host,
+            port=node.port,
+        )
 
-async def _find(
-    groups: GroupService,
-    transactions: TransactionService,
-    metadata: Metadata,
-    creation: AutoTopicCreationManager,
-    call: Call,
-    key: str,
-    kind: int,
-) -> AliveBroker:
-    kinds: dict[int, CoordinatorService[Any]] = {
-        GROUP: groups,
-        TRANSACTION: transactions,
-    }
-    if kind not in kinds:
-        raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
-    topic = kinds[kind].partition_of(key).topic
-    if topic not in metadata.topics:
-        try:
-            await creation.create(topic)
-        except ApiException as error:
-            code = ErrorCode.coordinator_not_available
-            raise ApiException(code, f"{topic} cannot be created: {error.message}") from error
-    leader = kinds[kind].coordinator_of(key)
-    node = leader and leader.at(call.listener)
-    if node is None:
-        raise ApiException(ErrorCode.coordinator_not_available, "The coordinator is not available.")
-    return node
+    async def _find(self, call: Call, key: str, kind: int) -> AliveBroker:
+        kinds: dict[int, CoordinatorService[Any]] = {
+            GROUP: self.groups,
+            TRANSACTION: self.transactions,
+        }
+        if kind not in kinds:
+            raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
+        topic = kinds[kind].partition_of(key).topic
+        if topic not in self.metadata.topics:
+            try:
+                await self.creation.create(topic)
+            except ApiException as error:
+                code = ErrorCode.coordinator_not_available
+                raise ApiException(code, f"{topic} cannot be created: {error.message}") from error
+        leader = kinds[kind].coordinator_of(key)
+        node = leader and leader.at(call.listener)
+        if node is None:
+            raise ApiException(
+                ErrorCode.coordinator_not_available, "The coordinator is not available."
+            )
+        return node

@@ -9,6 +9,7 @@ response waits for the followers, or is REQUEST_TIMED_OUT. A topic that is only 
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.delete_records.v2 import response as delete_v2
@@ -26,22 +27,6 @@ from engine.wire.by_topic import by_partition, topics_of
 NO_LOW_WATERMARK = -1
 
 
-async def delete(
-    metadata: Metadata, replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
-) -> delete_v2.DeleteRecordsResponse:
-    offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
-    until = deadline(request.timeout)
-    deletions = (
-        attempt(_delete(metadata, replicas, purgatory, partition, offset, until))
-        for partition, offset in offsets.items()
-    )
-    outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
-    rows = ((partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes)
-    return delete_v2.DeleteRecordsResponse(
-        throttle_time=NO_THROTTLE, topics=topics_of(delete_v2.DeleteRecordsTopicResult, rows)
-    )
-
-
 def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecordsPartitionResult:
     return delete_v2.DeleteRecordsPartitionResult(
         partition_index=number,
@@ -50,30 +35,43 @@ def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecords
     )
 
 
-async def _delete(
-    metadata: Metadata,
-    replicas: ReplicaManager,
-    purgatory: Purgatory,
-    partition: TopicPartition,
-    before: int,
-    until: float,
-) -> int:
-    """The low watermark, once no live replica has anything below the new start."""
-    if partition.topic in INTERNAL:
-        raise ApiException(
-            ErrorCode.invalid_topic_exception,
-            f"Cannot delete records of internal topic {partition.topic}",
+@dataclass(frozen=True)
+class DeleteRecords:
+    metadata: Metadata
+    replicas: ReplicaManager
+    purgatory: Purgatory
+
+    async def handle(self, call: Call, request: Any) -> delete_v2.DeleteRecordsResponse:
+        offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
+        until = deadline(request.timeout)
+        deletions = (
+            attempt(self._delete(partition, offset, until)) for partition, offset in offsets.items()
         )
-    _, log = replicas.find(partition)
-    if "delete" not in log.config.cleanup_policy:
-        raise ApiException(
-            ErrorCode.policy_violation,
-            f"Records of partition {partition} can not be deleted due to the configured policy",
+        outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
+        rows = (
+            (partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes
         )
-    start = replicas.delete_records(partition, before)
-    while (low := replicas.low_watermark(partition, metadata.brokers)) < start:
-        if not await purgatory.wait(partition, until):
+        return delete_v2.DeleteRecordsResponse(
+            throttle_time=NO_THROTTLE, topics=topics_of(delete_v2.DeleteRecordsTopicResult, rows)
+        )
+
+    async def _delete(self, partition: TopicPartition, before: int, until: float) -> int:
+        """The low watermark, once no live replica has anything below the new start."""
+        if partition.topic in INTERNAL:
             raise ApiException(
-                ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+                ErrorCode.invalid_topic_exception,
+                f"Cannot delete records of internal topic {partition.topic}",
             )
-    return low
+        _, log = self.replicas.find(partition)
+        if "delete" not in log.config.cleanup_policy:
+            raise ApiException(
+                ErrorCode.policy_violation,
+                f"Records of partition {partition} can not be deleted due to the configured policy",
+            )
+        start = self.replicas.delete_records(partition, before)
+        while (low := self.replicas.low_watermark(partition, self.metadata.brokers)) < start:
+            if not await self.purgatory.wait(partition, until):
+                raise ApiException(
+                    ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+                )
+        return low

@@ -12,6 +12,7 @@ in it become visible, or are removed.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -71,59 +72,6 @@ async def _new_id(producer_ids: ProducerIds, request: Any) -> int:
     return await producer_ids.next()
 
 
-# -- markers -----------------------------------------------------------------------------------
-
-
-async def write_markers(
-    replicas: ReplicaManager, purgatory: Purgatory, groups: GroupService, call: Call, request: Any
-) -> WriteTxnMarkersResponse:
-    """The response is sent when the in-sync replicas have all markers."""
-    timeout_s = replicas.config.request_timeout_ms / 1000
-    until = asyncio.get_running_loop().time() + timeout_s
-    results = await asyncio.gather(
-        *(_write(replicas, purgatory, groups, each, until) for each in request.markers)
-    )
-    return WriteTxnMarkersResponse(markers=tuple(results))
-
-
-async def _write(
-    replicas: ReplicaManager, purgatory: Purgatory, groups: GroupService, marker: Any, until: float
-) -> WritableTxnMarkerResult:
-    partitions = partitions_in(marker.topics, numbers="partition_indexes")
-    codes = await asyncio.gather(
-        *(_mark(replicas, purgatory, groups, marker, each, until) for each in partitions)
-    )
-    rows = (
-        (each, WritableTxnMarkerPartitionResult(partition_index=each.partition, error_code=code))
-        for each, code in zip(partitions, codes, strict=True)
-    )
-    return WritableTxnMarkerResult(
-        producer_id=marker.producer_id, topics=topics_of(WritableTxnMarkerTopicResult, rows)
-    )
-
-
-async def _mark(
-    replicas: ReplicaManager,
-    purgatory: Purgatory,
-    groups: GroupService,
-    marker: Any,
-    partition: TopicPartition,
-    until: float,
-) -> ErrorCode:
-    committed = marker.transaction_result
-    try:
-        stored = replicas.append(
-            partition, _batch(marker, replicas.now()), to_all=True, client=False
-        )
-        leader_since = replicas.partitions[partition].leader_since
-        await replicated(purgatory, replicas, partition, stored.last_offset, leader_since, until)
-    except ApiException as error:
-        return error.code
-    if partition.topic == OFFSETS:
-        groups.ended(partition.partition, marker.producer_id, committed)
-    return ErrorCode.none
-
-
 def _batch(marker: Any, now: int) -> bytes:
     kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT
     key, value = control.encode(Marker(kind, marker.coordinator_epoch))
@@ -134,3 +82,44 @@ def _batch(marker: Any, now: int) -> bytes:
         transactional=True,
         control=True,
     )
+
+
+@dataclass(frozen=True)
+class WriteTxnMarkers:
+    replicas: ReplicaManager
+    purgatory: Purgatory
+    groups: GroupService
+
+    async def handle(self, call: Call, request: Any) -> WriteTxnMarkersResponse:
+        """The response is sent when the in-sync replicas have all markers."""
+        timeout_s = self.replicas.config.request_timeout_ms / 1000
+        until = asyncio.get_running_loop().time() + timeout_s
+        results = await asyncio.gather(*(self._write(each, until) for each in request.markers))
+        return WriteTxnMarkersResponse(markers=tuple(results))
+
+    async def _write(self, marker: Any, until: float) -> WritableTxnMarkerResult:
+        partitions = partitions_in(marker.topics, numbers="partition_indexes")
+        codes = await asyncio.gather(*(self._mark(marker, each, until) for each in partitions))
+        rows = (
+            (
+                each,
+                WritableTxnMarkerPartitionResult(partition_index=each.partition, error_code=code),
+            )
+            for each, code in zip(partitions, codes, strict=True)
+        )
+        return WritableTxnMarkerResult(
+            producer_id=marker.producer_id, topics=topics_of(WritableTxnMarkerTopicResult, rows)
+        )
+
+    async def _mark(self, marker: Any, partition: TopicPartition, until: float) -> ErrorCode:
+        replicas, batch = self.replicas, _batch(marker, self.replicas.now())
+        try:
+            stored = replicas.append(partition, batch, to_all=True, client=False)
+            leader_since = replicas.partitions[partition].leader_since
+            last = stored.last_offset
+            await replicated(self.purgatory, replicas, partition, last, leader_since, until)
+        except ApiException as error:
+            return error.code
+        if partition.topic == OFFSETS:
+            self.groups.ended(partition.partition, marker.producer_id, marker.transaction_result)
+        return ErrorCode.none
