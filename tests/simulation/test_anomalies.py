@@ -39,7 +39,7 @@ def anomalies(seed, defect, monkeypatch):
 
     def check(observed, invariants):
         if invariants is not ALWAYS:
-            invariants.check(observed, invariants)
+            proof.storms.invariants.check(observed, invariants)
 
     monkeypatch.setattr("proof.storms.run.check", check)
     run = Run(seed, defect=defect)

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import count
 
 import pytest
-from tests.unit.streams.topics import Killed, Topics
 
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
@@ -23,6 +22,7 @@ from sparkstreams.publisher import Publisher, stamped
 from sparkstreams.rows import SinkRow
 from sparkstreams.sink_options import WriteOptions
 from sparkstreams.staging import StagingWriter
+from tests.unit.sparkstreams.topics import Killed, Topics
 
 QUERY = "5f2d"
 ORDERS = [TopicPartition("orders", n) for n in range(3)]

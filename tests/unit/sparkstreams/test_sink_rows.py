@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     StringType,
     StructType,
 )
-from tests.unit.streams.topics import Topics
 
 from engine.client.partitioner import partition_of
 from engine.errors import ApiException, ErrorCode
@@ -27,6 +26,7 @@ from sparkstreams.rows import SinkRow, check, rows
 from sparkstreams.sink import batch_writer, stream_writer
 from sparkstreams.sink_options import WriteOptions
 from sparkstreams.staging import StagingWriter
+from tests.unit.sparkstreams.topics import Topics
 
 BROKERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 STRING, BINARY, INT, BIGINT, DATE = (
