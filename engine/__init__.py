@@ -3,7 +3,7 @@
 docs/weekend.md names the files that carry all of Kafka's ideas, in reading order. The packages,
 from the bottom up: `wire` and `storage` (bytes on the network and on the disk), `replication`,
 `controller` and `coordinator` (what decides, without a socket or a clock), `broker` and `client`
-(what does it), `cluster`, `cli`, `streams` and `sim`. Imports point down only.
+(what does it), `cluster`, `cli` and `sim`. Imports point down only.
 
     from engine import Cluster, Simulation
 
@@ -14,6 +14,7 @@ from the bottom up: `wire` and `storage` (bytes on the network and on the disk),
     sim.kill(1)
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,13 @@ _HOME = {
     "TopicPartition": "engine.client.values",
     "application_settings": "engine.client.listener.application",
 }
+
+# kio has strategies for Hypothesis where that is installed. To load Hypothesis takes a quarter of a
+# broker's start and of its memory, so it is out of sight while kio looks for it.
+if "hypothesis" not in sys.modules:
+    sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    import_module("kio.static.primitive")
+    del sys.modules["hypothesis"]
 
 __all__ = ["__version__"]
 __all__ += list(_HOME)
