@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 
+import proof.storms.invariants
 from proof.chaos.anomalies import find
 from proof.chaos.history import ReadRecord
 from proof.chaos.operations import (
