@@ -30,7 +30,7 @@ GROUP_LINES = {
     # The goal is 34,200 before there is a quorum of controllers. What proves the engine and what
     # streams with Spark stand beside it. 550 lines came with handlers and controller parts that
     # name the services that they use, each with its type.
-    ("engine",): 39_510,
+    ("engine",): 39_520,
     ("proof",): 3_870,
     ("sparkstreams",): 2_480,
     ("engine/client",): 7_600,

@@ -6,7 +6,6 @@ What comes back is finished: no part waits for another one to be set.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from engine.broker.authorization import AuthHelper
@@ -92,7 +91,7 @@ def _replicas(
 ) -> tuple[Purgatory, ReplicaManager]:
     """The replica manager, with what waits for its changes and what fetches for its followers."""
     config, purgatory = context.config, Purgatory()
-    replicas = environment.rules.replicas(config, directories, context.now, context.emit, _duration)
+    replicas = environment.rules.replicas(config, directories, context.now, context.emit)
     replicas.changed.append(purgatory.wake)
     replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
     fetchers = ReplicaFetchers(
@@ -111,8 +110,3 @@ def _authorizer(config: BrokerConfig) -> AclAuthorizer | None:
         return None
     everyone = config.allow_everyone_if_no_acl_found
     return AclAuthorizer(principals(config.super_users), open_by_default=everyone)
-
-
-def _duration(milliseconds: int) -> timedelta:
-    """The value in a request."""
-    return timedelta(milliseconds=milliseconds)

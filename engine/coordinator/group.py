@@ -41,9 +41,10 @@ from engine.coordinator.members import CONSUMER, MemberMetadata, Members, Protoc
 from engine.coordinator.offsets import Commit, GroupOffsets, tombstones
 from engine.coordinator.records import UNKNOWN, GroupKey, GroupValue, encode_key, encode_value
 from engine.coordinator.responses import NO_GENERATION, NO_MEMBER, FirstVersion, knows
-from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
+from engine.coordinator.timers import Alarm, AlarmKind
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.wire.primitives import milliseconds
 
 # The errors for members if their assignments could not be written.
 WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {

@@ -17,8 +17,8 @@ from kio.schema.list_groups.v4 import response as list_v4
 from engine.coordinator.effects import Caller
 from engine.coordinator.group import ClassicGroupState, Group
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
-from engine.coordinator.responses import NO_THROTTLE
 from engine.errors import ApiException, ErrorCode
+from engine.wire.primitives import NO_THROTTLE
 
 # Authorized operations are a bit for each operation of an ACL: read, delete, describe.
 ON_GROUP = sum(1 << operation for operation in (3, 6, 8))

@@ -32,9 +32,10 @@ from engine.coordinator.group import Group
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.records import MAX_STRING_BYTES
 from engine.coordinator.responses import NO_MEMBER
-from engine.coordinator.timers import AlarmKind, milliseconds
+from engine.coordinator.timers import AlarmKind
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
+from engine.wire.primitives import milliseconds
 
 MAX_NAME_BYTES = MAX_STRING_BYTES - 100  # a suffix is added to a name
 

@@ -23,12 +23,12 @@ from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.members import CONSUMER
 from engine.coordinator.offsets import GroupOffsets, commit_records
 from engine.coordinator.records import MAX_STRING_BYTES, UNKNOWN, OffsetValue
-from engine.coordinator.responses import NO_THROTTLE, FirstVersion, knows
-from engine.coordinator.timers import milliseconds
+from engine.coordinator.responses import FirstVersion, knows
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import topics_of
+from engine.wire.primitives import NO_THROTTLE, milliseconds
 
 Codes = Mapping[TopicPartition, ErrorCode]
 

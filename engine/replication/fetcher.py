@@ -41,6 +41,7 @@ from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
 from engine.wire.by_topic import numbered, topics_of
+from engine.wire.primitives import duration
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
@@ -55,7 +56,6 @@ class Policy(NamedTuple):
     broker_id: int
     config: Callable[[], BrokerConfig]
     throttle: Throttle
-    duration: Callable[[int], Any]  # milliseconds -> the value in a request
 
 
 class Fetcher:
@@ -182,7 +182,7 @@ class Fetcher:
         config = self._policy.config()
         return FetchRequest(
             replica_id=self._policy.broker_id,
-            max_wait=self._policy.duration(config.replica_fetch_wait_max_ms),
+            max_wait=duration(config.replica_fetch_wait_max_ms),
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,

@@ -61,7 +61,6 @@ class ReplicaManager:
         directories: Sequence[Any],
         clock: Callable[[], int],
         emit: Emit = lambda event: None,
-        duration: Callable[[int], Any] = int,  # milliseconds -> the value in a request
     ) -> None:
         self.config = config
         self.broker_id = config.broker_id
@@ -80,7 +79,7 @@ class ReplicaManager:
         self._readers: dict[TopicPartition, dict[FetchReader, None]] = {}
         self._emit = emit
         self._sent, fetched = Throttle(), Throttle()
-        self._policy = Policy(self.broker_id, lambda: self.config, fetched, duration)
+        self._policy = Policy(self.broker_id, lambda: self.config, fetched)
         self._listener = LogListener(self.truncated, lambda partition: self._notify(partition.id))
 
     def reconfigure(self, config_of: ConfigOf, config: BrokerConfig | None = None) -> None:

@@ -14,7 +14,7 @@ from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
+from engine.broker.handlers.results import attempt, bad_request, code_of, error_fields
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
@@ -33,6 +33,7 @@ from engine.security.acls import (
 )
 from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
+from engine.wire.primitives import NO_THROTTLE
 
 DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 

@@ -18,12 +18,13 @@ from kio.schema.alter_client_quotas.v1 import response as alter_v1
 from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
+from engine.broker.handlers.results import attempt, error_fields
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.principals import znode_name
+from engine.wire.primitives import NO_THROTTLE
 
 
 async def describe(

@@ -32,7 +32,6 @@ from engine.broker.config_cache import ConfigCache
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import (
-    NO_THROTTLE,
     attempt,
     bad_request,
     code_of,
@@ -58,6 +57,7 @@ from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.gateway import ControllerGateway
 from engine.replication.replica_manager import ReplicaManager
 from engine.topics import check_name
+from engine.wire.primitives import NO_THROTTLE
 
 
 class Resource(IntEnum):

@@ -28,12 +28,13 @@ from kio.schema.elect_leaders.v2 import response as elect_v2
 from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
+from engine.broker.handlers.results import attempt, deadline, error_fields
 from engine.broker.metadata import Metadata
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway, Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 T = TypeVar("T")
 

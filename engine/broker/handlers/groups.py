@@ -20,10 +20,11 @@ from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from engine.broker.call import Call
 from engine.broker.coordinator_service import CoordinatorService, GroupService, TransactionService
 from engine.broker.creation import AutoTopicCreationManager
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
+from engine.broker.handlers.results import attempt, code_of, message_of
 from engine.broker.metadata import AliveBroker, Metadata
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_BROKER
+from engine.wire.primitives import NO_THROTTLE
 
 GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 

@@ -24,13 +24,13 @@ from kio.schema.alter_replica_log_dirs.v2 import response as alter_v2
 from kio.schema.describe_log_dirs.v2 import response as describe_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Log
 from engine.wire.by_topic import partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 NO_LAG = -1
 FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory

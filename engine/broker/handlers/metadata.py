@@ -24,12 +24,13 @@ from kio.schema.metadata.v10 import response as metadata_v10
 from engine.broker.authorization import NOT_ASKED
 from engine.broker.call import Call
 from engine.broker.creation import AutoTopicCreationManager
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
+from engine.broker.handlers.results import attempt, code_of
 from engine.broker.metadata import Metadata, PartitionInfo, TopicInfo
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_BROKER
 from engine.security.acls import SUPPORTED, AclResourceType, bits
 from engine.topics import INTERNAL, check_name
+from engine.wire.primitives import NO_THROTTLE
 
 LISTENERS_SINCE = 6  # from this version on, clients know the error
 Absent = Callable[[int], ErrorCode]  # of the leader of a partition

@@ -19,12 +19,12 @@ from kio.schema.list_offsets.v6 import response as offsets_v6
 from kio.schema.offset_for_leader_epoch.v4 import response as epochs_v4
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import READ_COMMITTED, last_stable
 from engine.replication.logs import PartitionLog
 from engine.replication.replica_manager import ReplicaManager
+from engine.wire.primitives import NO_THROTTLE
 
 LATEST, EARLIEST = -1, -2
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE

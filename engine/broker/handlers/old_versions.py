@@ -34,7 +34,7 @@ from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.handlers import fetch, offsets, produce
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
+from engine.broker.handlers.results import attempt, code_of
 from engine.broker.metadata import Metadata
 from engine.broker.purgatory import Purgatory
 from engine.config import BrokerConfig
@@ -50,6 +50,7 @@ from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
 from engine.wire.errors import Malformed
 from engine.wire.fetch import FetchAnswer, FetchedPartition
+from engine.wire.primitives import NO_THROTTLE
 
 HARD_LIMIT_UNTIL, MAGIC_0_UNTIL, MAGIC_1_UNTIL = 2, 1, 3  # versions of Fetch
 DEBUGGING_REPLICA = -2

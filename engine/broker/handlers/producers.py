@@ -9,10 +9,11 @@ from typing import Any
 from kio.schema.describe_producers.v0 import response as describe_v0
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, error_fields
+from engine.broker.handlers.results import error_fields
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
+from engine.wire.primitives import NO_THROTTLE
 
 
 async def describe(

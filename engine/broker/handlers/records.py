@@ -15,7 +15,7 @@ from typing import Any
 from kio.schema.delete_records.v2 import response as delete_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline
+from engine.broker.handlers.results import attempt, code_of, deadline
 from engine.broker.metadata import Metadata
 from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode
@@ -23,6 +23,7 @@ from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.topics import INTERNAL
 from engine.wire.by_topic import by_partition, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 NO_LOW_WATERMARK = -1
 

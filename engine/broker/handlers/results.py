@@ -20,8 +20,6 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-NO_THROTTLE = timedelta()  # request_quotas.py puts in another time, if there is one
-
 
 async def attempt(work: Awaitable[T]) -> T | ApiException:
     """The result of one part of a request.

@@ -17,10 +17,11 @@ from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
 from kio.schema.describe_user_scram_credentials.v0 import response as describe_v0
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
+from engine.broker.handlers.results import attempt, error_fields
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
+from engine.wire.primitives import NO_THROTTLE
 
 EMPTY = "Username must not be empty"
 

@@ -27,13 +27,14 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
 from engine.broker.creation import AutoTopicCreationManager, Plan
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
+from engine.broker.handlers.results import attempt, code_of, deadline, error_fields
 from engine.broker.metadata import Metadata, TopicInfo
 from engine.config import BrokerConfig, describe_topic
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.model import NO_BROKER
 from engine.topics import check_assignment, spread_further
+from engine.wire.primitives import NO_THROTTLE
 
 T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name

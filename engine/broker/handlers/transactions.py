@@ -20,7 +20,7 @@ from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 from engine.broker.call import Call
 from engine.broker.coordinator_service import GroupService, TransactionService
 from engine.broker.coordinator_topic import OFFSETS
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
+from engine.broker.handlers.results import attempt, code_of, replicated
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode
@@ -37,6 +37,7 @@ from engine.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
+from engine.wire.primitives import NO_THROTTLE
 
 
 async def handle(transactions: TransactionService, call: Call, request: Any) -> Any:

@@ -17,12 +17,13 @@ from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
 from kio.schema.update_features.v0.response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import NO_THROTTLE, error_fields
+from engine.broker.handlers.results import error_fields
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.wire.apis import Api
+from engine.wire.primitives import NO_THROTTLE
 
 SOFTWARE_SINCE = 3  # from this version on, clients name their software
 

@@ -39,8 +39,7 @@ from engine.config import BrokerConfig
 from engine.coordinator.coordinator import Coordinator, Handler, Interval
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
 from engine.coordinator.records import GROUP_METADATA_TOPIC
-from engine.coordinator.responses import NO_THROTTLE
-from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
+from engine.coordinator.timers import Alarm, AlarmKind
 from engine.coordinator.transactions import records
 from engine.coordinator.transactions.metadata import (
     AT_REST,
@@ -55,6 +54,7 @@ from engine.errors import ApiException, ErrorCode
 from engine.model import NO_EPOCH, Event, TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE, milliseconds
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
 INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, records.TRANSACTION_STATE_TOPIC})
