@@ -29,7 +29,7 @@ class Event(NamedTuple):
     data: dict[str, Any]  # JSON-ready facts: topic, partition, offsets, bytes
 
 
-class Callbacks(list[Callable[Facts, None]], Generic[Facts]):
+class Callbacks(list[Callable[Facts, object]], Generic[Facts]):
     """Functions to call when something has happened."""
 
     def __call__(self, *args: Facts.args, **kwargs: Facts.kwargs) -> None:

@@ -7,7 +7,7 @@ Whatever is refused raises an ApiException. If the store of the metadata fails, 
 raised; if it is out of reach, MetadataUnavailable, and the change may have been made or not.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import ApiException
@@ -55,9 +55,6 @@ class ControllerGateway(Protocol):
 
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic is being deleted, and the deletion does not wait for a broker."""
-
-    def alter_isr(self) -> Coroutine[Any, Any, None]:
-        """Ask for the changes that leaders propose, until the broker stops."""
 
     async def elect_leaders(
         self, partitions: frozenset[TopicPartition] | None, *, unclean: bool

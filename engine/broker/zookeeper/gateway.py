@@ -11,7 +11,7 @@ No log is changed here: the controller decides what follows from a change. Elect
 events of the controller in this broker; if another broker is the controller, they are refused.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -46,7 +46,6 @@ class ZooKeeperGateway:
     controller_service: ControllerService
     _decoder: Decoder
     _new_uuid: Callable[[], UUID]
-    alter_isr: Callable[[], Coroutine[Any, Any, None]]
 
     def __post_init__(self) -> None:
         self._zookeeper = self.configs.zookeeper

@@ -122,7 +122,6 @@ def broker(
         SimpleNamespace(controller=controller),
         decoder,
         uuid4,
-        None,
     )
     replicas, lifecycle, ring = (
         ReplicaManager(config, list(directories), lambda: 0),
