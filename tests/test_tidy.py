@@ -30,13 +30,13 @@ GROUP_LINES = {
     # The goal is 34,200 before there is a quorum of controllers. What proves the engine and what
     # streams with Spark stand beside it. 550 lines came with handlers and controller parts that
     # name the services that they use, each with its type.
-    ("engine",): 39_520,
+    ("engine",): 39_530,
     ("proof",): 3_870,
     ("sparkstreams",): 2_480,
     ("engine/client",): 7_600,
     # 18,300, requests that come twice, disks that fail, the seam (with `metadata`), the classes
     # that a lab may replace, and the named services.
-    tuple(f"engine/{part}" for part in BROKER.split()): 19_360,
+    tuple(f"engine/{part}" for part in BROKER.split()): 19_375,
 }
 
 # A letter in brackets keeps a pattern from finding itself.

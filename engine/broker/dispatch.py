@@ -36,13 +36,21 @@ from engine.broker.handlers import (
     versions,
 )
 from engine.broker.handlers.configs import ConfigHandlers
-from engine.broker.handlers.elections import ElectLeaders
-from engine.broker.handlers.groups import FindCoordinator
-from engine.broker.handlers.records import DeleteRecords
+from engine.broker.handlers.elections import ElectLeadersHandler
+from engine.broker.handlers.groups import FindCoordinatorHandler
+from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import codes_in
 from engine.broker.handlers.topics import TopicHandlers
-from engine.broker.handlers.transactions import WriteTxnMarkers
-from engine.broker.layers import Exchange, Serve, Served, afterwards, encoded, failing, repeated
+from engine.broker.handlers.transactions import WriteTxnMarkersHandler
+from engine.broker.layers import (
+    IncomingRequest,
+    Serve,
+    ServedResponse,
+    afterwards,
+    encoded,
+    failing,
+    repeated,
+)
 from engine.broker.request_quotas import with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
@@ -56,23 +64,23 @@ from engine.wire.frame import Frame
 
 def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Handler]:
     """The newest versions. `of_mode`: requests that only brokers of this mode get."""
-    replicas, purgatory, gateway = broker.replicas, broker.purgatory, broker.gateway
+    handlers = {**_of_clients(broker), **_of_administrators(broker), **of_mode}
+    handlers[Api.API_VERSIONS] = partial(versions.handle, handlers.keys())
+    return handlers
+
+
+def _of_clients(broker: Broker) -> dict[Api, Handler]:
+    replicas, purgatory = broker.replicas, broker.purgatory
     coordinate = partial(groups.handle, broker.groups)
     transact = partial(transactions.handle, broker.transactions)
-    topics = TopicHandlers(
-        *(broker.config, broker.metadata, broker.configs, gateway, broker.creation, broker.now)
-    )
-    configs = ConfigHandlers(
-        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners, replicas)
-    )
-    handlers: dict[Api, Handler] = {
+    return {
         Api.PRODUCE: partial(produce.handle, replicas, purgatory),
         Api.FETCH: partial(fetch.handle, replicas, broker.sessions, broker.metadata, broker.auth),
         Api.LIST_OFFSETS: partial(offsets.list_offsets, replicas),
         Api.METADATA: partial(metadata.handle, broker.metadata, broker.creation),
         Api.OFFSET_COMMIT: coordinate,
         Api.OFFSET_FETCH: coordinate,
-        Api.FIND_COORDINATOR: FindCoordinator(
+        Api.FIND_COORDINATOR: FindCoordinatorHandler(
             broker.groups, broker.transactions, broker.metadata, broker.creation
         ).handle,
         Api.JOIN_GROUP: coordinate,
@@ -82,9 +90,6 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.DESCRIBE_GROUPS: coordinate,
         Api.LIST_GROUPS: coordinate,
         Api.SASL_HANDSHAKE: security.handshake,
-        Api.CREATE_TOPICS: topics.create,
-        Api.DELETE_TOPICS: topics.delete,
-        Api.DELETE_RECORDS: DeleteRecords(broker.metadata, replicas, purgatory).handle,
         Api.INIT_PRODUCER_ID: partial(
             transactions.init_producer_id, broker.transactions, broker.producer_ids
         ),
@@ -92,8 +97,30 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.ADD_PARTITIONS_TO_TXN: transact,
         Api.ADD_OFFSETS_TO_TXN: transact,
         Api.END_TXN: transact,
-        Api.WRITE_TXN_MARKERS: WriteTxnMarkers(replicas, purgatory, broker.groups).handle,
+        Api.WRITE_TXN_MARKERS: WriteTxnMarkersHandler(replicas, purgatory, broker.groups).handle,
         Api.TXN_OFFSET_COMMIT: coordinate,
+        Api.SASL_AUTHENTICATE: security.authenticate,
+        Api.CREATE_DELEGATION_TOKEN: security.refuse_token,
+        Api.RENEW_DELEGATION_TOKEN: security.refuse_token,
+        Api.EXPIRE_DELEGATION_TOKEN: security.refuse_token,
+        Api.DESCRIBE_DELEGATION_TOKEN: security.refuse_token,
+        Api.DELETE_GROUPS: coordinate,
+        Api.OFFSET_DELETE: coordinate,
+    }
+
+
+def _of_administrators(broker: Broker) -> dict[Api, Handler]:
+    replicas, purgatory, gateway = broker.replicas, broker.purgatory, broker.gateway
+    topics = TopicHandlers(
+        *(broker.config, broker.metadata, broker.configs, gateway, broker.creation, broker.now)
+    )
+    configs = ConfigHandlers(
+        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners, replicas)
+    )
+    return {
+        Api.CREATE_TOPICS: topics.create,
+        Api.DELETE_TOPICS: topics.delete,
+        Api.DELETE_RECORDS: DeleteRecordsHandler(broker.metadata, replicas, purgatory).handle,
         Api.DESCRIBE_ACLS: partial(acls.describe, broker.auth.authorizer),
         Api.CREATE_ACLS: partial(acls.create, broker.auth.authorizer, gateway),
         Api.DELETE_ACLS: partial(acls.delete, broker.auth.authorizer, gateway),
@@ -101,29 +128,19 @@ def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Han
         Api.ALTER_CONFIGS: configs.alter,
         Api.ALTER_REPLICA_LOG_DIRS: partial(log_dirs.alter, replicas),
         Api.DESCRIBE_LOG_DIRS: partial(log_dirs.handle, replicas),
-        Api.SASL_AUTHENTICATE: security.authenticate,
         Api.CREATE_PARTITIONS: topics.create_partitions,
-        Api.CREATE_DELEGATION_TOKEN: security.refuse_token,
-        Api.RENEW_DELEGATION_TOKEN: security.refuse_token,
-        Api.EXPIRE_DELEGATION_TOKEN: security.refuse_token,
-        Api.DESCRIBE_DELEGATION_TOKEN: security.refuse_token,
-        Api.DELETE_GROUPS: coordinate,
         Api.DESCRIBE_CLIENT_QUOTAS: partial(client_quotas.describe, gateway),
         Api.ALTER_CLIENT_QUOTAS: partial(client_quotas.alter, gateway),
         Api.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(scram_credentials.describe, gateway),
         Api.ALTER_USER_SCRAM_CREDENTIALS: partial(scram_credentials.alter, gateway),
-        Api.ELECT_LEADERS: ElectLeaders(broker.metadata, gateway).handle,
+        Api.ELECT_LEADERS: ElectLeadersHandler(broker.metadata, gateway).handle,
         Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
         Api.ALTER_PARTITION_REASSIGNMENTS: partial(elections.alter_reassignments, gateway),
         Api.LIST_PARTITION_REASSIGNMENTS: partial(elections.list_reassignments, gateway),
-        Api.OFFSET_DELETE: coordinate,
         Api.UPDATE_FEATURES: partial(versions.update_features, broker.config, gateway),
         Api.DESCRIBE_CLUSTER: partial(metadata.describe_cluster, broker.metadata),
         Api.DESCRIBE_PRODUCERS: partial(producers.describe, replicas),
-        **of_mode,
     }
-    handlers[Api.API_VERSIONS] = partial(versions.handle, handlers.keys())
-    return handlers
 
 
 def old_handlers_of(broker: Broker) -> dict[Api, Handler]:
@@ -171,10 +188,10 @@ class Dispatcher:
         connection.client_id, connection.throttle_ms = header.client_id, 0
         connection.peer_id = broker_of(request, header.client_id)
         call = Call(header, connection.peer, connection.listener, connection.principal)
-        exchange, began = Exchange(connection, frame, call, request), time_ns()
-        served = await self._row()(exchange)
+        incoming, began = IncomingRequest(connection, frame, call, request), time_ns()
+        served = await self._row()(incoming)
         if self._is_watched:
-            await self._afterwards(exchange, served, began)
+            await self._afterwards(incoming, served, began)
         return served.answer
 
     @property
@@ -193,9 +210,9 @@ class Dispatcher:
             self._rows[switches] = row
         return self._rows[switches]
 
-    async def _serve(self, exchange: Exchange) -> Served:
-        call = exchange.call
-        return encoded(call, await self._handler(call.header)(call, exchange.request))
+    async def _serve(self, incoming: IncomingRequest) -> ServedResponse:
+        call = incoming.call
+        return encoded(call, await self._handler(call.header)(call, incoming.request))
 
     def _handler(self, header: RequestHeader) -> Handler:
         """The function that serves a request of this API and version."""

@@ -4,7 +4,7 @@
               a copy                a lab's                         a lab's delay,
               for a lab             error                           counts, traces
 
-A layer gets the next one (`serve`) and an exchange. Each is there only while it is switched on, so
+A layer gets the next one (`serve`) and the request. Each is there only while it is switched on, so
 without quotas and labs a request goes from the decoder to its handler (dispatch.py). Quotas:
 request_quotas.py.
 """
@@ -27,7 +27,7 @@ from engine.wire.codec import encode_response
 from engine.wire.frame import Frame
 
 
-class Exchange(NamedTuple):
+class IncomingRequest(NamedTuple):
     """A request that is being served."""
 
     connection: Connection
@@ -40,52 +40,54 @@ class Exchange(NamedTuple):
         return self.connection.peer_id is None
 
 
-class Served(NamedTuple):
+class ServedResponse(NamedTuple):
     response: Any  # None: there is none
     answer: Pieces | None  # its bytes
 
 
-Serve = Callable[[Exchange], Awaitable[Served]]
+Serve = Callable[[IncomingRequest], Awaitable[ServedResponse]]
 HandleCopy = Callable[[Call, Frame], Awaitable[set[ErrorCode]]]
 
 
-def encoded(call: Call, response: Any) -> Served:
-    return Served(response, None if response is None else encode_response(call.header, response))
+def encoded(call: Call, response: Any) -> ServedResponse:
+    return ServedResponse(
+        response, None if response is None else encode_response(call.header, response)
+    )
 
 
 async def repeated(
-    faults: RequestFaults, handle_copy: HandleCopy, serve: Serve, exchange: Exchange
-) -> Served:
+    faults: RequestFaults, handle_copy: HandleCopy, serve: Serve, incoming: IncomingRequest
+) -> ServedResponse:
     """Keep a copy of the request, if a lab wants to repeat it."""
-    call = exchange.call
-    if exchange.from_client or call.api is Api.WRITE_TXN_MARKERS:
-        handle = partial(handle_copy, call, bytes(exchange.frame))
+    call = incoming.call
+    if incoming.from_client or call.api is Api.WRITE_TXN_MARKERS:
+        handle = partial(handle_copy, call, bytes(incoming.frame))
         faults.keep(RequestCopy(call.api, call.header.client_id, handle))
-    return await serve(exchange)
+    return await serve(incoming)
 
 
-async def failing(faults: RequestFaults, serve: Serve, exchange: Exchange) -> Served:
+async def failing(faults: RequestFaults, serve: Serve, incoming: IncomingRequest) -> ServedResponse:
     """An error in place of the handler, if a lab asked for it."""
-    call = exchange.call
-    if exchange.from_client:
+    call = incoming.call
+    if incoming.from_client:
         failure = faults.refuses(call.api, call.header.client_id)
         if failure is not None:
-            return encoded(call, refused(call, exchange.request, failure))
-    return await serve(exchange)
+            return encoded(call, refused(call, incoming.request, failure))
+    return await serve(incoming)
 
 
 async def afterwards(
     faults: RequestFaults,
     counts: RequestCounts,
     events: Ring,
-    exchange: Exchange,
-    served: Served,
+    incoming: IncomingRequest,
+    served: ServedResponse,
     began: int,
 ) -> None:
     """The answer of a slow coordinator waits; then it is counted, and told. What is switched on
     while a request waits holds for it, too."""
-    connection, frame, call, request = exchange
-    if exchange.from_client and (seconds := faults.delay(call.api, request)):
+    connection, frame, call, request = incoming
+    if incoming.from_client and (seconds := faults.delay(call.api, request)):
         await asyncio.sleep(seconds)
     if counts.on:
         counts.add(call.api, time_ns() - began)

@@ -25,7 +25,7 @@ from time import perf_counter_ns
 from typing import Any, cast
 
 from engine.broker.fetch_sessions import FetchSessions
-from engine.broker.layers import Exchange, Serve, Served, encoded
+from engine.broker.layers import IncomingRequest, Serve, ServedResponse, encoded
 from engine.quotas.client_quota_manager import ControllerMutationQuota, QuotaKind
 from engine.quotas.quota_managers import QuotaManagers
 from engine.wire.apis import Api
@@ -42,10 +42,10 @@ async def with_quotas(
     sessions: FetchSessions,
     clock: Callable[[], int],
     serve: Serve,
-    exchange: Exchange,
-) -> Served:
+    incoming: IncomingRequest,
+) -> ServedResponse:
     """A layer (layers.py). The connection is told for how long it reads nothing."""
-    connection, frame, call, request = exchange
+    connection, frame, call, request = incoming
     api = call.api
     client = call.principal.name, call.header.client_id or ""
     follows = api is Api.FETCH and request.replica_id >= 0
@@ -55,8 +55,8 @@ async def with_quotas(
         call = call._replace(mutations=mutations)
     if api is Api.FETCH and not follows:
         request = limited(request, quotas.fetch.most(*client))
-    work = TimedWork(serve(Exchange(connection, frame, call, request)))
-    served: Served = await work
+    work = TimedWork(serve(IncomingRequest(connection, frame, call, request)))
+    served: ServedResponse = await work
     response, answer = served
     if follows or api.between_brokers:
         return served
@@ -87,7 +87,7 @@ async def with_quotas(
     if response is not None and hasattr(response, "throttle_time"):
         response = replace(response, throttle_time=wait)
         return encoded(call, response)
-    return Served(response, answer)
+    return ServedResponse(response, answer)
 
 
 def limited(request: Any, most: float | None) -> Any:

@@ -383,9 +383,7 @@ class Group:
     def _member(self, request: Any, generation: int) -> MemberMetadata:
         member = self.members.find(request.member_id, request.group_instance_id)
         if generation != self.generation:
-            raise ApiException(
-                ErrorCode.illegal_generation, f"this is generation {self.generation}"
-            )
+            raise self._other_generation()
         return member
 
     def _forget_pending(self, id: str, now: int) -> None:
@@ -495,9 +493,10 @@ class Group:
         if member != NO_MEMBER and member not in self.members:
             raise ApiException(ErrorCode.unknown_member_id, f"{member} is not in the group")
         if generation >= 0 and generation != self.generation:
-            raise ApiException(
-                ErrorCode.illegal_generation, f"this is generation {self.generation}"
-            )
+            raise self._other_generation()
+
+    def _other_generation(self) -> ApiException:
+        return ApiException(ErrorCode.illegal_generation, f"this is generation {self.generation}")
 
     def report_commit(self, offsets: Commit, now: int) -> None:
         if offsets:

@@ -35,7 +35,7 @@ from engine.zookeeper import znodes
 from engine.zookeeper.requests import Ask, Multi, Set
 
 SETTLED = 100  # ms until new brokers have found each other, and a topic its leaders
-WAIT_LIMIT_S = 200  # of simulated time until `wait` gives up
+SIMULATED_WAIT_S = 200  # of simulated time until `wait` gives up
 ACKS = {"0": 0, "1": 1, "-1": -1, "all": -1}
 
 Ids = int | Sequence[int]
@@ -175,7 +175,7 @@ class Simulation:
     def run(self, seconds: float = 0, *, ms: float = 0) -> None:
         self.world.run(round(seconds * 1000 + ms))
 
-    def wait(self, condition: Callable[[], object], seconds: float = WAIT_LIMIT_S) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = SIMULATED_WAIT_S) -> None:
         """Let time pass until a condition is true."""
         if not self.world.until(lambda: bool(condition()), round(seconds * 1000)):
             raise TimeoutError(f"not within {seconds:g} seconds of simulated time")

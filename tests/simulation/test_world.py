@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 
-from engine.broker import creation
 from engine.errors import ErrorCode
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.partition import Role
@@ -67,7 +66,7 @@ def placements(seed):
     world = World(seed, 3, config={"num.partitions": "6", "default.replication.factor": "2"})
     world.run(2000)
     broker = world[1].broker
-    return [creation.automatic(broker, f"topic-{number}").assignment for number in range(5)]
+    return [broker.creation.automatic(f"topic-{number}").assignment for number in range(5)]
 
 
 def test_the_same_seed_places_replicas_in_the_same_way():

@@ -115,7 +115,7 @@ async def list_reassignments(
 
 
 @dataclass(frozen=True)
-class ElectLeaders:
+class ElectLeadersHandler:
     metadata: Metadata
     gateway: ControllerGateway
 

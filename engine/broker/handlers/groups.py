@@ -35,7 +35,7 @@ async def handle(groups: GroupService, call: Call, request: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class FindCoordinator:
+class FindCoordinatorHandler:
     groups: GroupService
     transactions: TransactionService
     metadata: Metadata

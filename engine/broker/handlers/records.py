@@ -37,7 +37,7 @@ def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecords
 
 
 @dataclass(frozen=True)
-class DeleteRecords:
+class DeleteRecordsHandler:
     metadata: Metadata
     replicas: ReplicaManager
     purgatory: Purgatory

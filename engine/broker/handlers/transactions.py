@@ -86,7 +86,7 @@ def _batch(marker: Any, now: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class WriteTxnMarkers:
+class WriteTxnMarkersHandler:
     replicas: ReplicaManager
     purgatory: Purgatory
     groups: GroupService

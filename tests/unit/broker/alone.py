@@ -84,6 +84,37 @@ def nobody(kind, **facts):
     """Nobody is told."""
 
 
+def config_of(settings):
+    given = {key.replace("_", "."): str(value) for key, value in settings.items()}
+    return BrokerConfig.parse({"broker.id": "1", "zookeeper.connect": "nowhere:1"} | given)
+
+
+def metadata_of(brokers, controller, topics):
+    metadata = Metadata("cluster", controller)
+    metadata.brokers = {
+        number: AliveBroker(number, "127.0.0.1", 9000 + number) for number in brokers
+    }
+    for name, partitions in topics.items():
+        infos = {
+            number: PartitionInfo(leader, 5, replicas, replicas)
+            for number, (leader, replicas) in enumerate(partitions)
+        }
+        metadata.topics[name] = TopicInfo(name, None, infos)
+    return metadata
+
+
+def gateway_of(configs, decoder):
+    controller = SimpleNamespace(is_deleting=lambda topic: False)
+    return ZooKeeperGateway(
+        1,
+        ConfigZnodes(Znodes(), configs, decoder),
+        None,
+        SimpleNamespace(controller=controller),
+        decoder,
+        uuid4,
+    )
+
+
 def broker(
     *,
     brokers=(1,),
@@ -99,37 +130,15 @@ def broker(
     **settings,
 ):
     """Broker 1. Topics: name -> [(leader, replicas)]; settings have `_` for `.`."""
-    given = {"broker.id": "1", "zookeeper.connect": "nowhere:1"}
-    given |= {key.replace("_", "."): str(value) for key, value in settings.items()}
-    config = BrokerConfig.parse(given)
-    metadata = Metadata("cluster", controller)
-    metadata.brokers = {
-        number: AliveBroker(number, "127.0.0.1", 9000 + number) for number in brokers
-    }
-    for name, partitions in (topics or {}).items():
-        infos = {
-            number: PartitionInfo(leader, 5, replicas, replicas)
-            for number, (leader, replicas) in enumerate(partitions)
-        }
-        metadata.topics[name] = TopicInfo(name, None, infos)
+    config = config_of(settings)
+    metadata = metadata_of(brokers, controller, topics or {})
     purgatory = Purgatory()
     configs, decoder = ConfigCache(config, events), Decoder(events)
-    controller = SimpleNamespace(is_deleting=lambda topic: False)
-    gateway = ZooKeeperGateway(
-        1,
-        ConfigZnodes(Znodes(), configs, decoder),
-        None,
-        SimpleNamespace(controller=controller),
-        decoder,
-        uuid4,
-    )
-    replicas, lifecycle, ring = (
-        ReplicaManager(config, list(directories), lambda: 0),
-        BrokerLifecycle(),
-        Ring(),
-    )
+    gateway = gateway_of(configs, decoder)
+    replicas = ReplicaManager(config, list(directories), lambda: 0)
+    lifecycle, ring = BrokerLifecycle(), Ring()
+    quotas = quotas or QuotaManagers(config, nobody)
     listeners = SecureListeners(config, configs, nobody, PeerSecurity(config))
-    quotas = quotas or QuotaManagers(config, lambda event: None)
     return Broker(
         config=config,
         metadata=metadata,
