@@ -80,7 +80,7 @@ def whole_engine(tmp_path: Path) -> Path:
     """An empty engine that has all its layers already, under this repository's own rules."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     allowed = {name for each in CONTRACTS for name in each.get("allowed_importers", ())}
-    beside = ["widgets", "proof", "sparkstreams"]
+    beside = ["widgets", "oracle", "proof", "sparkstreams"]
     for package in [*beside, "engine", *(f"engine.{name}" for name in PACKAGES), *allowed]:
         folder = tmp_path.joinpath(*package.split("."))
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("engine", "proof", "sparkstreams", "widgets")
+PACKAGES = ("engine", "oracle", "proof", "sparkstreams", "widgets")
 CODE = (*PACKAGES, "labs", "tests", "bench")
 FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left out
 LINE_LENGTH = 100

@@ -135,6 +135,12 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "--seconds 60 --seed 7",
         ),
     },
+    "Try yourself": {
+        "engine.cli.oracle": (
+            "what will happen? questions on simulated clusters; the run decides",
+            "--seed 7 --questions 20",
+        ),
+    },
 }
 COMMANDS = [
     Command(module.rpartition(".")[2].replace("_", "-"), module, group, help, example)

@@ -62,9 +62,19 @@ class Messages(Table):
 
 
 class Simulation:
-    def __init__(self, brokers: Ids = 3, *, seed: int = 0, **config: object) -> None:
-        """`config`: of every broker, with _ for each dot: replica_lag_time_max_ms=3000."""
-        self.world = World(seed, brokers, config=dotted(config))
+    def __init__(
+        self,
+        brokers: Ids = 3,
+        *,
+        seed: int = 0,
+        delay: tuple[int, int] = (1, 1),
+        **config: object,
+    ) -> None:
+        """`config`: of every broker, with _ for each dot: replica_lag_time_max_ms=3000.
+
+        `delay`: the shortest and the longest time that a message takes, in milliseconds.
+        """
+        self.world = World(seed, brokers, delay=delay, config=dotted(config))
         self.sent: list[Delivery] = []
         self._producers: dict[str, Client] = {}
         self._processes = count(1)  # of transactional producers

@@ -1,0 +1,52 @@
+"""An exam: questions drawn by a seed, so that a whole class can have the same.
+
+    exam(seed=7, count=20)      every kind once before one comes again, the easy ones first
+
+A score counts by idea, and names the sections of the labs that show what was missed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from oracle.kinds import KINDS
+from oracle.situation import Question, ask
+
+LEVELS = (1, 2, 3)
+
+
+def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[Question]:
+    """The questions, in the order in which they are asked."""
+    names = sorted(name for name, kind in KINDS.items() if kind.level in levels)
+    chance = Random(f"exam {seed}")
+    drawn: list[str] = []
+    while len(drawn) < count:
+        chance.shuffle(names)
+        drawn += names
+    first = Counter[str]()
+    questions = []
+    for name in sorted(drawn[:count], key=lambda name: KINDS[name].level):
+        questions.append(ask(KINDS[name], name, seed * 1000 + first[name]))
+        first[name] += 1
+    return questions
+
+
+class IdeaScore(NamedTuple):
+    idea: str
+    right: int
+    asked: int
+    sections: tuple[str, ...]  # of what was missed
+
+
+def scores(answered: Iterable[tuple[Question, int]]) -> list[IdeaScore]:
+    """By idea, in the order in which the ideas came; `answered`: each question, and the choice."""
+    by_idea: dict[str, list[tuple[Question, int]]] = {}
+    for question, choice in answered:
+        by_idea.setdefault(question.idea, []).append((question, choice))
+    found = []
+    for idea, rows in by_idea.items():
+        missed = [question.section for question, choice in rows if choice != question.right]
+        right = len(rows) - len(missed)
+        found.append(IdeaScore(idea, right, len(rows), tuple(dict.fromkeys(missed))))
+    return found

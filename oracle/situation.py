@@ -1,0 +1,116 @@
+"""A kind of question: a situation, what happens to it, and the answers that one can believe in.
+
+    class Survivors(Situation):
+        __init__   draws its numbers: how many records, who lags, who is killed
+        facts      what a learner is told; `table` has the replicas
+        answers    each with the belief of whoever chooses it, and the outcome that it stands for
+        outcome    runs it, and returns what came out
+        reason     one sentence on an outcome
+
+    ask(Survivors, "survivors", seed) ──> Question: options in a random order, one of them right
+
+Invariant: a question is asked only if `outcome` is the same with every timing, and is the outcome
+of exactly one answer. A situation that depends on luck is drawn anew.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from random import Random
+from typing import ClassVar, NamedTuple
+
+from engine.table import Table
+
+TIMINGS = (0, 1, 2)  # of the same order of events; see cluster_situation
+DRAWS = 50  # until a situation does not depend on luck
+
+
+class Answer(NamedTuple):
+    text: str
+    outcome: Hashable  # of a run in which this answer is right
+    belief: str = ""  # of somebody who chooses it, in one sentence
+
+
+class Situation:
+    """What one question is about. Its numbers are drawn when it is made."""
+
+    level: ClassVar[int]  # 1 to 3
+    idea: ClassVar[str]  # for the score
+    section: ClassVar[str]  # where a lab shows it: the lab's name, and the cell of its heading
+    happens: str
+    asks: str
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+
+    def facts(self) -> list[str]:
+        return []
+
+    def table(self) -> Table | None:
+        return None
+
+    def answers(self) -> Sequence[Answer]:
+        raise AssertionError("each kind has its answers")
+
+    def outcome(self, timing: int) -> Hashable:
+        raise AssertionError("each kind runs its situation")
+
+    def reason(self, outcome: Hashable) -> str:
+        raise AssertionError("each kind says why")
+
+
+class Question(NamedTuple):
+    """As it is asked."""
+
+    kind: str
+    seed: int
+    level: int
+    idea: str
+    section: str
+    facts: list[str]
+    table: Table | None
+    happens: str
+    asks: str
+    options: list[Answer]
+    right: int  # the place of the right answer in `options`
+    why: str
+
+    def verdict(self, choice: int) -> str:
+        """What is said to somebody who chose this option; below 0: none."""
+        right = self.options[self.right].text
+        if choice == self.right:
+            return f"Right. {self.why}"
+        if choice < 0:
+            return f"It is: {right}. {self.why}"
+        return f"No: {right}. {self.options[choice].belief} {self.why}"
+
+
+def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> Question:
+    """The question of this kind and seed, always the same."""
+    for draw in range(DRAWS):
+        chance = Random(f"{name} {seed} {draw}")
+        situation = kind(chance)
+        answers = list(situation.answers())
+        outcomes = {situation.outcome(timing) for timing in TIMINGS}
+        if len(outcomes) != 1:
+            continue
+        outcome = outcomes.pop()
+        right = [answer for answer in answers if answer.outcome == outcome]
+        if len(right) != 1 or len({answer.outcome for answer in answers}) != len(answers):
+            continue
+        chance.shuffle(answers)
+        return Question(
+            *(name, seed, situation.level, situation.idea, situation.section),
+            *(situation.facts(), situation.table(), situation.happens, situation.asks),
+            *(answers, answers.index(right[0]), situation.reason(outcome)),
+        )
+    raise AssertionError(f"{name} {seed}: {DRAWS} situations, and luck decides each of them")
+
+
+def numbers(right: int, *others: int, count: int = 4) -> list[int]:
+    """The right number and plausible wrong ones, all different and none below zero."""
+    found = list(dict.fromkeys(number for number in (right, *others) if number >= 0))
+    spare = 0
+    while len(found) < count:
+        if spare not in found:
+            found.append(spare)
+        spare += 1
+    return found[:count]
