@@ -26,7 +26,7 @@ from confluent_kafka import Message, Producer
 from bench.table import table
 from engine.cluster.cluster import Cluster
 from engine.cluster.kafka_process import KAFKA
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.quotas.entity import ClientQuotaEntity
 
 QUOTA = 1_000_000  # bytes a second
@@ -100,7 +100,7 @@ def main() -> None:
         try:
             real = cluster.add_broker(KAFKA)
             rows += [[f"Kafka: {row[0]}", *row[1:]] for row in measured(cluster, real)]
-        except KafkaError as error:
+        except ApiException as error:
             print(f"without Apache Kafka: {error.message}")
     print(table(["producer", "part of its quota, or load", "ms until stored (median)"], rows))
 

@@ -33,7 +33,7 @@ from engine.client.address import Address
 from engine.client.raw_connection import RawConnection
 from engine.cluster.kafka_process import KAFKA
 from engine.cluster.single_requests import Body
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.wire.apis import Api
 
 USERS = {"alice": "her password"}
@@ -110,7 +110,7 @@ def opened(stack: ExitStack) -> dict[str, OnBroker]:
             "Kafka, open": OnBroker(plain, plain.add_broker(KAFKA)),
             "Kafka, TLS": OnBroker(tls, tls.add_broker(KAFKA)),
         }
-    except KafkaError as error:
+    except ApiException as error:
         print(f"Without Kafka: {error.message}")
     return found
 

@@ -1,17 +1,27 @@
 """What can go wrong, in Kafka's own numbers.
 
-Every failure that a client may hear of is a `KafkaError` that carries one of Kafka's error
+Every failure that a client may hear of is an `ApiException` that carries one of Kafka's error
 codes. It is raised where the trouble is found and translated into a response once, at the
-edge (broker/ for requests, cli/ for commands). Our own bugs are never a `KafkaError`: they
+edge (broker/ for requests, cli/ for commands). Our own bugs are never an `ApiException`: they
 are asserted, and loud.
 """
 
+import sys
+from importlib import import_module
+
+# kio has strategies for Hypothesis where that is installed. To load Hypothesis takes a quarter of a
+# broker's start and of its memory, so it is out of sight while kio looks for it.
+if "hypothesis" not in sys.modules:
+    sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    import_module("kio.static.primitive")
+    del sys.modules["hypothesis"]
+
 from kio.schema.errors import ErrorCode
 
-__all__ = ["ErrorCode", "KafkaError", "MetadataError", "MetadataUnavailable"]
+__all__ = ["ApiException", "ErrorCode", "MetadataError", "MetadataUnavailable"]
 
 
-class KafkaError(Exception):
+class ApiException(Exception):
     """A failure with a Kafka error code, and a sentence for people."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:

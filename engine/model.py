@@ -7,6 +7,9 @@ from uuid import UUID
 
 Facts = ParamSpec("Facts")
 
+NO_BROKER = -1  # in place of a broker id: there is no leader, or no controller
+NO_EPOCH = -1  # older than every epoch, of a leader, a controller, a broker or a producer
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; its directory on disk is named `topic-partition`."""
@@ -26,7 +29,7 @@ class Event(NamedTuple):
     data: dict[str, Any]  # JSON-ready facts: topic, partition, offsets, bytes
 
 
-class Callbacks(list[Callable[Facts, None]], Generic[Facts]):
+class Callbacks(list[Callable[Facts, object]], Generic[Facts]):
     """Functions to call when something has happened."""
 
     def __call__(self, *args: Facts.args, **kwargs: Facts.kwargs) -> None:

@@ -11,7 +11,7 @@ with every round, so that the load of a failed broker goes to many others.
 import re
 from collections.abc import Iterable, Sequence
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 MAX_PARTITIONS = 10_000  # added at once; a topic is one znode of at most a megabyte
 MAX_NAME = 249  # a directory name is a topic's name, a dash, and up to five digits
@@ -23,7 +23,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 def check_name(name: str) -> None:
     """Refuse a name that cannot be the name of a directory or a metric."""
     if fault := name_fault(name):
-        raise KafkaError(ErrorCode.invalid_topic_exception, fault)
+        raise ApiException(ErrorCode.invalid_topic_exception, fault)
 
 
 def is_legal(name: str) -> bool:
@@ -54,9 +54,9 @@ def check_new_name(name: str, existing: Iterable[str]) -> None:
     check_name(name)
     alike = [other for other in existing if other.replace(".", "_") == name.replace(".", "_")]
     if name in alike:
-        raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+        raise ApiException(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
     if alike:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_topic_exception,
             f"Topic '{name}' collides with existing topics: {', '.join(sorted(alike))}",
         )
@@ -105,22 +105,22 @@ def spread_further(
 
 def check_counts(partitions: int, replication: int, brokers: int) -> None:
     if partitions <= 0:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_partitions,
             f"Number of partitions must be larger than 0, not {partitions}.",
         )
     if partitions > MAX_PARTITIONS:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.policy_violation,
             f"Excessively large number of partitions per request: {partitions}.",
         )
     if replication <= 0:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_replication_factor,
             f"Replication factor must be larger than 0, not {replication}.",
         )
     if replication > brokers:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_replication_factor,
             f"Replication factor: {replication} larger than available brokers: {brokers}.",
         )
@@ -145,6 +145,6 @@ def check_assignment(
     elif unknown:
         fault = f"brokers {unknown} do not exist"
     if fault:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_replica_assignment, f"Invalid replica assignment: {fault}"
         )

@@ -17,7 +17,7 @@ value), and `take` copies those pieces out:
 
 Invariant: the rows are those that `decode` gives. If something looks wrong (a length out of bounds,
 an offset that does not increase), `decode` itself decodes the batches, slowly, and raises the
-KafkaError that names the place.
+ApiException that names the place.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.storage import records, varint
 from engine.storage.batch import HEADER_SIZE, Header, framed
@@ -98,7 +98,7 @@ def _table(
     """One Arrow batch. Columns with the same value in all records cost almost nothing."""
     try:
         rows = _quick(block, headers)
-    except (_Irregular, IndexError, KafkaError):
+    except (_Irregular, IndexError, ApiException):
         rows = _slow(block, headers)
     size = len(rows.offsets)
     arrays = [

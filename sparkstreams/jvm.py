@@ -38,7 +38,7 @@ from pyspark.sql import SparkSession
 
 from engine.cluster import java
 from engine.cluster.scratch import Scratch
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 JAVA = """\
 #!/bin/sh
@@ -99,7 +99,7 @@ def launch(conf: Mapping[str, str]) -> None:
         except Exception as error:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
             end()
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_server_error, f"Spark's JVM did not start:\n{tail}"
             ) from error
         finally:

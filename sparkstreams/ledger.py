@@ -24,7 +24,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 SEQUENCES = 2**31  # a sequence number after 2^31 - 1 is 0
@@ -134,7 +134,7 @@ class EpochLedger:
             else:
                 self._decisions.setdefault(epoch, Decision.of(epoch, found))
         except (ValueError, LookupError, TypeError) as error:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.corrupt_message, f"the ledger's record {key!r} makes no sense: {error!r}"
             ) from error
         self._keys.add(key)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 EARLIEST, LATEST = -2, -1
@@ -139,8 +139,8 @@ def check_order(begin: Offsets, end: Offsets, starting: Bound, ending: Bound) ->
             raise bad(starting.option, f"{why} by {ending.option}")
 
 
-def bad(option: str, why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, f"{option}: {why}")
+def bad(option: str, why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, f"{option}: {why}")
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:

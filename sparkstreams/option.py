@@ -20,7 +20,7 @@ from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.config.client import ALIASES, ClientConfig
 from engine.config.key import Type, parse
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams.offsets import bad
 
 KAFKA = "kafka."
@@ -136,8 +136,8 @@ class Options:
             config = cls.client.parse(taken)
             for address in config.bootstrap_servers:
                 Address.parse(address)
-        except KafkaError as error:
-            raise KafkaError(error.code, f"{KAFKA}*: {error.message}") from error
+        except ApiException as error:
+            raise ApiException(error.code, f"{KAFKA}*: {error.message}") from error
         return taken
 
     @property

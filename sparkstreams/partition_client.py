@@ -19,11 +19,11 @@ from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, 
 from engine.client.admin.operations import await_topic
 from engine.client.admin.requests import create_topic, find_offset
 from engine.client.admin.values import NewTopic
-from engine.client.cluster import PASSING, REQUEST_TIMEOUT, ClusterClient, check
+from engine.client.cluster import PASSING, REQUEST_TIMEOUT_S, ClusterClient, check
 from engine.client.consuming.fetcher import fetch_request
-from engine.client.consuming.offset_lookup import EARLIEST, LATEST, NOBODY
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage.batch import Header, scan
 from engine.storage.files import Buffer
 from engine.wire.apis import Api
@@ -33,7 +33,7 @@ ACKS_ALL = -1
 FETCH_BYTES = 4 << 20
 COPIES = 3  # replicas of a topic that we make, if there are so many brokers
 
-AppendResult = int | KafkaError  # the base offset of a batch that was appended, or the error
+AppendResult = int | ApiException  # the base offset of a batch that was appended, or the error
 
 
 class PartitionClient:
@@ -53,7 +53,7 @@ class PartitionClient:
             copies = min(COPIES, len(self._cluster.metadata.brokers))
             try:
                 create_topic(self._cluster, NewTopic(topic, partitions, copies, config=configs))
-            except KafkaError as error:
+            except ApiException as error:
                 if error.code != ErrorCode.topic_already_exists:
                     raise
             await_topic(self._cluster, topic)
@@ -90,14 +90,14 @@ class PartitionClient:
                     yield header, data[at : at + header.size]
 
     def _fetch(self, partition: TopicPartition, offset: int) -> memoryview:
-        wanted = {partition: (offset, NOBODY)}
+        wanted = {partition: (offset, NO_EPOCH)}
         request = fetch_request(wanted, 0, partition_bytes=FETCH_BYTES, max_bytes=FETCH_BYTES)
         response = self._cluster.ask_leader(partition, Api.FETCH, request)
         check(response.error_code, what="fetch")
         answer = response.responses[0].partitions[0]
         check(answer.error_code, what=f"{partition} at offset {offset}")
         if not answer.records:  # a new leader does not know yet that this is committed
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_not_available,
                 f"{partition} has nothing at offset {offset} for now",
             )
@@ -124,7 +124,7 @@ class PartitionClient:
             trouble = None
             for leader, those in by_leader.items():
                 for partition, place in self._produce(leader, those).items():
-                    if isinstance(place, KafkaError) and place.code in PASSING:
+                    if isinstance(place, ApiException) and place.code in PASSING:
                         trouble = place
                     else:
                         places[partition] = place
@@ -137,7 +137,7 @@ class PartitionClient:
     def append_one(self, partition: TopicPartition, batch: Buffer) -> int:
         """The same with one batch, which must not be refused; its base offset."""
         place = self.append({partition: batch})[partition]
-        if isinstance(place, KafkaError):
+        if isinstance(place, ApiException):
             raise place
         return place
 
@@ -151,7 +151,7 @@ class PartitionClient:
         request = ProduceRequest(
             transactional_id=None,
             acks=ACKS_ALL,
-            timeout=timedelta(seconds=REQUEST_TIMEOUT),
+            timeout=timedelta(seconds=REQUEST_TIMEOUT_S),
             topic_data=topics_of(TopicProduceData, rows, listed="partition_data"),
         )
         response = self._cluster.ask(leader, Api.PRODUCE, request)
@@ -166,6 +166,6 @@ class PartitionClient:
 def _place(partition: TopicPartition, answer: Any) -> AppendResult:
     try:
         check(answer.error_code, answer.error_message, str(partition))
-    except KafkaError as error:
+    except ApiException as error:
         return error
     return int(answer.base_offset)

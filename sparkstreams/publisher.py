@@ -18,10 +18,10 @@ import time
 import uuid
 from collections.abc import Iterable
 
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage import records
-from engine.storage.batch import HEADER_SIZE, NO_EPOCH, Codec, Header, crc_ok, seal
+from engine.storage.batch import HEADER_SIZE, Codec, Header, crc_ok, seal
 from engine.storage.files import Buffer
 from engine.storage.records import Record
 from sparkstreams.ledger import (
@@ -129,14 +129,14 @@ class Publisher:
         places = self._client.append({it: copy for it, (_, copy) in together.items()})
         for target, place in places.items():
             each, _ = together[target]
-            if not isinstance(place, KafkaError):
+            if not isinstance(place, ApiException):
                 done[target] = each.place + each.staged.records
                 continue
             if place.code in NOT_NEW:
                 done[target] = self._done(plan, target)
             if done[target] <= each.place:
                 why = f"epoch {plan.decision.epoch} is decided, and {target} refuses its rows"
-                raise KafkaError(place.code, f"{why}: {place.message}") from place
+                raise ApiException(place.code, f"{why}: {place.message}") from place
 
     def _done(self, plan: NumberedDecision, target: TopicPartition) -> int:
         """How many records of a share are in the target, from this driver or another."""
@@ -182,15 +182,15 @@ def stamped(batch: Buffer, producer: int, sequence: int) -> bytes:
 def _intact(place: TopicPartition, header: Header, batch: memoryview) -> memoryview:
     """Check the old CRC before a new one is computed, which would hide the damage."""
     if not crc_ok(batch, 0, header):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.corrupt_message,
             f"{place}: the batch at offset {header.base_offset} does not match its CRC",
         )
     return batch
 
 
-def _swept(plan: NumberedDecision, place: TopicPartition, offset: int, first: int) -> KafkaError:
-    return KafkaError(
+def _swept(plan: NumberedDecision, place: TopicPartition, offset: int, first: int) -> ApiException:
+    return ApiException(
         ErrorCode.offset_out_of_range,
         f"epoch {plan.decision.epoch} is decided and not published, and its rows are gone: "
         f"{place} has nothing from offset {offset} to {first} any more (stagingHours is how long "

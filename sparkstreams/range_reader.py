@@ -23,12 +23,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.client.admin.requests import find_offset
-from engine.client.cluster import BACKOFF, PASSING, ClusterClient, check
+from engine.client.cluster import PASSING, RETRY_BACKOFF_S, ClusterClient, check
 from engine.client.consuming.completed_fetch import AbortedTransactions
 from engine.client.consuming.fetcher import fetch_request
-from engine.client.consuming.offset_lookup import EARLIEST, LATEST, NOBODY
+from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.network import Submitted
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage.batch import crc_ok, framed, scan
 from engine.wire.apis import Api
 from sparkstreams.columns import columns
@@ -89,9 +90,9 @@ class RangeReader:
         headers = self._options.include_headers
         try:
             yield from columns(batches, self._partition, start, self._end, headers)
-        except KafkaError as error:
+        except ApiException as error:
             why = f"{self._partition}, offsets {start} to {self._at - 1}: {error.message}"
-            raise KafkaError(error.code, why) from error
+            raise ApiException(error.code, why) from error
 
     # -- the leader ----------------------------------------------------------------------
 
@@ -110,25 +111,25 @@ class RangeReader:
                     if answer.error_code != ErrorCode.offset_out_of_range:
                         check(answer.error_code, what=str(self._partition))
                     return answer
-            raise KafkaError(ErrorCode.request_timed_out, "the broker throttles us")
+            raise ApiException(ErrorCode.request_timed_out, "the broker throttles us")
 
         try:
             return self._cluster.retry(attempt)
-        except KafkaError as error:
+        except ApiException as error:
             left = f"offsets {self._at} to {self._end - 1}"
             why = f"{self._partition}: {left} could not be read: {error.message}"
-            raise KafkaError(error.code, why) from error
+            raise ApiException(error.code, why) from error
 
     def _prefetch(self, most: int) -> None:
         try:
             self._send(most)
-        except KafkaError as error:
+        except ApiException as error:
             if error.code not in PASSING:
                 raise
             self._sent = None  # it is sent again when the answer is wanted
 
     def _send(self, most: int) -> None:
-        wanted = {self._partition: (self._at, NOBODY)}
+        wanted = {self._partition: (self._at, NO_EPOCH)}
         request = fetch_request(wanted, int(self._committed), partition_bytes=most, max_bytes=most)
         leader = self._cluster.leader(self._partition)
         self._sent = self._cluster.submit(leader, Api.FETCH, request)
@@ -155,17 +156,17 @@ class RangeReader:
                 self._at = header.next_offset
         if self._at == before:
             why = f"{self._partition}: {len(data)} bytes at offset {before}, and no batch in them"
-            raise KafkaError(ErrorCode.corrupt_message, why)
+            raise ApiException(ErrorCode.corrupt_message, why)
         return found
 
     def _check(self, batch: memoryview) -> None:
         try:
             header = framed(batch)
-        except KafkaError as error:
-            raise KafkaError(error.code, f"{self._partition}: {error.message}") from error
+        except ApiException as error:
+            raise ApiException(error.code, f"{self._partition}: {error.message}") from error
         if self._consumer.check_crcs and not crc_ok(batch, 0, header):
             why = f"{self._partition}: the batch at offset {header.base_offset} does not match its"
-            raise KafkaError(ErrorCode.corrupt_message, f"{why} CRC")
+            raise ApiException(ErrorCode.corrupt_message, f"{why} CRC")
 
     def _goes_to(self, answer: Any) -> int:
         """The end of what may be read, by the leader."""
@@ -183,15 +184,15 @@ class RangeReader:
             self._lose(self._end, f"the log ends at {last} now")
         elif self._is_late:
             why = f"offset {self._at} is refused, although the log has offsets {first} to {last}"
-            raise KafkaError(ErrorCode.offset_out_of_range, f"{self._partition}: {why}")
+            raise ApiException(ErrorCode.offset_out_of_range, f"{self._partition}: {why}")
         else:
-            time.sleep(BACKOFF)  # leaders have changed meanwhile
+            time.sleep(RETRY_BACKOFF_S)  # leaders have changed meanwhile
 
     def _give_up(self, answer: Any) -> None:
         """`patience` is over, and the log still ends before the end of the range."""
         goes_to, patience = self._goes_to(answer), self._options.patience
         if answer.high_watermark >= self._end:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.request_timed_out,
                 f"{self._partition}: a transaction that is open since offset {goes_to} held up "
                 f"offsets {self._at} to {self._end - 1} for {patience:g} s",
@@ -201,7 +202,7 @@ class RangeReader:
     def _lose(self, until: int, why: str) -> None:
         text = f"{self._partition}: offsets {self._at} to {until - 1} are gone: {why}"
         if self._options.fail_on_data_loss:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"{text}. Retention or a deleted topic does that; with failOnDataLoss=false a "
                 "query goes on with what there is",

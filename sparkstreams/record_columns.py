@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 KEY, VALUE = "key", "value"
 ORIGIN = ("topic", "partition", "offset", "timestamp")
@@ -85,12 +85,12 @@ def is_deleted(df: DataFrame) -> Column:
 def _fields(schema: Schema) -> StructType:
     fields = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(fields, StructType):  # DDL may be a lone type, "INT"
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request, f"a schema names fields, as in 'item STRING', not {schema!r}"
         )
     for name in (KEY, DELETED, CORRUPT):
         if name in fields.names:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"the schema has a field {name!r}, which is the name of a column of every record: "
                 "call it by another name in the values",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StringType, StructType
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.records import Headers
 
 TEXT = (StringType, BinaryType)
@@ -52,8 +52,8 @@ def check(schema: StructType, topic: str | None) -> None:
         raise refused(f"column headers is {_type_name(columns['headers'])}, not {HEADERS}")
 
 
-def refused(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, f"the rows can't be written: {why}")
+def refused(why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_request, f"the rows can't be written: {why}")
 
 
 def _type_name(kind: DataType) -> str:

@@ -27,7 +27,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from engine.cluster import resources
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from sparkstreams import jvm, register
 
 Conf = dict[str, str]
@@ -130,7 +130,7 @@ def _launching(memory: str) -> dict[str, str]:
 def _need_connect() -> None:
     missing = [name for name in CONNECT if not _there(name)]
     if missing:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_config,
             f"SPARK_REMOTE needs Spark Connect's client, and {', '.join(missing)} is missing: "
             "pip install 'pyspark[connect]', or unset SPARK_REMOTE",

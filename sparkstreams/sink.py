@@ -40,8 +40,7 @@ from pyspark.sql.types import StructType
 
 from engine.client.cluster import ClusterClient
 from engine.client.producer import Producer
-from engine.client.values import KafkaError as Trouble
-from engine.client.values import KafkaException, Message
+from engine.client.values import KafkaError, KafkaException, Message
 from sparkstreams.offsets import bad
 from sparkstreams.partition_client import PartitionClient
 from sparkstreams.publisher import Publisher
@@ -131,9 +130,9 @@ def _connect(options: WriteOptions) -> ClusterClient:
 
 def send(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
     """All rows of a task, stored by all replicas in sync, or the first error."""
-    troubles: list[Trouble] = []
+    troubles: list[KafkaError] = []
 
-    def delivered(error: Trouble | None, message: Message) -> None:
+    def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             troubles.append(error)
 
@@ -149,7 +148,7 @@ def send(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> WriterComm
     return WriterCommitMessage()
 
 
-def _raise(troubles: Sequence[Trouble]) -> None:
+def _raise(troubles: Sequence[KafkaError]) -> None:
     if troubles:
         raise KafkaException(troubles[0])
 

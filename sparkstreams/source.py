@@ -40,7 +40,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from sparkstreams import offsets
 from sparkstreams.offsets import EARLIEST, LATEST, Bound, Json, OffsetRange, Offsets, bad, listed
@@ -99,7 +99,7 @@ class Losses:
     def report(self, what: str) -> None:
         if self._fail:
             why = f"{what}. With failOnDataLoss=false the query goes on with what there is"
-            raise KafkaError(ErrorCode.offset_out_of_range, why)
+            raise ApiException(ErrorCode.offset_out_of_range, why)
         if what not in self._reported:
             self._reported.add(what)
             log.warning("%s; going on with what there is (failOnDataLoss=false)", what)
@@ -285,7 +285,7 @@ def _find(topics: Topics, wanted: Offsets) -> dict[TopicPartition, int]:
     found = topics.find(wanted) if wanted else {}
     if gone := wanted.keys() - found.keys():
         why = f"{listed(gone)} was deleted while its offsets were looked up"
-        raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+        raise ApiException(ErrorCode.unknown_topic_or_partition, why)
     return found
 
 

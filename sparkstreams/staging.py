@@ -22,7 +22,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from engine.client.partitioner import partitioner
 from engine.config.producer import PARTITIONERS
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import Codec
 from engine.storage.records import Builder
@@ -90,7 +90,7 @@ class StagingWriter:
         elif 0 <= row.partition < count:
             number = row.partition
         else:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"a row asks for partition {row.partition} of {row.topic}, which has {count}",
             )

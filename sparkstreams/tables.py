@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from sparkstreams.record_columns import (
     CORRUPT,
     DELETED,
@@ -95,7 +95,7 @@ def enrich(stream: DataFrame, table: DataFrame, on: Keys) -> DataFrame:
 def branch(df: DataFrame, **conditions: Column | str) -> dict[str, DataFrame]:
     """Each row goes to the first branch whose condition holds, or to `rest`."""
     if REST in conditions:
-        raise KafkaError(ErrorCode.invalid_request, f"{REST!r} is where all other rows go")
+        raise ApiException(ErrorCode.invalid_request, f"{REST!r} is where all other rows go")
     branches = {}
     free = f.lit(True)
     for name, condition in conditions.items():

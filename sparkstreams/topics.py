@@ -16,11 +16,11 @@ from collections.abc import Collection, Set
 from functools import partial
 from uuid import UUID
 
-from engine.client.cluster import BACKOFF, ClusterClient, check, unknown_topic
+from engine.client.cluster import RETRY_BACKOFF_S, ClusterClient, check, unknown_topic
 from engine.client.consuming.offset_lookup import isolation, list_offsets_request
-from engine.client.metadata import NO_BROKER, MetadataSnapshot
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.client.metadata import MetadataSnapshot
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition
 from sparkstreams.offsets import Offsets, bad, listed
@@ -65,7 +65,7 @@ class Topics:
                 self._given_up = (self._given_up | missing) - there.keys()
                 return there
             self.forget()
-            time.sleep(BACKOFF)
+            time.sleep(RETRY_BACKOFF_S)
 
     def forget(self) -> None:
         """Fetch the metadata again before the next answer."""
@@ -109,7 +109,7 @@ class Topics:
             metadata = self._cluster().describe(names or None)  # None: all, for a pattern
             if metadata.controller == NO_BROKER:
                 why = "a broker that knows of no controller knows of no topics yet"
-                raise KafkaError(ErrorCode.not_controller, why)
+                raise ApiException(ErrorCode.not_controller, why)
             self._metadata, self._asked = metadata, time.monotonic()
         return self._metadata
 
@@ -135,24 +135,24 @@ class Topics:
         self, wanted: Offsets, left: Set[TopicPartition], found: dict[TopicPartition, int]
     ) -> None:
         """One attempt: a request to every leader, also if others fail."""
-        errors: list[KafkaError] = []
+        errors: list[ApiException] = []
         leaders: dict[int, dict[TopicPartition, int]] = {}
         for each in sorted(left - found.keys()):
             if partition := self._describe().partition(each):  # else it is deleted, see `look`
                 leaders.setdefault(partition.leader, {})[each] = wanted[each]
         if NO_BROKER in leaders:
             why = f"{listed(leaders.pop(NO_BROKER))} has no leader"
-            errors.append(KafkaError(ErrorCode.leader_not_available, why))
+            errors.append(ApiException(ErrorCode.leader_not_available, why))
         for leader, asked in leaders.items():
             try:
                 found.update(self._ask(leader, asked, errors))
-            except KafkaError as error:
+            except ApiException as error:
                 errors.append(error)
         if errors:
             self.forget()
             raise errors[0]
 
-    def _ask(self, leader: int, wanted: Offsets, errors: list[KafkaError]) -> Offsets:
+    def _ask(self, leader: int, wanted: Offsets, errors: list[ApiException]) -> Offsets:
         request = list_offsets_request(wanted, isolation(self._consumer))
         answer = self._cluster().ask(leader, Api.LIST_OFFSETS, request)
         found: dict[TopicPartition, int] = {}
@@ -163,6 +163,6 @@ class Topics:
             try:
                 check(code, what=str(partition))
                 found[partition] = row.offset
-            except KafkaError as error:
+            except ApiException as error:
                 errors.append(error)
         return found

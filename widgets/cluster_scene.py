@@ -98,8 +98,8 @@ def about(moment: ViewMoment) -> str:
     copies = {len(state.assignment) for state in moment.partitions.values()}
     if len(copies) == 1:
         words += f" · replication {copies.pop()}"
-    headless = sum(not _served(moment, it) for it in moment.partitions)
-    return words + (f" · {headless} without a leader" if headless else "")
+    leaderless = sum(not _served(moment, it) for it in moment.partitions)
+    return words + (f" · {leaderless} without a leader" if leaderless else "")
 
 
 def _served(moment: ViewMoment, partition: TopicPartition) -> bool:

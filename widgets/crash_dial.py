@@ -23,7 +23,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets import controls
 from widgets.scene import (
     ABOUT,
@@ -103,7 +103,7 @@ class CrashDial(SceneWidget):
             logging.getLogger(__name__).exception("run(%r) failed", self.after)
             reason = (str(error).splitlines() or [""])[0]
             self.trouble = f"run({self.after!r}) failed: {type(error).__name__}: {reason}"
-            raise KafkaError(ErrorCode.invalid_request, self.trouble) from error
+            raise ApiException(ErrorCode.invalid_request, self.trouble) from error
         finally:  # also if the cell is interrupted
             with self.lock:
                 self.running = False
@@ -176,5 +176,5 @@ def _checked(found: Mapping[str, int]) -> Mapping[str, int]:
     return found
 
 
-def _refused(reason: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, reason)
+def _refused(reason: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_request, reason)

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
@@ -302,8 +302,8 @@ class AnswerCard:
             y += 16.5
 
 
-def _refused(reason: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, reason)
+def _refused(reason: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_request, reason)
 
 
 class Predict(Quiz):

@@ -25,7 +25,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from widgets.story import DEATHS, Story, StoryLine
 from widgets.time_axis import Axis, axis
 
@@ -37,7 +37,7 @@ EVENTS = 100_000  # kept
 RECORD = 0.5  # seconds between two polls while no view is on the screen
 FRESH = 0.04  # seconds: what another view has got is not asked for again
 GAP = 5_000  # ms without a poll: what happened meanwhile was not watched
-PASSING = (OSError, KafkaError)  # errors of a poll that may be over by the next one
+PASSING = (OSError, ApiException)  # errors of a poll that may be over by the next one
 ROUTINE = frozenset({"request", "offset.committed", "segment.rolled"})  # events at idle times, too
 
 

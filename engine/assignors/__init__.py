@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from engine.assignors import consistent_hash, cooperative, ranges, roundrobin, sticky
 from engine.assignors.member import Counts, Shares, Subscriber
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 __all__ = ["ASSIGNORS", "Assignor", "RebalanceProtocol", "Subscriber", "find"]
@@ -74,12 +74,12 @@ ASSIGNORS: Mapping[str, Assignor] = {
 
 
 def find(name: str) -> Assignor:
-    """The assignor of a name or of a Java class, or a KafkaError with the most similar name."""
+    """The assignor of a name or of a Java class, or an ApiException with the most similar name."""
     known = {it.alias: it for it in ASSIGNORS.values() if it.alias} | dict(ASSIGNORS)
     if name in known:
         return known[name]
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(ASSIGNORS)}"
-    raise KafkaError(
+    raise ApiException(
         ErrorCode.invalid_config, f"Unknown partition.assignment.strategy: {name}{hint}"
     )

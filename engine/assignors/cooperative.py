@@ -25,7 +25,7 @@ from engine.assignors.member import (
     subscribers,
 )
 from engine.assignors.protocol import MemberData
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 
 
@@ -55,5 +55,5 @@ def _generation(member: Subscriber) -> int:
         return member.generation
     try:
         return protocol.decode_generation(member.user_data)
-    except KafkaError:  # as in Kafka: a generation that can't be read is an unknown one
+    except ApiException:  # as in Kafka: a generation that can't be read is an unknown one
         return NO_GENERATION

@@ -10,7 +10,7 @@ Lengths are an int16 before a string and an int32 before an array or bytes, wher
 2.8 writes version 1. A newer version only adds fields at the end, so its known fields are read;
 Kafka 3 added the generation, which is used, and a rack, which is not.
 
-Invariant: any other bytes raise a KafkaError, and no other exception.
+Invariant: any other bytes raise an ApiException, and no other exception.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from struct import Struct, error, unpack_from
 from typing import NamedTuple
 
 from engine.assignors.member import NO_GENERATION
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 VERSION = 1
@@ -126,7 +126,7 @@ def _reading(what: str, data: bytes) -> Iterator["_Reader"]:
         yield _Reader(data)
     except (error, ValueError) as why:
         message = f"This is no {what} of a group's member: {why}"
-        raise KafkaError(ErrorCode.inconsistent_group_protocol, message) from why
+        raise ApiException(ErrorCode.inconsistent_group_protocol, message) from why
 
 
 class _Reader:

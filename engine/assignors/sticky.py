@@ -32,7 +32,7 @@ from engine.assignors.member import (
     subscribers,
 )
 from engine.assignors.protocol import MemberData
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 
 Homes = dict[TopicPartition, str]  # partition -> its last member, if that still subscribes to it
@@ -56,7 +56,7 @@ def _claim(member: Subscriber) -> MemberData:
         return MemberData(member.owned, member.generation)
     try:
         return protocol.decode_member_data(member.user_data)
-    except KafkaError:  # as in Kafka: unreadable data counts as none
+    except ApiException:  # as in Kafka: unreadable data counts as none
         return MemberData(())
 
 

@@ -30,7 +30,7 @@ from engine.wire.messages import alter_isr
 
 log = logging.getLogger(__name__)
 
-PAUSE = 0.5  # seconds until a request is sent again, if there is no other controller by then
+RESEND_S = 0.5  # until a request is sent again, if there is no other controller by then
 FINAL = frozenset(
     {
         ErrorCode.fenced_leader_epoch,
@@ -62,14 +62,14 @@ class AlterIsrManager:
                 self._replicas.proposals = []
                 unsent = [each for each in unsent if self._is_open(each)]
                 if unsent and (unsent := await self._send(unsent)):
-                    until = asyncio.get_running_loop().time() + PAUSE
+                    until = asyncio.get_running_loop().time() + RESEND_S
                     await self._metadata.until(self._has_moved, until)
         finally:
             self._close()
 
     def _is_open(self, proposal: Proposal) -> bool:
-        role = self._replicas.partitions.get(proposal.partition)
-        return role is not None and role.waits_for(proposal)
+        partition = self._replicas.partitions.get(proposal.partition)
+        return partition is not None and partition.waits_for(proposal)
 
     async def _send(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """Returns those that have to be sent again."""

@@ -14,12 +14,15 @@ Invariant: every request that is served is in the table.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
-from engine.broker.broker import Broker, Call
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call, Handler
+from engine.broker.events import Ring
+from engine.broker.metadata import Metadata
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.security.acls import (
     CLUSTER,
@@ -29,13 +32,13 @@ from engine.security.acls import (
     AclResourceType,
     bits,
 )
-from engine.wire.apis import APIS, Api
+from engine.security.authorizer import AclAuthorizer
+from engine.wire.apis import Api
 from engine.wire.errors import Malformed
 from engine.wire.refusal import refusal, refused_rows
 
 log = logging.getLogger("kafka.authorizer.logger")
 
-Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
 TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 
 FAILED: dict[AclResourceType, ErrorCode] = {
@@ -58,11 +61,11 @@ TOPIC_CONFIG = 2  # a type in requests about configurations
 class Access:
     """What one client may do."""
 
-    def __init__(self, broker: Broker, call: Call) -> None:
-        assert broker.authorizer is not None
-        self.broker = broker
-        self.api = APIS[call.header.api_key]
-        self._authorizer = broker.authorizer
+    def __init__(self, auth: "AuthHelper", authorizer: AclAuthorizer, call: Call) -> None:
+        self.metadata = auth.metadata
+        self._auth = auth
+        self.api = call.api
+        self._authorizer = authorizer
         self._client = str(call.principal), call.host.removeprefix("/")
 
     def allows(
@@ -78,8 +81,8 @@ class Access:
     def allows_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
         return self._authorizer.allowed_on_any(*self._client, operation, kind)
 
-    def error(self, resource: AclResource) -> KafkaError:
-        return KafkaError(FAILED[resource.type], TEXTS.get(self.api, ""))
+    def error(self, resource: AclResource) -> ApiException:
+        return ApiException(FAILED[resource.type], TEXTS.get(self.api, ""))
 
     def operations(self, resource: AclResource) -> int:
         """A bit for each operation that is allowed."""
@@ -101,7 +104,7 @@ class Access:
             "on resource = %(resource_type)s:LITERAL:%(resource)s for request = %(api)s",
             facts,
         )
-        self.broker.events.append(Event("authorization.denied", self.broker.now(), facts))
+        self._auth.events.append(Event("authorization.denied", self._auth.now(), facts))
 
 
 # -- what a request needs ----------------------------------------------------------------------
@@ -110,21 +113,21 @@ Needs = Callable[[Any], Iterable[tuple[AclOperation, AclResource]]]
 Change = Callable[[Access, Any, Any], Any]  # (access, request, response) -> response
 
 
-def _topic(broker: Broker, row: Any) -> AclResource:
+def _topic(metadata: Metadata, row: Any) -> AclResource:
     if isinstance(row, str):
         return AclResource(TOPIC, row)
     name = getattr(row, "name", None) or getattr(row, "topic", None)
     if name is None and (topic_id := getattr(row, "topic_id", None)) is not None:
-        known = broker.metadata.topics.values()
+        known = metadata.topics.values()
         name = next((each.name for each in known if each.id == topic_id), None)
     return AclResource(TOPIC, name or "")
 
 
-def _group(broker: Broker, row: Any) -> AclResource:
+def _group(metadata: Metadata, row: Any) -> AclResource:
     return AclResource(GROUP, row)
 
 
-def _configured(broker: Broker, row: Any) -> AclResource:
+def _configured(metadata: Metadata, row: Any) -> AclResource:
     """A topic, or the cluster: a broker, or its loggers."""
     if row.resource_type == TOPIC_CONFIG:
         return AclResource(TOPIC, row.resource_name)
@@ -137,7 +140,7 @@ class GuardedRows(NamedTuple):
     operation: AclOperation
     request: str = "topics"  # the field with the rows
     response: str = "topics"  # the field of the response that has a row for each of them
-    resource: Callable[[Broker, Any], AclResource] = _topic
+    resource: Callable[[Metadata, Any], AclResource] = _topic
     unless: AclOperation | None = None  # if this is allowed on the cluster, no row is checked
     quiet: bool = False
 
@@ -327,16 +330,6 @@ GUARDS: dict[Api, Guard] = {
 }
 
 
-def check_fetch(broker: Broker, call: Call, replica_id: int, partition: TopicPartition) -> None:
-    """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
-    if broker.authorizer is not None:
-        topic = AclResource(TOPIC, partition.topic)
-        need = (CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
-        access = Access(broker, call)
-        if not access.allows(*need):
-            raise access.error(topic)
-
-
 # Two requests have the names of their results in more than one list.
 NAMED_BELOW: dict[Api, Callable[[Any], Iterable[Any]]] = {
     Api.ALTER_REPLICA_LOG_DIRS: lambda request: (
@@ -350,50 +343,76 @@ NAMED_BELOW: dict[Api, Callable[[Any], Iterable[Any]]] = {
 # -- one request -------------------------------------------------------------------------------
 
 
-async def authorized(broker: Broker, call: Call, request: Any, handler: Handler) -> Any:
-    """The response to what the client may do, with an error for what it may not."""
-    access = Access(broker, call)
-    guard = GUARDS[access.api]
-    for operation, resource in guard.needs(request):
-        if not access.allows(operation, resource):
-            return refused(call, request, access.error(resource))
-    if access.api is Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
-        return refused(call, request, access.error(CLUSTER))
-    rows = guard.rows
-    listed = "topic_names" if hasattr(request, "topic_names") else rows.request if rows else ""
-    given = getattr(request, listed, ())  # DeleteTopics had names only, before version 6
-    if rows is None or not given:
-        return guard.shown(access, request, await handler(broker, call, request))
-    permitted, errors = _split(access, rows, given)
-    if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
-        error = KafkaError(ErrorCode.operation_not_attempted)
-        errors += [(row, error) for row in permitted]
-        permitted = []
-    denied = tuple(
-        row for it, error in errors for row in refused_rows(access.api, rows.response, [it], error)
-    )
-    if permitted or access.api is Api.METADATA:  # which has the brokers, too
-        kept = replace(request, **{listed: tuple(permitted)})
-        response = guard.shown(access, request, await handler(broker, call, kept))
-    else:
-        response = refusal(access.api, request, KafkaError(ErrorCode.none))
-    if denied and access.api is Api.PRODUCE and request.acks == 0:
-        raise Malformed(f"acks=0 allows no response to: {errors[0][1]}")
-    if not denied:
-        return response
-    served = getattr(response, rows.response) if permitted else ()
-    return replace(response, **{rows.response: (*served, *denied)})
+@dataclass(frozen=True)
+class AuthHelper:
+    authorizer: AclAuthorizer | None  # None: everything is allowed
+    metadata: Metadata
+    events: Ring
+    now: Callable[[], int]
+
+    def check_fetch(self, call: Call, replica_id: int, partition: TopicPartition) -> None:
+        """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
+        if self.authorizer is not None:
+            topic = AclResource(TOPIC, partition.topic)
+            need = (CLUSTER_ACTION, CLUSTER) if replica_id >= 0 else (READ, topic)
+            access = Access(self, self.authorizer, call)
+            if not access.allows(*need):
+                raise access.error(topic)
+
+    def guarded(self, handler: Handler) -> Handler:
+        """The handler behind the table; without an authorizer, the handler itself."""
+        if self.authorizer is None:
+            return handler
+        return partial(self._authorized, self.authorizer, handler)
+
+    async def _authorized(
+        self, authorizer: AclAuthorizer, handler: Handler, call: Call, request: Any
+    ) -> Any:
+        """The response to what the client may do, with an error for what it may not."""
+        access = Access(self, authorizer, call)
+        guard = GUARDS[access.api]
+        for operation, resource in guard.needs(request):
+            if not access.allows(operation, resource):
+                return refused(call, request, access.error(resource))
+        if access.api is Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
+            return refused(call, request, access.error(CLUSTER))
+        rows = guard.rows
+        listed = "topic_names" if hasattr(request, "topic_names") else rows.request if rows else ""
+        given = getattr(request, listed, ())  # DeleteTopics had names only, before version 6
+        if rows is None or not given:
+            return guard.shown(access, request, await handler(call, request))
+        permitted, errors = _split(access, rows, given)
+        if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
+            error = ApiException(ErrorCode.operation_not_attempted)
+            errors += [(row, error) for row in permitted]
+            permitted = []
+        denied = tuple(
+            row
+            for it, error in errors
+            for row in refused_rows(access.api, rows.response, [it], error)
+        )
+        if permitted or access.api is Api.METADATA:  # which has the brokers, too
+            kept = replace(request, **{listed: tuple(permitted)})
+            response = guard.shown(access, request, await handler(call, kept))
+        else:
+            response = refusal(access.api, request, ApiException(ErrorCode.none))
+        if denied and access.api is Api.PRODUCE and request.acks == 0:
+            raise Malformed(f"acks=0 allows no response to: {errors[0][1]}")
+        if not denied:
+            return response
+        served = getattr(response, rows.response) if permitted else ()
+        return replace(response, **{rows.response: (*served, *denied)})
 
 
 def _split(
     access: Access, rows: GuardedRows, given: Iterable[Any]
-) -> tuple[list[Any], list[tuple[Any, KafkaError]]]:
+) -> tuple[list[Any], list[tuple[Any, ApiException]]]:
     """The rows that are allowed, and the others, each with its error."""
     if rows.unless is not None and access.allows(rows.unless, CLUSTER, quiet=True):
         return list(given), []
-    permitted, errors = list[Any](), list[tuple[Any, KafkaError]]()
+    permitted, errors = list[Any](), list[tuple[Any, ApiException]]()
     for row in given:
-        resource = rows.resource(access.broker, row)
+        resource = rows.resource(access.metadata, row)
         if access.allows(rows.operation, resource, quiet=rows.quiet) and _may_create(access, row):
             permitted.append(row)
         else:
@@ -403,7 +422,7 @@ def _split(
 
 def _may_create(access: Access, row: Any) -> bool:
     """Metadata creates a topic that there is not yet, for those who may create it."""
-    if access.api is not Api.METADATA or row.name in access.broker.metadata.topics:
+    if access.api is not Api.METADATA or row.name in access.metadata.topics:
         return True
     if access.allows(CREATE, CLUSTER, quiet=True):
         return True
@@ -419,9 +438,9 @@ def _may_be_idempotent(access: Access, request: Any) -> bool:
     )
 
 
-def refused(call: Call, request: Any, error: KafkaError) -> Any:
+def refused(call: Call, request: Any, error: ApiException) -> Any:
     """The response to a request of which nothing is served, with the error where Kafka puts it."""
-    api = APIS[call.header.api_key]
+    api = call.api
     if api is Api.PRODUCE and request.acks == 0:
         raise Malformed(f"acks=0 allows no response to: {error}")
     response = refusal(api, request, error)

@@ -1,55 +1,49 @@
-"""The state of a broker that its handlers share. No sockets here.
+"""The parts of a running broker. No sockets here.
 
-    server -> dispatch -> handlers/* -> Broker:  metadata      brokers and leaders, for clients
-                                                 replicas      the logs here, and their roles
-                                                 groups        the coordinator of groups
-                                                 transactions  the coordinator of transactions
-                                                 gateway       changes of the metadata
-                                                 configs       of this broker and of topics
-                                                 sessions      incremental fetches
-                                                 producer_ids
-                                                 authorizer    who may do what, if anybody checks
-                                                 quotas        how much clients may use
-                                                 lifecycle     its state in the cluster
-                                                 links         faults of the network, for labs
-                                                 request_faults  and of answers to clients
-                                                 request_counts  how many requests of each kind
-                                                 listeners     TLS and SASL of each listener
+    server -> dispatch -> layers -> handlers/*       a handler gets the parts that it names
 
-`broker_server.py` builds one, connects it to its cluster and to the network, and runs it.
+    metadata       brokers and leaders, for clients
+    replicas       the logs here, and their roles;  purgatory: requests that wait for them
+    groups, transactions     the coordinators
+    gateway        changes of the metadata, as the handlers ask for them
+    publisher      changes of the metadata, as they come
+    configs        of this broker and of topics
+    sessions       incremental fetches
+    creation       the plans of new topics
+    auth           who may do what, if anybody checks
+    quotas         how much clients may use
+    listeners      TLS and SASL of each listener
+    lifecycle      its state in the cluster
+    links, request_faults    faults of the network and of answers to clients, for labs
+    events, request_counts   what has happened, and how many requests of each kind
+
+`build.py` has the one function that builds them; `broker_server.py` connects the broker to its
+cluster and to the network, and runs it.
 """
 
-import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from engine.broker.authorization import AuthHelper
 from engine.broker.config_cache import ConfigCache
 from engine.broker.coordinator_service import GroupService, TransactionService
+from engine.broker.creation import AutoTopicCreationManager
 from engine.broker.events import Ring
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.metadata import Metadata
 from engine.broker.producer_ids import ProducerIds
+from engine.broker.publisher import MetadataPublisher
 from engine.broker.purgatory import Purgatory
 from engine.broker.request_counts import RequestCounts
 from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
-from engine.errors import KafkaError
 from engine.links import Links
 from engine.metadata.gateway import ControllerGateway
 from engine.metadata.lifecycle import BrokerLifecycle
-from engine.quotas.client_quota_manager import ControllerMutationQuota
 from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
-from engine.security.authorizer import AclAuthorizer
-from engine.security.principals import ANONYMOUS, Principal
-from engine.wire.apis import APIS, Api
-from engine.wire.errors import RequestHeader
-
-log = logging.getLogger(__name__)
 
 
 def clock() -> int:
@@ -57,48 +51,7 @@ def clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Call(NamedTuple):
-    """The header of a request, the client's address, the listener where it came in, who sent
-    it, and what it may change."""
-
-    header: RequestHeader
-    peer: str
-    listener: str = "PLAINTEXT"
-    principal: Principal = ANONYMOUS
-    mutations: ControllerMutationQuota | None = None  # of a request for topics, if there are quotas
-
-    @property
-    def version(self) -> int:
-        return self.header.api_version
-
-    @property
-    def host(self) -> str:
-        """The client's host, as Java writes an address."""
-        return f"/{self.peer.rpartition(':')[0]}"
-
-    def take(self, partitions: int, now: int) -> None:
-        """Partitions are created or deleted. Raises a KafkaError if the client has to wait."""
-        if self.mutations is not None:
-            self.mutations.record(partitions, now)
-
-    def refused(self, what: object, error: KafkaError) -> KafkaError:
-        """Log the error: not every client shows it to its user."""
-        log.info(
-            "%s of %s by %s (%s) refused with %s: %s",
-            APIS[self.header.api_key].name,
-            what,
-            self.peer,
-            self.header.client_id,
-            error.code.name,
-            error.message,
-        )
-        return error
-
-
-Handler = Callable[["Broker", Call, Any], Awaitable[Any]]
-
-
-@dataclass
+@dataclass(frozen=True)
 class Broker:
     config: BrokerConfig
     metadata: Metadata
@@ -107,20 +60,20 @@ class Broker:
     sessions: FetchSessions
     configs: ConfigCache
     gateway: ControllerGateway
+    publisher: MetadataPublisher
     producer_ids: ProducerIds
-    handlers: Mapping[Api, Handler]  # of the requests that this broker serves
     groups: GroupService
     transactions: TransactionService
-    links: Links
-    listeners: SecureListeners
+    creation: AutoTopicCreationManager
+    auth: AuthHelper
     quotas: QuotaManagers
-    authorizer: AclAuthorizer | None = None  # None: everything is allowed
-    lifecycle: BrokerLifecycle = field(default_factory=BrokerLifecycle)
-    events: Ring = field(default_factory=Ring)
-    request_faults: RequestFaults = field(default_factory=RequestFaults)
-    request_counts: RequestCounts = field(default_factory=RequestCounts)
-    now: Callable[[], int] = clock
-    random: Random = field(default_factory=Random)  # of the environment: simulated runs repeat
+    listeners: SecureListeners
+    lifecycle: BrokerLifecycle
+    links: Links
+    events: Ring
+    request_faults: RequestFaults
+    request_counts: RequestCounts
+    now: Callable[[], int]
 
     @property
     def id(self) -> int:

@@ -16,39 +16,28 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from engine.broker.broker import Broker
+from engine.broker.build import build_broker
 from engine.broker.cleaner_task import CleanerTask
-from engine.broker.config_cache import ConfigCache
-from engine.broker.coordinator_service import BrokerServices, GroupService, TransactionService
 from engine.broker.debug.debug_server import DebugServer
-from engine.broker.dispatch import HANDLERS
+from engine.broker.dispatch import handlers_of
 from engine.broker.environment import Environment
-from engine.broker.fetch_sessions import FetchSessions
-from engine.broker.metadata import NO_BROKER, Metadata
 from engine.broker.metadata_source import SourceContext
-from engine.broker.producer_ids import ProducerIds
-from engine.broker.purgatory import Purgatory
-from engine.broker.replica_fetchers import ReplicaFetchers
-from engine.broker.request_faults import RequestFaults
-from engine.broker.secure_listeners import SecureListeners
-from engine.broker.server import Server
+from engine.broker.secure_listeners import SecureListener
+from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
-from engine.config.broker import principals
-from engine.errors import ErrorCode, KafkaError, MetadataError
+from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.metadata.lifecycle import BrokerLifecycle, LifecycleStep
-from engine.model import Event
-from engine.quotas.quota_managers import QuotaManagers
-from engine.security.authorizer import AclAuthorizer
+from engine.model import NO_BROKER, Event
 from engine.storage.directory import OFFLINE
 
 SWEEP_MS = 1000  # how often files are removed whose delay after deletion is over
 FORGET_MS = 600_000  # how often producers are removed that have not written for long
 WARNINGS = frozenset({"znode.unreadable", "config.ignored"})  # others have written nonsense
-WAIT = 0.05  # seconds between two checks for a stop signal, while the broker starts
+STOP_CHECK_S = 0.05  # between two checks for a stop signal, while the broker starts
 
 log = logging.getLogger(__name__)
 
@@ -64,19 +53,18 @@ class BrokerServer:
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._failure: BaseException | None = None  # why it ends by itself
         self._lifecycle = BrokerLifecycle()
-        self._source = self._environment.source(
-            SourceContext(
-                config,
-                self._lifecycle,
-                self._environment.now,
-                self._environment.new_uuid,
-                self._environment.connect,
-                self._emit,
-                self._report,
-                self._spawn,
-                self._every,
-            )
+        self._context = SourceContext(
+            config,
+            self._lifecycle,
+            self._environment.now,
+            self._environment.new_uuid,
+            self._environment.connect,
+            self._emit,
+            self._report,
+            self._spawn,
+            self._every,
         )
+        self._source = self._environment.source(self._context)
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Start, call `ready` with the port, serve until SIGTERM or SIGINT, stop in order."""
@@ -111,81 +99,38 @@ class BrokerServer:
             directory.attempt(now, partial(directory.claim, broker_id, cluster_id))
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
-            raise KafkaError(ErrorCode.kafka_storage_error, "; ".join(reasons))
-        broker = self.broker = self._build(cluster_id)
+            raise ApiException(ErrorCode.kafka_storage_error, "; ".join(reasons))
+        broker = self.broker = build_broker(
+            self._context, self._environment, self._source, self._directories, cluster_id
+        )
         found = [each for directory in self._directories for each in directory.partitions(now)]
         await self._source.load(broker, {partition.topic for partition in found})
         broker.replicas.logs.load(broker.configs.topic_config)
         stack.callback(broker.replicas.close)
         stack.callback(broker.transactions.close)
-        server = self._environment.server(broker)
+        handlers = handlers_of(broker, self._source.handlers(broker))
+        server, secure, metrics = self._environment.server(broker, handlers)
         stack.push_async_callback(self._cancel_tasks)
         stack.push_async_callback(server.close)
-        await self._bind(server, broker)
+        await self._bind(server, secure, broker)
         await self._source.follow(broker)
         self._every(max(1, self._config.replica_lag_time_max_ms // 2), broker.replicas.tick)
         self._start_upkeep(broker, server)
         await self._source.register(broker, self._ports)
         await server.serve()  # not before: see registration.py
-        await self._environment.announce(stack, partial(self._debug_server, broker, server))
+        debug_server = partial(self._debug_server, broker, server)
+        await self._environment.announce(stack, metrics, debug_server)
         return broker
 
-    def _build(self, cluster_id: str) -> Broker:
-        config, purgatory, metadata = self._config, Purgatory(), Metadata(cluster_id)
-        metadata.listener = config.inter_broker_listener
-        environment = self._environment
-        clock, connect, new_uuid = environment.now, environment.connect, environment.new_uuid
-        slots = config.max_incremental_fetch_session_cache_slots
-        authorizer = _authorizer(config)
-        configs = ConfigCache(config, self._report)
-        gateway = self._source.gateway(configs, authorizer)
-        listeners = SecureListeners(config, configs, self._report)
-        environment.peer_security = listeners.peers
-        rules = environment.rules
-        replicas = rules.replicas(config, self._directories, clock, self._emit, _duration)
-        replicas.changed.append(purgatory.wake)
-        replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
-        timeout = config.replica_socket_timeout_ms / 1000
-        fetching = ReplicaFetchers(replicas, metadata.node, connect, timeout, self._spawn)
-        replicas.work_changed.append(fetching.update)
-        services = BrokerServices(
-            config, metadata, replicas, self._emit, self._spawn, lambda: str(new_uuid())
-        )
-        groups = GroupService(services, rules.groups)
-        producer_ids = ProducerIds(gateway.allocate_producer_ids)
-        return Broker(
-            config=config,
-            metadata=metadata,
-            replicas=replicas,
-            purgatory=purgatory,
-            sessions=FetchSessions(slots, environment.random),
-            configs=configs,
-            gateway=gateway,
-            producer_ids=producer_ids,
-            handlers={**HANDLERS, **self._source.handlers},
-            groups=groups,
-            transactions=TransactionService(
-                services, groups, producer_ids, connect, rules.transactions
-            ),
-            links=environment.links,
-            request_faults=RequestFaults(self._report, self._spawn),
-            listeners=listeners,
-            quotas=QuotaManagers(config, self._emit),
-            authorizer=authorizer,
-            lifecycle=self._lifecycle,
-            events=environment.events,
-            now=clock,
-            random=environment.random,
-        )
-
-    async def _bind(self, server: Server, broker: Broker) -> None:
+    async def _bind(
+        self, server: Server, secure: Callable[[SecureListener], Secure], broker: Broker
+    ) -> None:
         for each in broker.listeners.all:
             host, port = each.listener.host, each.listener.port
             try:
-                secure = self._environment.secure(each)
-                self._ports[each.name] = await server.bind(host, port, secure)
+                self._ports[each.name] = await server.bind(host, port, secure(each))
             except OSError as error:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.invalid_config,
                     f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
                     "Is another broker running there? Choose another --port.",
@@ -203,7 +148,7 @@ class BrokerServer:
             return broker.metadata.controller != NO_BROKER and source.is_settled
 
         while not known() and not self._stop.is_set():
-            await broker.metadata.until(known, loop.time() + WAIT)
+            await broker.metadata.until(known, loop.time() + STOP_CHECK_S)
         return not self._stop.is_set()
 
     # -- upkeep --------------------------------------------------------------------------
@@ -243,9 +188,9 @@ class BrokerServer:
             self._failed(task, task.exception())
 
     def _failed(self, task: "asyncio.Task[None]", error: BaseException | None) -> None:
-        """A task has ended by an error. Only a KafkaError is meant for people: the broker is
+        """A task has ended by an error. Only an ApiException is meant for people: the broker is
         refused, for instance. Any other is a bug of ours; disks that fail never come so far."""
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, ApiException):
             log.critical("a bug: %s failed", _name(task), exc_info=error)
             self._report("broker.bug", task=_name(task), error=repr(error))
         self._fail(error)
@@ -268,7 +213,7 @@ class BrokerServer:
     def _directory_failed(self) -> None:
         if all(directory.offline is not None for directory in self._directories):
             reason = "Shutdown broker because all log dirs have failed"
-            self._fail(KafkaError(ErrorCode.kafka_storage_error, reason))
+            self._fail(ApiException(ErrorCode.kafka_storage_error, reason))
         elif self.broker is not None and self._lifecycle.is_loaded:
             self.broker.replicas.directory_failed()
             self._source.log_dir_failed()
@@ -281,15 +226,3 @@ class BrokerServer:
 def _name(task: "asyncio.Task[None]") -> str:
     """The name of its function: CleanerTask.run."""
     return getattr(task.get_coro(), "__qualname__", task.get_name())
-
-
-def _authorizer(config: BrokerConfig) -> AclAuthorizer | None:
-    if not config.authorizer_class_name:
-        return None
-    everyone = config.allow_everyone_if_no_acl_found
-    return AclAuthorizer(principals(config.super_users), open_by_default=everyone)
-
-
-def _duration(milliseconds: int) -> timedelta:
-    """The value in a request."""
-    return timedelta(milliseconds=milliseconds)

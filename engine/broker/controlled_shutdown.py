@@ -22,7 +22,7 @@ from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.messages.controlled_shutdown import ControlledShutdownRequest
 
-SOON = 1.0  # seconds for the election of a new controller after an orderly stop
+NEW_CONTROLLER_WAIT_S = 1.0  # for the election of a new controller after an orderly stop
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ async def _ask_until_done(broker: Broker, connect: Connect) -> None:
             )
             return
         patience = config.controlled_shutdown_retry_backoff_ms / 1000
-        until = loop.time() + (min(patience, SOON) if left is None else patience)
+        until = loop.time() + (min(patience, NEW_CONTROLLER_WAIT_S) if left is None else patience)
         await metadata.until(partial(_is_news, broker, controller, left), until)
     log.warning("stopping, although this broker still leads partitions")
 

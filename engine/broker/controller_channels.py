@@ -29,7 +29,7 @@ from engine.wire.messages.update_metadata import UpdateMetadataRequest
 
 log = logging.getLogger(__name__)
 
-PAUSE = 0.1  # seconds until a request that was not delivered is sent again
+RESEND_S = 0.1  # until a request that was not delivered is sent again
 APIS: dict[type, Api] = {
     LeaderAndIsrRequest: Api.LEADER_AND_ISR,
     UpdateMetadataRequest: Api.UPDATE_METADATA,
@@ -105,4 +105,4 @@ class ControllerChannels:
                 return await peer.ask(APIS[type(request.message)], request.message)
             except OSError as error:
                 log.info("%s: sending it again", error)
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RESEND_S)

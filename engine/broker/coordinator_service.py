@@ -37,7 +37,7 @@ from engine.coordinator.effects import Append, Caller, Effect, Reply, TxnMarkers
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage import control
@@ -189,7 +189,7 @@ class CoordinatorService(Generic[C]):
             stored = self._replicas.append(
                 self._partition(number), _batch(append), to_all=True, client=False
             )
-        except KafkaError as error:
+        except ApiException as error:
             code = error.code
             return [] if token is None else self.coordinator.written(token, code, self._now())
         if token is None:
@@ -216,7 +216,7 @@ class CoordinatorService(Generic[C]):
         try:
             if self._replicas.is_committed(partition, append.last_offset, leader_since):
                 return ErrorCode.none
-        except KafkaError as error:
+        except ApiException as error:
             return error.code
         return ErrorCode.request_timed_out if self._clock() >= append.deadline else None
 
@@ -234,8 +234,10 @@ class CoordinatorService(Generic[C]):
         changed, self._changed = sorted(self._changed), set()
         effects: list[Effect] = []
         for number in changed:
-            role = self._replicas.partitions.get(self._partition(number))
-            leader_since = role.leader_since if role is not None and role.is_leader else None
+            partition = self._replicas.partitions.get(self._partition(number))
+            leader_since = (
+                partition.leader_since if partition is not None and partition.is_leader else None
+            )
             if leader_since != self._leader_since.get(number):
                 effects += self._change_leader(number, leader_since)
             effects += self._complete(number)
@@ -274,7 +276,7 @@ class CoordinatorService(Generic[C]):
                     break  # nothing may be appended before `loaded`, so do not wait
                 offset = next_offset
                 await asyncio.sleep(0)  # let other tasks run
-        except KafkaError as error:
+        except ApiException as error:
             if error.code in LED_BY_ANOTHER:
                 return  # `_poll` is about to notice it
             # The log is damaged, or its disk fails: the records before the damage count.
@@ -348,7 +350,12 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
         super().__init__(services, coordinator_topic.TRANSACTIONS_TOPIC, coordinator)
         self._producer_ids = producer_ids
         self._sender = TxnMarkerSender(
-            services.config.broker_id, services.metadata, connect, self._still_ends, self._marked
+            services.config.broker_id,
+            services.config.request_timeout_ms / 1000,
+            services.metadata,
+            connect,
+            self._still_ends,
+            self._marked,
         )
 
     async def handle(self, request: Any, version: int, client_id: str, host: str) -> Any:

@@ -1,22 +1,26 @@
 """From a frame to a handler and back: which API is served by which function.
 
+    frame ─> decode ─> handler ─> encode ─> pieces
+
+Between decoding and the handler are the layers that are switched on (layers.py). The table has
+which parts of the broker each handler uses.
+
 An API that is not in the table is not advertised. A client that uses it all the same is
 disconnected, as by Kafka. A newer client may send an ApiVersions request in an unknown version: it
 gets an error in version 0, and sends an older one.
 """
 
-import asyncio
+from collections.abc import Mapping
 from functools import partial
+from itertools import compress
 from time import time_ns
-from typing import Any
 
-from engine.broker.authorization import authorized, refused
-from engine.broker.broker import Broker, Call, Handler
+from engine.broker.broker import Broker
+from engine.broker.call import Call, Handler
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
     acls,
     client_quotas,
-    configs,
     elections,
     fetch,
     groups,
@@ -26,149 +30,202 @@ from engine.broker.handlers import (
     old_versions,
     produce,
     producers,
-    records,
     scram_credentials,
     security,
-    topics,
     transactions,
     versions,
 )
+from engine.broker.handlers.configs import ConfigHandlers
+from engine.broker.handlers.elections import ElectLeadersHandler
+from engine.broker.handlers.groups import FindCoordinatorHandler
+from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import codes_in
-from engine.broker.request_faults import RequestCopy
-from engine.broker.request_quotas import serve_with_quotas
+from engine.broker.handlers.topics import TopicHandlers
+from engine.broker.handlers.transactions import WriteTxnMarkersHandler
+from engine.broker.layers import (
+    IncomingRequest,
+    Serve,
+    ServedResponse,
+    afterwards,
+    encoded,
+    failing,
+    repeated,
+)
+from engine.broker.request_quotas import with_quotas
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ErrorCode
 from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
 
-# In every mode; metadata_source.py has those of one mode.
-HANDLERS: dict[Api, Handler] = {
-    Api.PRODUCE: produce.handle,
-    Api.FETCH: fetch.handle,
-    Api.LIST_OFFSETS: offsets.list_offsets,
-    Api.METADATA: metadata.handle,
-    Api.OFFSET_COMMIT: groups.handle,
-    Api.OFFSET_FETCH: groups.handle,
-    Api.FIND_COORDINATOR: groups.find_coordinator,
-    Api.JOIN_GROUP: groups.handle,
-    Api.HEARTBEAT: groups.handle,
-    Api.LEAVE_GROUP: groups.handle,
-    Api.SYNC_GROUP: groups.handle,
-    Api.DESCRIBE_GROUPS: groups.handle,
-    Api.LIST_GROUPS: groups.handle,
-    Api.SASL_HANDSHAKE: security.handshake,
-    Api.API_VERSIONS: versions.handle,
-    Api.CREATE_TOPICS: topics.create,
-    Api.DELETE_TOPICS: topics.delete,
-    Api.DELETE_RECORDS: records.delete,
-    Api.INIT_PRODUCER_ID: transactions.init_producer_id,
-    Api.OFFSET_FOR_LEADER_EPOCH: offsets.for_leader_epoch,
-    Api.ADD_PARTITIONS_TO_TXN: transactions.handle,
-    Api.ADD_OFFSETS_TO_TXN: transactions.handle,
-    Api.END_TXN: transactions.handle,
-    Api.WRITE_TXN_MARKERS: transactions.write_markers,
-    Api.TXN_OFFSET_COMMIT: groups.handle,
-    Api.DESCRIBE_ACLS: acls.describe,
-    Api.CREATE_ACLS: acls.create,
-    Api.DELETE_ACLS: acls.delete,
-    Api.DESCRIBE_CONFIGS: configs.describe,
-    Api.ALTER_CONFIGS: configs.alter,
-    Api.ALTER_REPLICA_LOG_DIRS: log_dirs.alter,
-    Api.DESCRIBE_LOG_DIRS: log_dirs.handle,
-    Api.SASL_AUTHENTICATE: security.authenticate,
-    Api.CREATE_PARTITIONS: topics.create_partitions,
-    Api.CREATE_DELEGATION_TOKEN: security.refuse_token,
-    Api.RENEW_DELEGATION_TOKEN: security.refuse_token,
-    Api.EXPIRE_DELEGATION_TOKEN: security.refuse_token,
-    Api.DESCRIBE_DELEGATION_TOKEN: security.refuse_token,
-    Api.DELETE_GROUPS: groups.handle,
-    Api.DESCRIBE_CLIENT_QUOTAS: client_quotas.describe,
-    Api.ALTER_CLIENT_QUOTAS: client_quotas.alter,
-    Api.DESCRIBE_USER_SCRAM_CREDENTIALS: scram_credentials.describe,
-    Api.ALTER_USER_SCRAM_CREDENTIALS: scram_credentials.alter,
-    Api.ELECT_LEADERS: elections.elect,
-    Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
-    Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
-    Api.LIST_PARTITION_REASSIGNMENTS: elections.list_reassignments,
-    Api.OFFSET_DELETE: groups.handle,
-    Api.UPDATE_FEATURES: versions.update_features,
-    Api.DESCRIBE_CLUSTER: metadata.describe_cluster,
-    Api.DESCRIBE_PRODUCERS: producers.describe,
-}
+
+def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Handler]:
+    """The newest versions. `of_mode`: requests that only brokers of this mode get."""
+    handlers = {**_of_clients(broker), **_of_administrators(broker), **of_mode}
+    handlers[Api.API_VERSIONS] = partial(versions.handle, handlers.keys())
+    return handlers
 
 
-CURRENT = (-1, versions.handle)  # APIs whose old versions differ in nothing but their fields
+def _of_clients(broker: Broker) -> dict[Api, Handler]:
+    replicas, purgatory = broker.replicas, broker.purgatory
+    coordinate = partial(groups.handle, broker.groups)
+    transact = partial(transactions.handle, broker.transactions)
+    return {
+        Api.PRODUCE: partial(produce.handle, replicas, purgatory),
+        Api.FETCH: partial(fetch.handle, replicas, broker.sessions, broker.metadata, broker.auth),
+        Api.LIST_OFFSETS: partial(offsets.list_offsets, replicas),
+        Api.METADATA: partial(metadata.handle, broker.metadata, broker.creation),
+        Api.OFFSET_COMMIT: coordinate,
+        Api.OFFSET_FETCH: coordinate,
+        Api.FIND_COORDINATOR: FindCoordinatorHandler(
+            broker.groups, broker.transactions, broker.metadata, broker.creation
+        ).handle,
+        Api.JOIN_GROUP: coordinate,
+        Api.HEARTBEAT: coordinate,
+        Api.LEAVE_GROUP: coordinate,
+        Api.SYNC_GROUP: coordinate,
+        Api.DESCRIBE_GROUPS: coordinate,
+        Api.LIST_GROUPS: coordinate,
+        Api.SASL_HANDSHAKE: security.handshake,
+        Api.INIT_PRODUCER_ID: partial(
+            transactions.init_producer_id, broker.transactions, broker.producer_ids
+        ),
+        Api.OFFSET_FOR_LEADER_EPOCH: partial(offsets.for_leader_epoch, replicas),
+        Api.ADD_PARTITIONS_TO_TXN: transact,
+        Api.ADD_OFFSETS_TO_TXN: transact,
+        Api.END_TXN: transact,
+        Api.WRITE_TXN_MARKERS: WriteTxnMarkersHandler(replicas, purgatory, broker.groups).handle,
+        Api.TXN_OFFSET_COMMIT: coordinate,
+        Api.SASL_AUTHENTICATE: security.authenticate,
+        Api.CREATE_DELEGATION_TOKEN: security.refuse_token,
+        Api.RENEW_DELEGATION_TOKEN: security.refuse_token,
+        Api.EXPIRE_DELEGATION_TOKEN: security.refuse_token,
+        Api.DESCRIBE_DELEGATION_TOKEN: security.refuse_token,
+        Api.DELETE_GROUPS: coordinate,
+        Api.OFFSET_DELETE: coordinate,
+    }
+
+
+def _of_administrators(broker: Broker) -> dict[Api, Handler]:
+    replicas, purgatory, gateway = broker.replicas, broker.purgatory, broker.gateway
+    topics = TopicHandlers(
+        *(broker.config, broker.metadata, broker.configs, gateway, broker.creation, broker.now)
+    )
+    configs = ConfigHandlers(
+        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners, replicas)
+    )
+    return {
+        Api.CREATE_TOPICS: topics.create,
+        Api.DELETE_TOPICS: topics.delete,
+        Api.DELETE_RECORDS: DeleteRecordsHandler(broker.metadata, replicas, purgatory).handle,
+        Api.DESCRIBE_ACLS: partial(acls.describe, broker.auth.authorizer),
+        Api.CREATE_ACLS: partial(acls.create, broker.auth.authorizer, gateway),
+        Api.DELETE_ACLS: partial(acls.delete, broker.auth.authorizer, gateway),
+        Api.DESCRIBE_CONFIGS: configs.describe,
+        Api.ALTER_CONFIGS: configs.alter,
+        Api.ALTER_REPLICA_LOG_DIRS: partial(log_dirs.alter, replicas),
+        Api.DESCRIBE_LOG_DIRS: partial(log_dirs.handle, replicas),
+        Api.CREATE_PARTITIONS: topics.create_partitions,
+        Api.DESCRIBE_CLIENT_QUOTAS: partial(client_quotas.describe, gateway),
+        Api.ALTER_CLIENT_QUOTAS: partial(client_quotas.alter, gateway),
+        Api.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(scram_credentials.describe, gateway),
+        Api.ALTER_USER_SCRAM_CREDENTIALS: partial(scram_credentials.alter, gateway),
+        Api.ELECT_LEADERS: ElectLeadersHandler(broker.metadata, gateway).handle,
+        Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
+        Api.ALTER_PARTITION_REASSIGNMENTS: partial(elections.alter_reassignments, gateway),
+        Api.LIST_PARTITION_REASSIGNMENTS: partial(elections.list_reassignments, gateway),
+        Api.UPDATE_FEATURES: partial(versions.update_features, broker.config, gateway),
+        Api.DESCRIBE_CLUSTER: partial(metadata.describe_cluster, broker.metadata),
+        Api.DESCRIBE_PRODUCERS: partial(producers.describe, replicas),
+    }
+
+
+def old_handlers_of(broker: Broker) -> dict[Api, Handler]:
+    """Of the versions up to `old_versions.LAST`. The old versions of the other APIs differ in
+    nothing but their fields."""
+    replicas, known, gateway = broker.replicas, broker.metadata, broker.gateway
+    return {
+        Api.PRODUCE: partial(old_versions.old_produce, replicas, broker.purgatory),
+        Api.FETCH: partial(
+            old_versions.old_fetch, *(replicas, broker.sessions, known, broker.auth, broker.configs)
+        ),
+        Api.LIST_OFFSETS: partial(old_versions.old_list_offsets, replicas),
+        Api.OFFSET_COMMIT: partial(old_versions.old_commit, known, gateway, broker.config),
+        Api.OFFSET_FETCH: partial(old_versions.old_fetch_offsets, known, gateway),
+    }
 
 
 class Dispatcher:
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, broker: Broker, handlers: Mapping[Api, Handler]) -> None:
+        guarded = broker.auth.guarded
+        self._handlers = {api: guarded(handler) for api, handler in handlers.items()}
+        self._old = {api: guarded(handler) for api, handler in old_handlers_of(broker).items()}
+        self._broker = broker
+        faults = broker.request_faults
+        self._layers = (
+            partial(repeated, faults, self._handle_copy),
+            partial(with_quotas, broker.quotas, broker.sessions, broker.now),
+            partial(failing, faults),
+        )
+        self._afterwards = partial(afterwards, faults, broker.request_counts, broker.events)
+        self._rows: dict[tuple[bool, ...], Serve] = {}  # by which layers are switched on
 
     def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
         """For a new connection to a listener with SASL."""
-        respond = partial(versions.respond, self.broker.handlers)
+        respond = partial(versions.respond, self._handlers.keys())
         return SaslServerAuthenticator(listener.mechanisms, respond, versions.unsupported)
 
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
-        check = connection.authenticate
-        if check is not None and (done := await check(frame)) is not None:
-            return done
         try:
-            header, request = decode_request(frame, self.broker.handlers)
+            header, request = decode_request(frame, self._handlers)
         except UnservedVersion as error:
             if error.header.api_key != Api.API_VERSIONS:
                 raise
             return encode_response(error.header._replace(api_version=0), versions.unsupported())
-        connection.client_id = header.client_id
+        connection.client_id, connection.throttle_ms = header.client_id, 0
         connection.peer_id = broker_of(request, header.client_id)
-        broker, began, connection.throttle_ms = self.broker, time_ns(), 0
         call = Call(header, connection.peer, connection.listener, connection.principal)
-        api, serve = APIS[header.api_key], self._handler(header)
-        faults, from_client = broker.request_faults, connection.peer_id is None
-        if faults.repeats and (from_client or api is Api.WRITE_TXN_MARKERS):
-            handle = partial(self._handle_copy, call, bytes(frame))
-            faults.keep(RequestCopy(api, header.client_id, handle))
-        if from_client and (failure := faults.refuses(api, header.client_id)) is not None:
-            serve = partial(_refused, failure)
-        if broker.quotas.enabled:
-            response, answer = await serve_with_quotas(
-                broker, connection, call, request, serve, frame
-            )
-        else:
-            response = await serve(broker, call, request)
-            answer = None if response is None else encode_response(header, response)
-        if from_client and (seconds := faults.delay(api, request)):
-            await asyncio.sleep(seconds)
-        if broker.request_counts.on:
-            broker.request_counts.add(api, time_ns() - began)
-        if broker.events.tracing:
-            who, span = connection.peer, Span(began, time_ns())
-            broker.events.traced(header, who, request, response, span, frame, answer)
-        return answer
+        incoming, began = IncomingRequest(connection, frame, call, request), time_ns()
+        served = await self._row()(incoming)
+        if self._is_watched:
+            await self._afterwards(incoming, served, began)
+        return served.answer
+
+    @property
+    def _is_watched(self) -> bool:
+        broker = self._broker
+        return broker.events.tracing or broker.request_counts.on or broker.request_faults.is_slow
+
+    def _row(self) -> Serve:
+        """The layers that are switched on now, in a row that ends in the handlers."""
+        faults = self._broker.request_faults
+        switches = bool(faults.repeats), self._broker.quotas.enabled, faults.fails
+        if switches not in self._rows:
+            row: Serve = self._serve
+            for layer in reversed([*compress(self._layers, switches)]):
+                row = partial(layer, row)
+            self._rows[switches] = row
+        return self._rows[switches]
+
+    async def _serve(self, incoming: IncomingRequest) -> ServedResponse:
+        call = incoming.call
+        return encoded(call, await self._handler(call.header)(call, incoming.request))
 
     def _handler(self, header: RequestHeader) -> Handler:
         """The function that serves a request of this API and version."""
         api = APIS[header.api_key]
-        last_old, handler = old_versions.OLD.get(api, CURRENT)
-        if header.api_version > last_old:
-            handler = self.broker.handlers[api]
-        return handler if self.broker.authorizer is None else partial(authorized, handler=handler)
+        is_old = header.api_version <= old_versions.LAST.get(api, -1)
+        return (self._old if is_old else self._handlers)[api]
 
     async def _handle_copy(self, call: Call, frame: Frame) -> set[ErrorCode]:
         """Do what a request asks for that came a second time; returns the errors of its answer."""
-        header, request = decode_request(frame, self.broker.handlers)
-        broker, began = self.broker, time_ns()
-        response = await self._handler(header)(broker, call, request)
-        if broker.events.tracing:
+        header, request = decode_request(frame, self._handlers)
+        began, events = time_ns(), self._broker.events
+        response = await self._handler(header)(call, request)
+        if events.tracing:
             span = Span(began, time_ns())
-            broker.events.traced(header, call.host, request, response, span, frame, None)
+            events.traced(header, call.host, request, response, span, frame, None)
         return codes_in(response)
-
-
-async def _refused(error: KafkaError, broker: Broker, call: Call, request: Any) -> Any:
-    """A handler that does nothing: a lab asked for this error."""
-    return refused(call, request, error)

@@ -15,17 +15,17 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from engine.broker import broker as brokers
 from engine.broker.address_gate import AddressGate
-from engine.broker.broker import Broker
+from engine.broker.broker import Broker, clock
+from engine.broker.call import Handler
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
@@ -43,11 +43,18 @@ from engine.config import BrokerConfig
 from engine.links import Links
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
+from engine.wire.apis import Api
 
 log = logging.getLogger(__name__)
 
 FILES = 10_240  # the maximum on macOS
 PID_FILE = "broker.pid"
+
+
+class ServerSetup(NamedTuple):
+    server: Server
+    secure: Callable[[SecureListener], Secure]  # what a listener puts before its connections
+    metrics: BrokerMetrics | None  # for the page of metrics, if there is one
 
 
 class Environment:
@@ -62,11 +69,10 @@ class Environment:
         self.random = Random()
         self.events = Ring()
         self.home = home or Path(config.log_dirs[0])
-        self._metrics: BrokerMetrics | None = None
-        self.peer_security: PeerSecurity | None = None  # of connections to other brokers
+        self.peers = PeerSecurity(config)  # of connections to other brokers
 
     def now(self) -> int:
-        return brokers.clock()
+        return clock()
 
     def new_uuid(self) -> UUID:
         return uuid4()
@@ -99,14 +105,15 @@ class Environment:
         return ZooKeeperMode(context, connect, self.home / SESSION_FILE)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
-        return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peer_security)
+        return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peers)
 
-    def server(self, broker: Broker) -> Server:
-        self._dispatcher = Dispatcher(broker)
-        handle: Handle = self._dispatcher.handle
+    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> ServerSetup:
+        dispatcher, connections = Dispatcher(broker, handlers), set[Connection]()
+        handle: Handle = dispatcher.handle
+        metrics = None
         if self.config.prometheus_port is not None:
-            self._metrics = BrokerMetrics(broker)
-            handle = self._metrics.counted(handle)
+            metrics = BrokerMetrics(broker, connections)
+            handle = metrics.counted(handle)
         server = Server(
             handle,
             max_request_bytes=self.config.socket_request_max_bytes,
@@ -114,15 +121,12 @@ class Environment:
             idle_ms=self.config.connections_max_idle_ms,
             links=self.links,
             faults=broker.request_faults,
+            connections=connections,
         )
-        if self._metrics is not None:
-            self._metrics.server = server
-        return server
+        return ServerSetup(server, partial(self._secure, dispatcher, broker), metrics)
 
-    def secure(self, listener: SecureListener) -> Secure:
-        """What the protocol of a listener puts in front of its connections."""
-        serve = partial(secured, listener, self._dispatcher.authenticator)
-        broker = self._dispatcher.broker
+    def _secure(self, dispatcher: Dispatcher, broker: Broker, listener: SecureListener) -> Secure:
+        serve = partial(secured, listener, dispatcher.authenticator)
 
         def gate(connection: Connection) -> AddressGate:
             return AddressGate(
@@ -136,16 +140,19 @@ class Environment:
         return gate
 
     async def announce(
-        self, stack: AsyncExitStack, debug_server: Callable[[], DebugServer]
+        self,
+        stack: AsyncExitStack,
+        metrics: BrokerMetrics | None,
+        debug_server: Callable[[], DebugServer],
     ) -> None:
         """The broker is registered: start the debug server for labs, and write the process id.
 
         A broker whose own files cannot be written serves its clients all the same.
         """
-        if self._metrics is not None:
-            metrics = MetricsServer(self._metrics, self.home, self.config.prometheus_port or 0)
-            stack.push_async_callback(metrics.close)
-            await metrics.open()
+        if metrics is not None:
+            metrics_server = MetricsServer(metrics, self.home, self.config.prometheus_port or 0)
+            stack.push_async_callback(metrics_server.close)
+            await metrics_server.open()
         server, pid_file = debug_server(), self.home / PID_FILE
         stack.push_async_callback(server.close)
         stack.callback(_remove, pid_file)

@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from engine.broker.purgatory import settle, waiting
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
 from engine.replication.replica_manager import ReplicaManager
@@ -126,12 +126,12 @@ class FetchSessions:
             return session
         found = self._sessions.pop(request.session_id, None)
         if found is None:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.fetch_session_id_not_found, f"no fetch session {request.session_id}"
             )
         self._sessions[found.id] = found  # now the most recently used
         if found.epoch != request.session_epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_fetch_session_epoch,
                 f"fetch session {found.id} expects epoch {found.epoch}, "
                 f"not {request.session_epoch}",

@@ -14,9 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.metadata.delta import BrokerEndpoint, MetadataDelta, PartitionChange, endpoint_of
-from engine.model import TopicPartition
-
-NO_BROKER = -1
+from engine.model import NO_BROKER, TopicPartition
 
 
 class AliveBroker(NamedTuple):

@@ -1,6 +1,6 @@
 """Where the metadata of a broker comes from: the mode of its cluster, as the broker uses it.
 
-    start   connect -> load -> follow -> register          MetadataDelta ──> publisher.apply
+    start   connect -> load -> follow -> register          MetadataDelta ──> MetadataPublisher
     run     changes come down as deltas, and what the broker wants goes up through the gateway
     stop    leave
 
@@ -13,7 +13,8 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from engine.broker.broker import Broker, Handler
+from engine.broker.broker import Broker
+from engine.broker.call import Handler
 from engine.broker.config_cache import ConfigCache
 from engine.broker.peer import Connect
 from engine.config import BrokerConfig
@@ -39,8 +40,6 @@ class SourceContext(NamedTuple):
 
 
 class MetadataSource(Protocol):
-    handlers: Mapping[Api, Handler]  # of the requests that only brokers of this mode get
-
     @property
     def address(self) -> str:
         """Of the store, for people."""
@@ -51,6 +50,9 @@ class MetadataSource(Protocol):
     def gateway(
         self, configs: ConfigCache, authorizer: AclAuthorizer | None
     ) -> ControllerGateway: ...
+
+    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+        """Of the requests that only brokers of this mode get."""
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
         """Read what the broker needs before it opens the logs of these topics."""

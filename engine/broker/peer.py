@@ -26,7 +26,7 @@ from itertools import count
 from typing import Any, cast
 
 from engine.broker.secure_listeners import PeerSecurity
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.links import Links
 from engine.security.sasl_client import authentication
 from engine.wire.apis import Api
@@ -117,7 +117,7 @@ class Peer:
         except StopIteration as end:
             if end.value:
                 self._renew = asyncio.get_running_loop().time() + RENEWED * end.value / 1000
-        except KafkaError as error:
+        except ApiException as error:
             raise ConnectionError(f"{self} refuses this broker: {error.message}") from error
 
 

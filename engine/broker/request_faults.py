@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed
 
@@ -58,6 +58,14 @@ class RequestFaults:
         self.repeats: dict[Api, tuple[int, int | None]] = {}
         self._copies: list[RequestCopy] = []  # that come when asked
         self._timed: list[RequestCopy] = []  # that come by themselves
+
+    @property
+    def fails(self) -> bool:
+        return bool(self._failing)
+
+    @property
+    def is_slow(self) -> bool:
+        return bool(self._delay)
 
     def fail(self, api: Api, error: ErrorCode, times: int) -> None:
         """The next so many requests of this API; 0: no more."""
@@ -119,14 +127,14 @@ class RequestFaults:
 
     # -- while requests are served -----------------------------------------------------------
 
-    def refuses(self, api: Api, client: str | None) -> KafkaError | None:
+    def refuses(self, api: Api, client: str | None) -> ApiException | None:
         """The error of a request that has just come from a client; None: it is served."""
         if api not in self._failing:
             return None
         error, times = self._failing[api]
         self.fail(api, error, times - 1)
         self._report("request.failed", api=api.name, error=error.name.upper(), client=client)
-        return KafkaError(error, f"a lab asked for this error: {error.name.upper()}")
+        return ApiException(error, f"a lab asked for this error: {error.name.upper()}")
 
     def keep(self, copy: RequestCopy) -> None:
         """A request has come: if it is to be repeated, this is its copy."""

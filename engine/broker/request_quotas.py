@@ -24,26 +24,29 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any, cast
 
-from engine.broker.broker import Broker, Call
-from engine.broker.server import Connection, Pieces
+from engine.broker.fetch_sessions import FetchSessions
+from engine.broker.layers import IncomingRequest, Serve, ServedResponse, encoded
 from engine.quotas.client_quota_manager import ControllerMutationQuota, QuotaKind
-from engine.wire.apis import APIS, Api
-from engine.wire.codec import encode_response
+from engine.quotas.quota_managers import QuotaManagers
+from engine.wire.apis import Api
 from engine.wire.fetch import FetchAnswer
-from engine.wire.frame import SIZE, Frame
-
-Serve = Callable[[Broker, Call, Any], Awaitable[Any]]
+from engine.wire.frame import SIZE
 
 # From these versions on a request over the quota is refused.
 STRICT_SINCE = {Api.CREATE_TOPICS: 6, Api.CREATE_PARTITIONS: 3, Api.DELETE_TOPICS: 5}
 PERCENT_OF_A_SECOND = 100 / 1e9  # of a nanosecond
 
 
-async def serve_with_quotas(
-    broker: Broker, connection: Connection, call: Call, request: Any, serve: Serve, frame: Frame
-) -> tuple[Any, Pieces | None]:
-    """The response, and its bytes. The connection is told for how long it reads nothing."""
-    quotas, api = broker.quotas, APIS[call.header.api_key]
+async def with_quotas(
+    quotas: QuotaManagers,
+    sessions: FetchSessions,
+    clock: Callable[[], int],
+    serve: Serve,
+    incoming: IncomingRequest,
+) -> ServedResponse:
+    """A layer (layers.py). The connection is told for how long it reads nothing."""
+    connection, frame, call, request = incoming
+    api = call.api
     client = call.principal.name, call.header.client_id or ""
     follows = api is Api.FETCH and request.replica_id >= 0
     if api in STRICT_SINCE:
@@ -52,13 +55,13 @@ async def serve_with_quotas(
         call = call._replace(mutations=mutations)
     if api is Api.FETCH and not follows:
         request = limited(request, quotas.fetch.most(*client))
-    work = TimedWork(serve(broker, call, request))
-    response = await work
-    answer = None if response is None else encode_response(call.header, response)
+    work = TimedWork(serve(IncomingRequest(connection, frame, call, request)))
+    served: ServedResponse = await work
+    response, answer = served
     if follows or api.between_brokers:
-        return response, answer
+        return served
 
-    now, waits = broker.now(), dict[QuotaKind, int]()
+    now, waits = clock(), dict[QuotaKind, int]()
     if answer is not None:  # Produce with acks=0 has none, and its time does not count
         used = work.spent * PERCENT_OF_A_SECOND
         waits[QuotaKind.REQUEST] = quotas.request.record(*client, used, now)
@@ -74,17 +77,17 @@ async def serve_with_quotas(
     kind = max(waits, key=lambda each: waits[each], default=QuotaKind.REQUEST)
     wait = waits.get(kind, 0)
     if wait <= 0:
-        return response, answer
+        return served
 
     quotas.note(kind, *client, wait, now)
     connection.throttle_ms = wait
     if isinstance(response, FetchAnswer):
         quotas.fetch.unrecord(*client, size, now)
-        response = broker.sessions.withhold(response)
+        response = sessions.withhold(response)
     if response is not None and hasattr(response, "throttle_time"):
         response = replace(response, throttle_time=wait)
-        answer = encode_response(call.header, response)
-    return response, answer
+        return encoded(call, response)
+    return ServedResponse(response, answer)
 
 
 def limited(request: Any, most: float | None) -> Any:

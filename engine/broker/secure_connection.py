@@ -22,10 +22,10 @@ from functools import partial
 from typing import Any, cast
 
 from engine.broker.secure_listeners import SecureListener
-from engine.broker.server import Connection, Pieces
+from engine.broker.server import Connection, Handle, Pieces
 from engine.security.mechanism import AuthenticationFailed
 from engine.security.sasl_server import AuthenticationRefused, SaslServerAuthenticator
-from engine.security.tls import HANDSHAKE_TIMEOUT
+from engine.security.tls import HANDSHAKE_TIMEOUT_S
 from engine.wire.errors import Malformed
 from engine.wire.frame import Frame
 
@@ -41,8 +41,8 @@ def secured(
     connection.listener = listener.name
     if listener.listener.sasl:
         most = connection.frames.max_bytes
-        connection.authenticate = partial(
-            authenticate, listener, connection, authenticator(listener), most
+        connection.handle = partial(
+            authenticate, listener, authenticator(listener), most, connection.handle
         )
         connection.frames.max_bytes = listener.max_receive
     return TlsAcceptor(listener, connection) if listener.listener.tls else connection
@@ -78,7 +78,7 @@ class TlsAcceptor(asyncio.Protocol):
                 self,
                 listener.context,
                 server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_TIMEOUT,
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
             )
             if transport is None:
                 return  # it was closed meanwhile
@@ -123,18 +123,19 @@ async def copy_file(
 
 async def authenticate(
     listener: SecureListener,
-    connection: Connection,
     authenticator: SaslServerAuthenticator,
     max_bytes: int,
+    handle: Handle,
+    connection: Connection,
     frame: Frame,
 ) -> Pieces | None:
-    """The answer to a request that is a part of an authentication; None for any other, which may
-    be served. `max_bytes` is the largest request of a client that has authenticated."""
+    """Answer a request that is a part of an authentication; `handle` any other, if the client has
+    authenticated. `max_bytes` is the largest request of a client that has."""
     now = asyncio.get_running_loop().time()
     if not authenticator.takes(int.from_bytes(frame[:2], "big"), now):
         if authenticator.has_expired(now):
             raise Malformed("the session has expired, and was not authenticated again")
-        return None
+        return await handle(connection, frame)
     try:
         answer = authenticator.receive(frame, now)
     except AuthenticationRefused as refused:

@@ -21,11 +21,10 @@ from engine.broker.config_cache import ConfigCache
 from engine.config import BrokerConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security import jaas
 from engine.security.mechanism import SaslServer
-from engine.security.plain import NAME as PLAIN
-from engine.security.plain import PlainServer
+from engine.security.plain import PLAIN, PlainServer
 from engine.security.principals import RULES, PrincipalMapper
 from engine.security.sasl_client import MECHANISMS, Login
 from engine.security.sasl_server import Mechanism
@@ -53,7 +52,7 @@ class SecureListener:
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
-        """Raises a KafkaError, and changes nothing, if this does not work."""
+        """Raises an ApiException, and changes nothing, if this does not work."""
         settings = config.secured(self.name)
         context = server_context(settings.text) if self.listener.tls else None
         mapper = PrincipalMapper(settings.value(RULES) or "DEFAULT")
@@ -96,26 +95,30 @@ class SecureListeners:
     and the facts by name."""
 
     def __init__(
-        self, config: BrokerConfig, cache: ConfigCache, report: Callable[..., None]
+        self,
+        config: BrokerConfig,
+        cache: ConfigCache,
+        report: Callable[..., None],
+        peers: "PeerSecurity",
     ) -> None:
         self._config = config
         self.all = [SecureListener(each, config, cache, report) for each in config.endpoints]
-        self.peers = PeerSecurity(config)
+        self._peers = peers
 
     def configure(self, config: BrokerConfig) -> None:
         """The broker's configuration has changed."""
         if config.security == self._config.security and not config.security:
             return
         self._config = config
-        parts: list[SecureListener | PeerSecurity] = [*self.all, self.peers]
+        parts: list[SecureListener | PeerSecurity] = [*self.all, self._peers]
         for each in parts:
             try:
                 each.configure(config)
-            except KafkaError as error:
+            except ApiException as error:
                 log.warning("%s: the listener stays as it was", error.message)
 
     def check(self, values: Mapping[str, str]) -> None:
-        """Raises a KafkaError if the listeners would not work with these texts of keys."""
+        """Raises an ApiException if the listeners would not work with these texts of keys."""
         ours = {name: text for name, text in values.items() if find(name)}
         if not ours:
             return
@@ -169,5 +172,5 @@ def _jaas_key(listener: str, mechanism: str) -> str:
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
 
 
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, why)
+def _invalid(why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, why)

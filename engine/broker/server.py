@@ -40,7 +40,6 @@ BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
 Pieces = Sequence[Any]  # bytes, and slices of files between them
 Handle = Callable[["Connection", Frame], Awaitable[Pieces | None]]
 Secure = Callable[["Connection"], asyncio.BaseProtocol]  # what is in front of a connection
-Authenticate = Callable[[Frame], Awaitable["Pieces | None"]]  # None: the request may be served
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_id: str | None = None
         self.peer_id: int | None = None  # the id of a broker, once a request shows it
         self.listener, self.principal = "PLAINTEXT", ANONYMOUS
-        self.authenticate: Authenticate | None = None  # of a listener with SASL
+        self.handle = server.handle  # a listener with SASL puts its authentication before it
         self.send_file: Callable[..., Awaitable[int]] = asyncio.get_running_loop().sendfile
         self._transport: asyncio.Transport | None = None
         self.frames = FrameReader(server.max_request_bytes)
@@ -116,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             while True:
                 frame = await self._next()
-                if answer := await self.server.handle(self, frame):
+                if answer := await self.handle(self, frame):
                     api = int.from_bytes(frame[:2], "big")
                     if self.peer_id is None and self.server.faults.drops(api, self.client_id):
                         self.close("a lab asked to drop this answer")

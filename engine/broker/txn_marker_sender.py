@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.broker.metadata import NO_BROKER, AliveBroker, Metadata
+from engine.broker.metadata import AliveBroker, Metadata
 from engine.broker.peer import Connect, Peer, ask_until
 from engine.coordinator.effects import TxnMarkers
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, numbered
 from engine.wire.messages.write_txn_markers import (
@@ -30,8 +30,7 @@ from engine.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 
-RETRY_SECONDS = 0.1  # until a marker that was not written is sent again
-TIMEOUT = 30.0  # seconds for a response
+RETRY_S = 0.1  # until a marker that was not written is sent again
 # Another coordinator has taken over.
 SUPERSEDED = frozenset({ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced})
 
@@ -43,6 +42,7 @@ Codes = dict[TopicPartition, ErrorCode]
 @dataclass(eq=False)
 class TxnMarkerSender:
     _broker_id: int
+    _timeout_s: float  # for a response: request.timeout.ms
     _metadata: Metadata
     _connect: Connect
     _leads: Callable[[TxnMarkers], bool]  # whether this broker is still the coordinator
@@ -66,7 +66,7 @@ class TxnMarkerSender:
                 self._marked(markers, tuple(done))
             left -= set(done)
             if left:
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(RETRY_S)
 
     def close(self) -> None:
         for peer in self._peers.values():
@@ -92,7 +92,7 @@ class TxnMarkerSender:
     def _peer(self, node: AliveBroker) -> Peer:
         if node not in self._peers:
             me = f"broker-{self._broker_id}-txn-marker-sender"
-            self._peers[node] = self._connect(node.host, node.port, node.id, me, TIMEOUT)
+            self._peers[node] = self._connect(node.host, node.port, node.id, me, self._timeout_s)
         return self._peers[node]
 
     # -- leaders -------------------------------------------------------------------------

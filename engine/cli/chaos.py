@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
-        from proof.chaos import run as chaos
+        from proof.chaos import run
     except ModuleNotFoundError as missing:
         if not (missing.name or "").startswith("confluent_kafka"):
             raise
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
             "chaos needs a stock client, which is not installed: pip install confluent-kafka"
         ) from None
     try:
-        verdict = chaos.run(
+        verdict = run.run(
             *(options.seconds, options.seed, options.brokers, options.data, to_stderr),
             zookeepers=options.zookeepers,
             transactions=options.transactions,

@@ -25,7 +25,7 @@ from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
 from engine.config import Source
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 KINDS = {
     "topics": ResourceType.TOPIC,
@@ -92,7 +92,7 @@ def run(options: Namespace) -> int:
     with connect(options) as cluster:
         if kind is not ResourceType.TOPIC and name and int(name) not in cluster.metadata.brokers:
             alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available, f"there is no broker {name}; alive are {alive}"
             )
         if options.action == "alter":
@@ -135,9 +135,9 @@ def _alter(
     if kind is ResourceType.BROKER_LOGGER:
         if unknown := wanted.keys() - set_there:
             text = f"Invalid broker logger(s): {','.join(sorted(unknown))}"
-            raise KafkaError(ErrorCode.invalid_config, text)
+            raise ApiException(ErrorCode.invalid_config, text)
     elif not_set := [key for key, it in wanted.items() if it is None and key not in set_there]:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_config,
             f"Invalid config(s): {','.join(not_set)}: nothing is set here that could be deleted",
         )

@@ -6,26 +6,26 @@ from typing import Any
 from engine.cli.main import UsageError, to_stderr
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
-from engine.client.values import KafkaError as ClientError
+from engine.client.values import KafkaError
 from engine.config.client import ALIASES, ClientConfig
 from engine.config.client_security import ClientSecurityConfig
 from engine.config.properties import parse_properties
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
-PATIENCE = 30.0  # seconds of retries after an error that may pass: an election, a restart
-QUIET = 2.0  # seconds to wait without a message
+RETRY_LIMIT_S = 30.0  # of retries after an error that may pass: an election, a restart
+MESSAGE_AFTER_S = 2.0  # to wait before a message says why
 
 
-def connect(options: Namespace, patience: float = PATIENCE) -> ClusterClient:
+def connect(options: Namespace, patience: float = RETRY_LIMIT_S) -> ClusterClient:
     """The cluster behind --bootstrap-server, or an error that says how to get one."""
     keys = _security(options)
     addresses = [Address.parse(text) for text in options.bootstrap_server.split(",")]
     try:
         return ClusterClient(addresses, patience=patience, waiting=_Waiting(), security=keys)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code != ErrorCode.broker_not_available:
             raise
-        raise KafkaError(
+        raise ApiException(
             error.code,
             f"{error.message}; start a cluster (see `cluster --help`), or say where one is "
             "with --bootstrap-server HOST:PORT",
@@ -53,25 +53,25 @@ def _security(options: Namespace) -> dict[str, str]:
     return {name: value for name, value in named.items() if name in ours}
 
 
-def failure(error: ClientError) -> KafkaError:
+def failure(error: KafkaError) -> ApiException:
     """The error of a producer or consumer as commands raise it."""
     codes = {int(each): each for each in ErrorCode}
-    return KafkaError(codes.get(error.code(), ErrorCode.unknown_server_error), error.str())
+    return ApiException(codes.get(error.code(), ErrorCode.unknown_server_error), error.str())
 
 
-def refusal(message: str) -> KafkaError:
+def refusal(message: str) -> ApiException:
     """The error for what a command itself refuses, without sending a request."""
-    return KafkaError(ErrorCode.invalid_request, message)
+    return ApiException(ErrorCode.invalid_request, message)
 
 
 class _Waiting:
     """A message on stderr when a wait is longer than two seconds, and then each second."""
 
-    _reported = QUIET - 1
+    _reported = MESSAGE_AFTER_S - 1
 
-    def __call__(self, error: KafkaError, seconds: float) -> None:
+    def __call__(self, error: ApiException, seconds: float) -> None:
         if seconds < self._reported:  # another wait
-            self._reported = QUIET - 1
+            self._reported = MESSAGE_AFTER_S - 1
         if seconds >= self._reported + 1:
             self._reported = seconds
             to_stderr(f"waiting for {seconds:.0f} s: {error.message}")

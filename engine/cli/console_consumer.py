@@ -26,12 +26,12 @@ from engine.client.consumer import Consumer
 from engine.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
+    KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from engine.client.values import KafkaError as ConsumerError
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 PROPERTIES = {  # in the order in which they are printed
     "print.timestamp": "false",
@@ -105,7 +105,7 @@ def _partitions(options: Namespace) -> list[TopicPartition]:
         numbers = list(cluster.topic(options.topic).partitions)
     if options.partition is not None:
         if options.partition not in numbers:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"topic {options.topic} has no partition {options.partition}: the last one is "
                 f"{numbers[-1]}",
@@ -135,7 +135,7 @@ def _made(config: dict[str, Any]) -> Consumer:
     try:
         return Consumer(config)
     except KafkaException as error:
-        raise KafkaError(ErrorCode.invalid_config, error.args[0].str()) from error
+        raise ApiException(ErrorCode.invalid_config, error.args[0].str()) from error
 
 
 def _consume(consumer: Consumer, printer: "_Printer", options: Namespace) -> None:
@@ -155,14 +155,14 @@ def _consume(consumer: Consumer, printer: "_Printer", options: Namespace) -> Non
         printer.flush()
 
 
-def _complain(error: ConsumerError) -> None:
+def _complain(error: KafkaError) -> None:
     """Print an error that may pass; any other ends the command."""
     if not error.retriable():
         raise failure(error)
     _print_wait(error)
 
 
-def _print_wait(error: ConsumerError) -> None:
+def _print_wait(error: KafkaError) -> None:
     to_stderr(f"waiting: {error.str()}")
 
 

@@ -17,7 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.cli.connection import PATIENCE, client_config, connect
+from engine.cli.connection import RETRY_LIMIT_S, client_config, connect
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
@@ -29,9 +29,8 @@ from engine.cli.options import (
     take_broker_list,
 )
 from engine.client.producer import Producer
-from engine.client.values import KafkaError as DeliveryError
-from engine.client.values import Message
-from engine.errors import ErrorCode, KafkaError
+from engine.client.values import KafkaError, Message
+from engine.errors import ApiException, ErrorCode
 
 PROPERTIES = {
     "parse.key": "false",  # whether a line has a key in front
@@ -80,7 +79,7 @@ def run(options: Namespace) -> int:
         "acks": options.request_required_acks,
         "compression.type": options.compression_codec,
         "batch.size": BATCH_BYTES,
-        "delivery.timeout.ms": round(PATIENCE * 1000),
+        "delivery.timeout.ms": round(RETRY_LIMIT_S * 1000),
         "on_delivery": failures.add,
         "error_cb": lambda error: to_stderr("waiting: " + error.str()),
     }
@@ -101,7 +100,7 @@ class _Failures:
         self.any = False
         self._counts: Counter[str] = Counter()  # by partition and error
 
-    def add(self, error: DeliveryError | None, message: Message) -> None:
+    def add(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.any = True
             self._counts[f"{message.topic()}-{message.partition()}: {error.str()}"] += 1
@@ -203,7 +202,7 @@ class _Parser:
                 key, value = before, after
             elif not self._ignores_errors:
                 shown = line[:60].decode(errors="backslashreplace")
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.invalid_record,
                     f"No key found on line {number}: {shown}; the key.separator is "
                     f"{self._separator.decode()!r}",

@@ -16,7 +16,7 @@ which --from-file reads.
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 
-from engine.cli.connection import PATIENCE, connect
+from engine.cli.connection import RETRY_LIMIT_S, connect
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import Options, add_bootstrap, add_choice, add_options
 from engine.cli.reset_offsets import add_scenarios, check, partitions_of, reset
@@ -26,9 +26,8 @@ from engine.client.admin.group_requests import DescribedGroup, DescribedMember
 from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import LATEST
-from engine.client.metadata import NO_BROKER
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, TopicPartition
 
 ACTIONS = {
     "list": "print the names of all groups",
@@ -41,10 +40,10 @@ SUBJECTS = {
     "offsets": "--describe: partitions, with the group's offset and lag (the default)",
     "members": "--describe: members, and how many partitions they have",
 }
-TIMEOUT = "how long to wait for a coordinator (default: %(default)s)"
+LIMIT_HELP = "how long to wait for a coordinator (default: %(default)s)"
 OPTIONS: Options = {
     "verbose": "--members: which partitions, too",
-    "timeout MS": (int, int(PATIENCE * 1000), TIMEOUT),
+    "timeout MS": (int, int(RETRY_LIMIT_S * 1000), LIMIT_HELP),
 }
 NOTHING = "-"  # in a column that has no value
 ANY_STATE = ""  # --state, without a value
@@ -152,7 +151,7 @@ def _describe(cluster: ClusterClient, names: Sequence[str], options: Namespace) 
 
 def _refused(why: Sequence[str]) -> int:
     if why:
-        raise KafkaError(ErrorCode.group_id_not_found, " ".join(why))
+        raise ApiException(ErrorCode.group_id_not_found, " ".join(why))
     return 0
 
 
@@ -233,19 +232,19 @@ def _ends(
 
 def _delete(cluster: ClusterClient, names: Sequence[str]) -> int:
     done: list[str] = []
-    failed: list[KafkaError] = []
+    failed: list[ApiException] = []
     for name in names:
         try:
             group_requests.delete(cluster, name)
             done.append(f"'{name}'")
-        except KafkaError as error:
+        except ApiException as error:
             text = f"Group '{name}' could not be deleted due to: {error.message}"
-            failed.append(KafkaError(error.code, text))
+            failed.append(ApiException(error.code, text))
     if failed:
         if done:
             print(f"These consumer groups were deleted successfully: {', '.join(done)}")
         why = "; ".join(error.message for error in failed)
-        raise KafkaError(failed[0].code, f"Deletion of some consumer groups failed: {why}")
+        raise ApiException(failed[0].code, f"Deletion of some consumer groups failed: {why}")
     print(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
     return 0
 
@@ -261,5 +260,5 @@ def _delete_offsets(cluster: ClusterClient, name: str, topics: Sequence[str]) ->
     table(rows, [30, 15])
     if failed:
         counts = f"{len(failed)} of {len(outcomes)}"
-        raise KafkaError(failed[0].code, f"the offsets of {counts} partitions were not deleted")
+        raise ApiException(failed[0].code, f"the offsets of {counts} partitions were not deleted")
     return 0

@@ -8,11 +8,10 @@ from pathlib import Path
 from struct import Struct
 
 from engine.cli import dump_offsets, dump_transactions
-from engine.errors import KafkaError
-from engine.storage import aborted, producers, records
+from engine.errors import ApiException
+from engine.storage import aborted, control, producers, records
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
 from engine.storage.control import ControlType
-from engine.storage.control import decode as decode_marker
 from engine.storage.records import Record
 
 Decoder = Callable[[bytes | None, bytes | None], tuple[str, str]]  # of a key and a value
@@ -71,7 +70,7 @@ def dump_log(path: Path, options: argparse.Namespace, report: DumpReport) -> Non
                             gaps.append(f"  {last} is followed by {record.offset}")
                         last = record.offset
                         print(_record_line(record, header, position, options))
-                except KafkaError as error:
+                except ApiException as error:
                     report.wrong(f"{path}: position {position}: {error.message}")
         if end < size:
             print(f"Found {size - end} invalid bytes at the end of {path.name}")
@@ -160,7 +159,7 @@ def _metadata(record: Record, header: Header, position: int) -> str:
 
 
 def _marker(record: Record) -> str:
-    marker = decode_marker(record)
+    marker = control.decode(record)
     if marker.type is not ControlType.UNKNOWN:
         return f"endTxnMarker: {marker.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
     return f"controlType: UNKNOWN({_CONTROL_TYPE.unpack_from(record.key or b'')[0]})"
@@ -177,7 +176,7 @@ def _timestamp_type(header: Header) -> str:
 def _codec(header: Header) -> str:
     try:
         return header.codec.name
-    except KafkaError:
+    except ApiException:
         return f"UNKNOWN({header.attributes & 7})"
 
 

@@ -22,7 +22,7 @@ from engine.cli import dump_files, dump_indexes
 from engine.cli.dump_files import DumpReport
 from engine.cli.main import to_stderr
 from engine.cli.options import Options, add_options
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 _NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 
@@ -78,5 +78,5 @@ def _dump(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
         raise
     except OSError as error:
         report.wrong(f"{path}: {error.strerror}")
-    except KafkaError as error:
+    except ApiException as error:
         report.wrong(error.message)

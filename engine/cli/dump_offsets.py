@@ -22,16 +22,16 @@ from engine.coordinator.records import (
     decode_key,
     decode_value,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 CONSUMER = "consumer"
 TOMBSTONE = "<DELETE>"
 
 
 def texts(key: bytes | None, value: bytes | None) -> tuple[str, str]:
-    """Key and value of a record. One that is not of this topic is a KafkaError."""
+    """Key and value of a record. One that is not of this topic is an ApiException."""
     if key is None:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_record, "a record without a key belongs in no __consumer_offsets"
         )
     found = decode_key(key)

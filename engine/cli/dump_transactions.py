@@ -9,14 +9,21 @@ Kafka has the partitions in no particular order; here they are sorted.
 """
 
 from engine.cli.dump_offsets import TOMBSTONE
-from engine.coordinator.transactions.records import TOPIC, decode_key, decode_value
-from engine.errors import ErrorCode, KafkaError
+from engine.coordinator.transactions.records import (
+    TRANSACTION_STATE_TOPIC,
+    decode_key,
+    decode_value,
+)
+from engine.errors import ApiException, ErrorCode
 
 
 def texts(key: bytes | None, value: bytes | None) -> tuple[str, str]:
-    """Key and value of a record. One that is not of this topic is a KafkaError."""
+    """Key and value of a record. One that is not of this topic is an ApiException."""
     if key is None:
-        raise KafkaError(ErrorCode.invalid_record, f"a record without a key belongs in no {TOPIC}")
+        raise ApiException(
+            ErrorCode.invalid_record,
+            f"a record without a key belongs in no {TRANSACTION_STATE_TOPIC}",
+        )
     name = f"transaction_metadata::transactionalId={decode_key(key)}"
     return name, TOMBSTONE if value is None else _value(value)
 

@@ -19,7 +19,7 @@ from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_options
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 SUBJECTS = {
@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
     with connect(options) as cluster:
         outcomes = requests.elect_leaders(cluster, partitions, unclean=kind == "UNCLEAN")
     done, needless = list[str](), list[str]()
-    failed: dict[TopicPartition, KafkaError] = {}
+    failed: dict[TopicPartition, ApiException] = {}
     for partition, error in sorted(outcomes.items()):
         if not error:
             done.append(str(partition))
@@ -69,7 +69,7 @@ def run(options: Namespace) -> int:
         )
     if failed:
         code = next(iter(failed.values())).code
-        raise KafkaError(code, f"{len(failed)} replica(s) could not be elected")
+        raise ApiException(code, f"{len(failed)} replica(s) could not be elected")
     return 0
 
 

@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # of stdout: that of a connection becomes a KafkaError
+    except BrokenPipeError:  # of stdout: that of a connection becomes an ApiException
         # Its reader has ended (`| head`). Python shall not try to print the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -206,9 +206,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _report(f"{where}{error.strerror or error}", FAILED)
     except Exception as error:
-        from engine.errors import KafkaError
+        from engine.errors import ApiException
 
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, ApiException):
             raise
         return _report(error, FAILED)
     return status

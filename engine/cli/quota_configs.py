@@ -16,7 +16,7 @@ from itertools import zip_longest
 from engine.cli.main import UsageError
 from engine.client.admin.quota_requests import alter_client_quotas, describe_client_quotas
 from engine.client.cluster import ClusterClient
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas.alteration import (
     CLIENT_KEYS,
     IP_KEYS,
@@ -61,7 +61,7 @@ def alter(
     there = next(iter(found.values()), {})
     missing = [key for key, value in values.items() if value is None and key not in there]
     if missing:
-        raise KafkaError(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
+        raise ApiException(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
     parts = [(KINDS[kind], name or None) for kind, name in zip(kinds, names, strict=True)]
     alter_client_quotas(cluster, entity_of(parts), values)
     if names[0]:

@@ -35,7 +35,7 @@ from engine.client.admin import requests
 from engine.client.admin.requests import Outcomes, alter_config
 from engine.client.admin.values import ConfigResource, PartitionReassignment
 from engine.client.cluster import ClusterClient, unknown_topic
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.topics import spread
 
@@ -337,7 +337,7 @@ def _check(what: str, outcomes: Outcomes) -> None:
     failed = [(partition, error) for partition, error in sorted(outcomes.items()) if error]
     if failed:
         why = "; ".join(f"{partition}: {error.message}" for partition, error in failed)
-        raise KafkaError(failed[0][1].code, f"{what}: {why}")
+        raise ApiException(failed[0][1].code, f"{what}: {why}")
 
 
 def _brokers(text: str) -> list[int]:

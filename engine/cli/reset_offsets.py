@@ -26,7 +26,7 @@ from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.offset_and_metadata import OffsetAndMetadata
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 Offsets = dict[TopicPartition, int]
@@ -98,7 +98,7 @@ def reset(cluster: ClusterClient, names: Sequence[str], options: Namespace) -> i
     elif any(plans.values()):
         _print(plans)
     if busy:
-        raise KafkaError(ErrorCode.non_empty_group, " ".join(busy))
+        raise ApiException(ErrorCode.non_empty_group, " ".join(busy))
     return 0
 
 
@@ -199,7 +199,7 @@ def _there(cluster: ClusterClient, partitions: Collection[TopicPartition]) -> No
     for partition in partitions:
         numbers = cluster.topic(partition.topic).partitions
         if partition.partition not in numbers:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"topic {partition.topic} has no partition {partition.partition}: it has "
                 f"{len(numbers)}, from 0 on",

@@ -21,7 +21,7 @@ from engine.client.admin.security_values import (
     UserScramCredentialUpsertion,
 )
 from engine.client.cluster import ClusterClient
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.scram import MIN_ITERATIONS, NUMBERS
 
 MECHANISMS = {name: ScramMechanism(number) for number, name in NUMBERS.items()}
@@ -83,7 +83,7 @@ def describe(cluster: ClusterClient, names: Sequence[str]) -> None:
     """Of this user, or of all that have credentials; a user without any is no error."""
     try:
         found = describe_users(cluster, names or None)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code is not ErrorCode.resource_not_found:
             raise
         what = f"SCRAM credential configs for user-principal '{names[0]}'"

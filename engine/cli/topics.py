@@ -40,7 +40,7 @@ from engine.client.admin.values import (
 from engine.client.cluster import ClusterClient, unknown_topic
 from engine.client.metadata import MetadataSnapshot, PartitionSnapshot, TopicSnapshot
 from engine.config import Source
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition, id_text
 
 Assignment = list[list[int]]  # for each partition its replicas, the preferred leader first
@@ -160,13 +160,15 @@ def _create(cluster: ClusterClient, options: Namespace) -> None:
             dict(options.config),
         )
         requests.create_topic(cluster, topic)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code != ErrorCode.topic_already_exists:
             raise
         if options.if_not_exists:
             return
         message = error.message.rstrip(".")
-        raise KafkaError(error.code, f"{message}; with --if-not-exists that is no error") from error
+        raise ApiException(
+            error.code, f"{message}; with --if-not-exists that is no error"
+        ) from error
     print(f"Created topic {options.topic}.")
 
 
@@ -210,7 +212,7 @@ def _moves(cluster: ClusterClient) -> dict[TopicPartition, PartitionReassignment
     """The moves in progress; none if the brokers are too old to report them."""
     try:
         return requests.list_reassignments(cluster)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code != ErrorCode.unsupported_version:
             raise
         return {}

@@ -22,7 +22,7 @@ from engine.cli import quota_configs, scram_configs
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas.alteration import CLIENT_KEYS, IP_KEYS
 from engine.security.principals import user_of_znode, znode_name
 from engine.security.scram import ScramCredential
@@ -71,7 +71,7 @@ def _alter(session: ZnodeClient, options: Namespace, changes: Changes) -> None:
     kind, path = _place(options)
     config = session.config(kind, path)
     if missing := [key for key, value in changes.items() if value is None and key not in config]:
-        raise KafkaError(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
+        raise ApiException(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
     for key, value in changes.items():
         if value is None:
             del config[key]
@@ -79,7 +79,7 @@ def _alter(session: ZnodeClient, options: Namespace, changes: Changes) -> None:
             config[key] = _value(kind, key, value)
     if kind == "topics":
         if not session.exists(znodes.topic_path(path)):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition, f"Topic '{path}' does not exist."
             )
         TopicConfig.parse(config)
@@ -95,12 +95,12 @@ def _value(kind: str, key: str, value: str) -> str:
         password, iterations = scram_configs.password_of(key, value)
         return ScramCredential.make(key, password, iterations=iterations).text()
     if key not in (IP_KEYS if kind == "ips" else CLIENT_KEYS):
-        raise KafkaError(ErrorCode.invalid_config, f"Unknown Dynamic Configuration: {key}.")
+        raise ApiException(ErrorCode.invalid_config, f"Unknown Dynamic Configuration: {key}.")
     try:
         float(value)
     except ValueError:
         text = f"Invalid value {value} for configuration {key}: Not a number"
-        raise KafkaError(ErrorCode.invalid_config, text) from None
+        raise ApiException(ErrorCode.invalid_config, text) from None
     return value
 
 

@@ -12,10 +12,10 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 
-PATIENCE = 30.0  # seconds until ZooKeeper has to answer
+CONNECT_WAIT_S = 30.0  # until ZooKeeper has to answer
 
 QUIET = logging.getLogger("engine.cli.zookeeper_session")  # kazoo logs each attempt to connect
 QUIET.addHandler(logging.NullHandler())
@@ -76,12 +76,12 @@ def open_session(hosts: str) -> Iterator[ZnodeClient]:
     """`hosts` as in zookeeper.connect: HOST:PORT,HOST:PORT/chroot."""
     kazoo = KazooClient(hosts, logger=QUIET)
     try:
-        kazoo.start(PATIENCE)
+        kazoo.start(CONNECT_WAIT_S)
         yield ZnodeClient(kazoo)
     except KazooTimeoutError:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.broker_not_available,
-            f"no answer from ZooKeeper at {hosts} in {PATIENCE:.0f} s: is it running?",
+            f"no answer from ZooKeeper at {hosts} in {CONNECT_WAIT_S:.0f} s: is it running?",
         ) from None
     finally:
         kazoo.stop()

@@ -25,7 +25,7 @@ from engine.cli.options import topic_matcher
 from engine.cli.table import comma
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.topics import (
     INTERNAL,
@@ -81,7 +81,7 @@ def _create(session: ZnodeClient, options: Namespace) -> None:
     name, live = options.topic, session.brokers()
     try:
         check_new_name(name, session.children(znodes.TOPICS))
-    except KafkaError as error:
+    except ApiException as error:
         if error.code == ErrorCode.topic_already_exists and options.if_not_exists:
             return
         raise
@@ -100,7 +100,7 @@ def _create(session: ZnodeClient, options: Namespace) -> None:
         check_assignment(replicas, live)
     session.set(znodes.config_path("topics", name), znodes.encode_config(config))
     if not session.create(znodes.topic_path(name), _topic(replicas).encode()):
-        raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+        raise ApiException(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
     print(f"Created topic {name}.")
 
 
@@ -163,12 +163,12 @@ def _grow(session: ZnodeClient, name: str, options: Namespace) -> None:
     topic = _read(session, name)
     if topic is None or name in INTERNAL:
         what = "cannot be changed" if topic else "does not exist"
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_partitions, f"The number of partitions for topic {name} {what}."
         )
     count = len(topic.partitions)
     if options.partitions <= count:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_partitions,
             f"The number of partitions for a topic can only be increased. Topic {name} currently "
             f"has {count} partitions, {options.partitions} would not be an increase.",
@@ -186,7 +186,7 @@ def _grow(session: ZnodeClient, name: str, options: Namespace) -> None:
 def _delete(session: ZnodeClient, options: Namespace) -> None:
     for name in _matching(session, options):
         if name in INTERNAL:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_topic_exception,
                 f"Topic {name} is a kafka internal topic and is not allowed to be marked for "
                 "deletion.",
@@ -211,7 +211,7 @@ def _matching(session: ZnodeClient, options: Namespace) -> list[str]:
         if matches(name) and not (options.exclude_internal and name in INTERNAL)
     ]
     if options.topic and not found and not options.if_exists:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_topic_or_partition,
             f"Topic '{options.topic}' does not exist as expected",
         )

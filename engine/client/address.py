@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Self
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 
 class Address(NamedTuple):
@@ -16,7 +16,7 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Self:
         host, _, port = text.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_config, f"{text!r} is not HOST:PORT, such as 127.0.0.1:9092"
             )
         return cls(host.strip("[]"), int(port))

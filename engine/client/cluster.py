@@ -23,7 +23,6 @@ from engine.client.address import Address
 from engine.client.coordinator_lookup import CoordinatorType
 from engine.client.core import ANY, Ask
 from engine.client.metadata import (
-    NO_BROKER,
     MetadataSnapshot,
     MetadataView,
     TopicSnapshot,
@@ -31,15 +30,15 @@ from engine.client.metadata import (
 )
 from engine.client.network import NetworkClient, Submitted
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, TopicPartition
 from engine.wire.apis import Api
 
 T = TypeVar("T")
 
-REQUEST_TIMEOUT = 30.0  # seconds for an answer: request.timeout.ms
-PATIENCE = 30.0  # seconds of retries after errors that may pass
-BACKOFF = 0.1  # seconds between two attempts: retry.backoff.ms
+REQUEST_TIMEOUT_S = 30.0  # for an answer: request.timeout.ms
+RETRY_LIMIT_S = 30.0  # of retries after errors that may pass
+RETRY_BACKOFF_S = 0.1  # between two attempts: retry.backoff.ms
 NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
 SHORTEST = 0.001  # seconds for a request when there is no time left
 
@@ -72,16 +71,16 @@ def check(code: ErrorCode, message: str | None = None, what: str = "") -> None:
     """Raise the error of an answer, if it has one, with the broker's message if there is one."""
     if code != ErrorCode.none:
         text = message or code.name.replace("_", " ")
-        raise KafkaError(code, f"{what}: {text}" if what else text)
+        raise ApiException(code, f"{what}: {text}" if what else text)
 
 
-def unknown_topic(name: str, there_are: Iterable[str]) -> KafkaError:
+def unknown_topic(name: str, there_are: Iterable[str]) -> ApiException:
     """The error, with the most similar name that exists."""
     names = list(there_are)
     near = get_close_matches(name, names, n=1)
     others = "there is one other" if len(names) == 1 else f"there are {len(names)} others"
     hint = f"did you mean {near[0]}?" if near else others
-    return KafkaError(
+    return ApiException(
         ErrorCode.unknown_topic_or_partition, f"there is no topic {name} in this cluster; {hint}"
     )
 
@@ -93,9 +92,9 @@ class ClusterClient:
         self,
         bootstrap: Sequence[Address],
         client_id: str = "brokerlab",
-        timeout: float = REQUEST_TIMEOUT,
-        patience: float = PATIENCE,
-        waiting: Callable[[KafkaError, float], None] = lambda error, seconds: None,
+        timeout: float = REQUEST_TIMEOUT_S,
+        patience: float = RETRY_LIMIT_S,
+        waiting: Callable[[ApiException, float], None] = lambda error, seconds: None,
         within: float = math.inf,
         waits: bool = False,
         security: Mapping[str, str] = NO_SECURITY,
@@ -117,7 +116,7 @@ class ClusterClient:
                 **security,
                 "bootstrap.servers": ",".join(map(str, bootstrap)),
                 "client.id": client_id,
-                "reconnect.backoff.max.ms": str(round(BACKOFF * 1000)),
+                "reconnect.backoff.max.ms": str(round(RETRY_BACKOFF_S * 1000)),
             }
         )
         self._view = MetadataView(settings, automatic=False)
@@ -144,13 +143,13 @@ class ClusterClient:
     # -- requests ------------------------------------------------------------------------
 
     def ask(self, broker: int, api: Api, request: Any) -> Any:
-        """The response of this broker, or a KafkaError."""
+        """The response of this broker, or an ApiException."""
         return self.result(self.submit(broker, api, request))
 
     def submit(self, broker: int, api: Api, request: Any) -> Submitted:
         """Send a request, and do something else until its `result` is needed."""
         if broker not in self.metadata.brokers:
-            raise KafkaError(ErrorCode.broker_not_available, f"broker {broker} is not alive")
+            raise ApiException(ErrorCode.broker_not_available, f"broker {broker} is not alive")
         return self._network.submit(Ask(broker, api, request, timeout=self._left()))
 
     def result(self, submitted: Submitted) -> Any:
@@ -161,7 +160,7 @@ class ClusterClient:
 
     def ask_controller(self, api: Api, request: Any) -> Any:
         if self.metadata.controller == NO_BROKER:
-            raise KafkaError(ErrorCode.not_controller, "the cluster has no controller")
+            raise ApiException(ErrorCode.not_controller, "the cluster has no controller")
         return self.ask(self.metadata.controller, api, request)
 
     def ask_any(self, api: Api, request: Any) -> Any:
@@ -171,14 +170,14 @@ class ClusterClient:
             to, at = (ANY, broker) if isinstance(broker, Address) else (broker, None)
             try:
                 response = self._network.ask(Ask(to, api, request, at=at, timeout=self._left()))
-            except KafkaError as error:
+            except ApiException as error:
                 if error.code not in UNREACHABLE:
                     raise
                 errors.append(error)
             else:
                 self._answered = broker
                 return response
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.broker_not_available,
             "; ".join(dict.fromkeys(error.message for error in errors)),
         )
@@ -217,7 +216,7 @@ class ClusterClient:
         """The broker that leads a partition; an error if there is none now."""
         leader = self.metadata.leader(partition)
         if leader == NO_BROKER:
-            raise KafkaError(ErrorCode.leader_not_available, f"{partition} has no leader")
+            raise ApiException(ErrorCode.leader_not_available, f"{partition} has no leader")
         return leader
 
     def topic(self, name: str, create: bool = False) -> TopicSnapshot:
@@ -227,7 +226,7 @@ class ClusterClient:
             self._wanted[name] = create
         try:
             return self.retry(lambda: self._topic(name))
-        except KafkaError as error:
+        except ApiException as error:
             del self._wanted[name]
             if error.code != ErrorCode.unknown_topic_or_partition:
                 raise
@@ -260,13 +259,13 @@ class ClusterClient:
                 if stale:
                     self.refresh()
                 return attempt()
-            except KafkaError as error:
+            except ApiException as error:
                 is_unknown = error.code == ErrorCode.unknown_topic_or_partition
                 patience = min(self._patience, NEWS_TAKES) if is_unknown else self._patience
                 now = time.monotonic()
                 waited, end = now - began, min(began + patience, self._until)
-                if error.code not in PASSING or now + BACKOFF > end:
+                if error.code not in PASSING or now + RETRY_BACKOFF_S > end:
                     raise
                 self._waiting(error, waited)
             stale = True
-            time.sleep(BACKOFF)
+            time.sleep(RETRY_BACKOFF_S)

@@ -30,7 +30,7 @@ from kio.schema.api_versions.v0.request import ApiVersionsRequest
 from engine.client.address import Address
 from engine.client.core import UNSENT, Ask, Core
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
@@ -45,7 +45,7 @@ REFUSED = (ErrorCode.sasl_authentication_failed, ErrorCode.unsupported_sasl_mech
 CHUNK = 256 * 1024  # bytes read from the socket at once
 MAX_ANSWER = 512 * 1024 * 1024  # a longer answer is not Kafka's protocol
 
-Outcome = tuple[Core, Ask, Any]  # the core, its ask, and the response or a KafkaError
+Outcome = tuple[Core, Ask, Any]  # the core, its ask, and the response or an ApiException
 
 
 class ConnectionState(Enum):
@@ -156,7 +156,7 @@ class BrokerConnection:
         for asked in [asked for asked in self._waiting if now >= asked.until]:
             self._waiting.remove(asked)
             where = self._address or "the broker"
-            self._came(asked, KafkaError(UNSENT, f"no connection to {where} in time"))
+            self._came(asked, ApiException(UNSENT, f"no connection to {where} in time"))
 
     def due(self) -> float | None:
         """The time of the next call that is needed even if nothing arrives."""
@@ -189,10 +189,10 @@ class BrokerConnection:
             self._address = self._find()
             # The lookup of a name may block: brokers of a lab have IP addresses, or are local.
             found = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
-        except KafkaError as error:
+        except ApiException as error:
             self._refuse(now, error)
         except OSError as error:
-            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {error}"))
+            self._refuse(now, ApiException(UNSENT, f"no broker at {self._address}: {error}"))
         else:
             self._places = [(family, place) for family, _, _, _, place in found]
             self._setup_until = now + self._settings.socket_connection_setup_timeout_ms / 1000
@@ -202,7 +202,7 @@ class BrokerConnection:
         """A name may have several addresses, and the broker may listen on only one of them."""
         self.close()
         if not self._places:
-            self._refuse(now, KafkaError(UNSENT, f"no broker at {self._address}: {reason}"))
+            self._refuse(now, ApiException(UNSENT, f"no broker at {self._address}: {reason}"))
             return
         family, place = self._places.pop(0)
         self._socket = plain = socket.socket(family, socket.SOCK_STREAM)
@@ -277,7 +277,7 @@ class BrokerConnection:
             self._ready()
             if end.value:
                 self._renew = now + RENEWED * end.value / 1000
-        except KafkaError as error:
+        except ApiException as error:
             self._lost(now, error.message, error.code)
         else:
             self._flush(now)
@@ -291,11 +291,11 @@ class BrokerConnection:
         unsent = [asked for _, asked in self._out if asked is not None]
         self.close()
         for asked in (*self._on_the_way, *unsent):
-            self._came(asked, KafkaError(code, why))
+            self._came(asked, ApiException(code, why))
         self._on_the_way.clear()
-        self._refuse(now, KafkaError(code if code in REFUSED else UNSENT, why))
+        self._refuse(now, ApiException(code if code in REFUSED else UNSENT, why))
 
-    def _refuse(self, now: float, error: KafkaError) -> None:
+    def _refuse(self, now: float, error: ApiException) -> None:
         """No connection: the requests that wait fail, and the next attempt is delayed."""
         self._again = now + self._backoff()
         self._failures += 1
@@ -393,9 +393,9 @@ def agreed(response: Any) -> dict[int, int]:
     }
 
 
-def not_served(api: Api, address: Address | None) -> KafkaError:
+def not_served(api: Api, address: Address | None) -> ApiException:
     name = api.name.title().replace("_", "")
-    return KafkaError(
+    return ApiException(
         ErrorCode.unsupported_version,
         f"the broker at {address} does not serve {name} in version {api.oldest} to {api.newest}",
     )

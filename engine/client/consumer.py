@@ -34,6 +34,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Self
 
+from engine import model
 from engine.client.consumer_coordinator import CALM, ConsumerCoordinator, GroupCores, Listeners
 from engine.client.consuming.arguments import (
     Listener,
@@ -49,7 +50,6 @@ from engine.client.consuming.offset_commits import FetchedOffsets
 from engine.client.consuming.offset_lookup import (
     EARLIEST,
     LATEST,
-    NOBODY,
     FoundOffset,
     MissingPartition,
     OffsetLookups,
@@ -72,10 +72,8 @@ from engine.client.values import (
     exception_of,
 )
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode
-from engine.errors import KafkaError as Failure
-from engine.model import Event
-from engine.model import TopicPartition as Partition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, Event
 
 MOST = 1_000_000  # messages that may be asked for at once
 EVENTS = 10_000  # that are kept
@@ -89,7 +87,7 @@ class Consumer:
             raise TypeError("expected configuration dict")
         self.events: deque[Event] = deque(maxlen=EVENTS)  # the latest, for observers
         self._calm_until = 0.0
-        self._reported: Failure | None = None  # the error that error_cb was called with last
+        self._reported: ApiException | None = None  # the error that error_cb was called with last
         self._closed = False
         try:
             taken, functions = ConsumerConfig.take({**(config or {}), **more})
@@ -97,7 +95,7 @@ class Consumer:
             self._on_error = functions.pop("error_cb", None)
             self._patience = self._config.default_api_timeout_ms / 1000
             self._start(functions.get("on_commit"))
-        except Failure as error:
+        except ApiException as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
 
     def _start(self, on_commit: Callable[..., Any] | None) -> None:
@@ -310,19 +308,19 @@ class Consumer:
     ) -> list[TopicPartition]:
         """The committed offset of each partition; OFFSET_INVALID if there is none."""
         keys = keys_of(partitions)
-        found: list[FetchedOffsets | Failure] = []
+        found: list[FetchedOffsets | ApiException] = []
         with self._changing():
             fetch = self._need_group().fetch_committed
             fetch([key for _, key in keys], found.append, time.monotonic())
             self._network.wait(lambda: found, self._within(timeout))
         if not found:
             raise self._timed_out("committed offsets")
-        if isinstance(found[0], Failure):
+        if isinstance(found[0], ApiException):
             raise exception_of(found[0]) from found[0]
         for each, key in keys:
             row = found[0][key]
-            each.error = error_of(row) if isinstance(row, Failure) else None
-            if not isinstance(row, Failure):
+            each.error = error_of(row) if isinstance(row, ApiException) else None
+            if not isinstance(row, ApiException):
                 each.offset = row.offset if row.offset >= 0 else OFFSET_INVALID
                 each.metadata = row.metadata
                 each.leader_epoch = row.epoch if row.epoch >= 0 else None
@@ -374,7 +372,7 @@ class Consumer:
 
     def seek(self, partition: TopicPartition) -> None:
         """Continue at its offset, which may be OFFSET_BEGINNING or OFFSET_END."""
-        epoch = NOBODY if partition.leader_epoch is None else partition.leader_epoch
+        epoch = NO_EPOCH if partition.leader_epoch is None else partition.leader_epoch
         with self._changing():
             if (key := key_of(partition)) not in self._positions.places:
                 why = f"Failed to seek to offset {partition.offset}: {key} is not assigned"
@@ -453,7 +451,7 @@ class Consumer:
         return results
 
     def _find(
-        self, wanted: Sequence[tuple[Partition, int]], timeout: float | None
+        self, wanted: Sequence[tuple[model.TopicPartition, int]], timeout: float | None
     ) -> list[FoundOffset | MissingPartition]:
         found: dict[int, FoundOffset | MissingPartition] = {}
         with self._changing():
@@ -473,7 +471,7 @@ class Consumer:
         wanted = None if topic is None else [topic]
         try:
             return ClusterMetadata.of(self._network.metadata(wanted, self._within(timeout)))
-        except Failure as error:
+        except ApiException as error:
             raise exception_of(error) from error
 
     def _within(self, timeout: float | None) -> float:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
+from engine.client import values
 from engine.client.consuming.arguments import Listener
 from engine.client.consuming.membership import NO_GENERATION, Membership
 from engine.client.consuming.offset_commits import CommitPolicy, CommitResult, OffsetManager
@@ -37,14 +38,11 @@ from engine.client.values import (
     ConsumerGroupMetadata,
     KafkaError,
     Message,
-    TopicPartition,
     error_of,
 )
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode
-from engine.errors import KafkaError as Failure
-from engine.model import Event
-from engine.model import TopicPartition as Partition
+from engine.errors import ApiException, ErrorCode
+from engine.model import Event, TopicPartition
 
 CALM = 0.1  # seconds between two checks for work while poll waits
 CLOSING = 30.0  # seconds to commit and to leave the group
@@ -134,7 +132,7 @@ class ConsumerCoordinator:
         self._network.wake()
 
     def commit(
-        self, given: Mapping[Partition, OffsetAndMetadata] | None, *, report: bool
+        self, given: Mapping[TopicPartition, OffsetAndMetadata] | None, *, report: bool
     ) -> CommitResult | None:
         """These offsets, or all that was consumed; None if there is nothing to commit."""
         wanted = self._commits.consumed() if given is None else given
@@ -199,7 +197,7 @@ class ConsumerCoordinator:
         self.has_assigned = False
         try:
             if listener is not None and (callback.partitions or isinstance(callback, OnAssign)):
-                listener(consumer, [TopicPartition(*each) for each in callback.partitions])
+                listener(consumer, [values.TopicPartition(*each) for each in callback.partitions])
         finally:
             with self._lock:
                 if not self.has_assigned and isinstance(callback, OnAssign):
@@ -209,7 +207,7 @@ class ConsumerCoordinator:
                 self._membership.done(callback, time.monotonic())
                 self._network.wake()
 
-    def _commit_before(self, partitions: Iterable[Partition] | None) -> None:
+    def _commit_before(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Commit before they are revoked: when other members have them, it is too late."""
         with self._lock:
             outcome = self._commits.commit_before_revoke(partitions, time.monotonic())
@@ -225,5 +223,5 @@ class ConsumerCoordinator:
                 return
 
 
-def _reported(error: Failure) -> KafkaError:
+def _reported(error: ApiException) -> KafkaError:
     return error_of(error, fatal=error.code == ErrorCode.fenced_instance_id)

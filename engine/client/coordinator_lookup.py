@@ -19,7 +19,7 @@ from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
 
 from engine.client.core import ANY, Ask
 from engine.client.metadata import MetadataView
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 # The broker is not the coordinator.
@@ -47,13 +47,13 @@ class CoordinatorLookup:
         self._needed = False
         self._asking = False
         self._not_before = 0.0
-        self._error: KafkaError | None = None
+        self._error: ApiException | None = None
         self._lost = False  # the metadata may be wrong, too
 
     def find(self) -> int | None:
         """The coordinator, or None: then `step` looks it up.
 
-        Raises the KafkaError of a lookup that can't succeed; the next call starts another lookup.
+        Raises the ApiException of a lookup that can't succeed; the next call starts another lookup.
         """
         if self._error is not None:
             error, self._error = self._error, None
@@ -83,9 +83,9 @@ class CoordinatorLookup:
             self.known = int(response.node_id)
             return
         message = response.error_message or f"{NAMES[self.kind]} {self.key} has no coordinator"
-        self.failed(ask, KafkaError(response.error_code, message), now)
+        self.failed(ask, ApiException(response.error_code, message), now)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._asking = False
         self._not_before = now + self.backoff
         if not (error.code.retriable or error.code == ErrorCode.broker_not_available):

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from engine.client.address import Address
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 ANY = -1  # any broker
@@ -53,7 +53,7 @@ class Core(Protocol):
         """The response, in the newest shape; None for an ask without answer, once it is sent."""
         ...
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         """There will be no answer. Unless the code is UNSENT, it may have been carried out."""
         ...
 

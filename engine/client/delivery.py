@@ -17,7 +17,7 @@ from engine.client.consuming.positions import Positions
 from engine.client.network import NetworkClient
 from engine.client.values import KafkaError, Message
 from engine.config.consumer import ConsumerConfig
-from engine.errors import KafkaError as Failure
+from engine.errors import ApiException
 from engine.model import TopicPartition
 
 _NOTHING = MessageRun(AssignedPartition(TopicPartition("", 0)), 0, [], Position(0))
@@ -57,7 +57,7 @@ class MessageDelivery:
                 return []
             try:
                 run = fetched.unpack(self._at_once, self._committed, self._checks)
-            except Failure as error:
+            except ApiException as error:
                 self._stop(fetched, error)
                 continue
             with self._network.lock:
@@ -80,7 +80,7 @@ class MessageDelivery:
             fetched.place.ready -= 1
             self._network.wake()
 
-    def _stop(self, fetched: CompletedFetch, error: Failure) -> None:
+    def _stop(self, fetched: CompletedFetch, error: ApiException) -> None:
         """The records can't be read: the application has to seek."""
         with self._network.lock:
             if fetched.is_valid:

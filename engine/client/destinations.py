@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 from engine import errors
 from engine.client.cluster import unknown_topic
-from engine.client.metadata import NO_BROKER
 from engine.client.network import NetworkClient
 from engine.client.partitioner import Partitioner
 from engine.client.producing.accumulator import PartitionQueue, RecordAccumulator
 from engine.client.values import KafkaError, KafkaException, exception_of
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 
 PROPAGATION = 2.0  # seconds until every broker knows a new topic
 
@@ -108,7 +107,7 @@ class Destinations:
         if error == ErrorCode.unknown_topic_or_partition:
             try:
                 existing = self._network.metadata(None, self._max_block).topics
-            except errors.KafkaError:
+            except errors.ApiException:
                 existing = {}  # then no name can be suggested
             return exception_of(unknown_topic(topic, existing), KafkaError._UNKNOWN_TOPIC)
         if error is not None and not error.retriable:

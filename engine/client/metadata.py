@@ -22,12 +22,9 @@ from kio.schema.metadata.v11.request import MetadataRequest, MetadataRequestTopi
 from engine.client.address import Address
 from engine.client.core import ANY, Ask
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
 from engine.wire.apis import Api
-
-NO_BROKER = -1
-NO_EPOCH = -1
 
 
 class PartitionSnapshot(NamedTuple):
@@ -108,7 +105,7 @@ class MetadataView:
     ) -> None:
         self.metadata = MetadataSnapshot(None, NO_BROKER, {}, {})
         self.version = 0  # how many answers there were
-        self.trouble: KafkaError | None = None  # the last error, while no broker answers
+        self.trouble: ApiException | None = None  # the last error, while no broker answers
         self._failures = 0  # in a row
         self._addresses = len(settings.bootstrap_servers)
         self._create = create
@@ -178,7 +175,7 @@ class MetadataView:
         self.version += 1
         self._stale |= not found.brokers or any(map(_is_passing, topics.values()))
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._asked = None
         self._failures += 1
         if self._failures >= max(len(self.metadata.brokers), self._addresses):

@@ -33,7 +33,7 @@ from engine.client.connection import BrokerConnection, ConnectionState
 from engine.client.core import ANY, UNSENT, Ask, Core
 from engine.client.metadata import MetadataSnapshot, MetadataView, metadata_request
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 IDLE = 60.0  # seconds: the longest wait for sockets
@@ -129,7 +129,7 @@ class NetworkClient:
         return found
 
     def ask(self, ask: Ask, timeout: float = math.inf) -> Any:
-        """Send a request of the application, and wait for the response, or raise the KafkaError."""
+        """Send a request of the application, and wait for the response; raises its ApiException."""
         return self.result(self.submit(ask), timeout)
 
     def submit(self, ask: Ask) -> "Submitted":
@@ -145,7 +145,7 @@ class NetworkClient:
         return submitted
 
     def result(self, submitted: "Submitted", timeout: float = math.inf) -> Any:
-        """The response, or the KafkaError. Without a time-out, the request has its own."""
+        """The response, or the ApiException. Without a time-out, the request has its own."""
         with self.lock:
             self.wait(lambda: submitted.done, timeout)
             self._requests.forget(submitted)
@@ -153,7 +153,7 @@ class NetworkClient:
             raise submitted.error
         if not submitted.done:
             why = f"no answer to {submitted.ask.api.name} within {timeout:g} s"
-            raise KafkaError(ErrorCode.request_timed_out, why)
+            raise ApiException(ErrorCode.request_timed_out, why)
         return submitted.response
 
     def metadata(self, topics: Collection[str] | None, timeout: float) -> MetadataSnapshot:
@@ -163,7 +163,7 @@ class NetworkClient:
             try:
                 ask = Ask(ANY, Api.METADATA, metadata_request(topics))
                 return MetadataSnapshot.of(self.ask(ask, max(until - time.monotonic(), 0)))
-            except KafkaError as error:
+            except ApiException as error:
                 left = until - time.monotonic()
                 if error.code not in (UNSENT, ErrorCode.network_exception) or left <= 0:
                     raise
@@ -236,7 +236,7 @@ class NetworkClient:
         for link in self._links.values():
             link.expire(now)
             for core, ask, outcome in link.outcomes():
-                if isinstance(outcome, KafkaError):
+                if isinstance(outcome, ApiException):
                     core.failed(ask, outcome, now)
                 else:
                     core.answered(ask, outcome, now)
@@ -267,7 +267,7 @@ class NetworkClient:
         address = self.view.metadata.brokers.get(broker)
         if address is None:
             self.view.stale()
-            raise KafkaError(UNSENT, f"broker {broker} is not alive, as far as is known")
+            raise ApiException(UNSENT, f"broker {broker} is not alive, as far as is known")
         return address
 
     def _any_broker(self, lane: str, now: float) -> int | Address:
@@ -302,7 +302,7 @@ class Submitted:
     ask: Ask
     done: bool = False
     response: Any = None
-    error: KafkaError | None = None
+    error: ApiException | None = None
 
 
 class ApplicationRequests:
@@ -324,7 +324,7 @@ class ApplicationRequests:
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         ask.about.response, ask.about.done = response, True
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         ask.about.error, ask.about.done = error, True
 
     def due(self) -> float | None:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Self
 from kio.schema.offset_commit.v8 import request as commit_v8
 from kio.schema.offset_fetch.v7 import request as fetch_v7
 
-from engine.client.values import ConsumerGroupMetadata, TopicPartition
-from engine.model import TopicPartition as Partition
+from engine.client import values
+from engine.client.values import ConsumerGroupMetadata
+from engine.model import TopicPartition
 from engine.wire.by_topic import numbered, topics_of
 
 
@@ -26,21 +27,21 @@ class OffsetAndMetadata(NamedTuple):
         return cls(row.committed_offset, row.committed_leader_epoch, row.metadata or "")
 
 
-Offsets = Mapping[Partition, OffsetAndMetadata]
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
-def offsets_of(partitions: Any) -> dict[Partition, OffsetAndMetadata]:
+def offsets_of(partitions: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """The offsets to commit, without the partitions that have none because nothing was read."""
     if not isinstance(partitions, list):
         raise TypeError("requires list of TopicPartition")
     found = {}
     for each in partitions:
-        if not isinstance(each, TopicPartition):
+        if not isinstance(each, values.TopicPartition):
             raise TypeError(f"expected TopicPartition, not {type(each).__name__}")
         if each.offset >= 0:
             epoch = -1 if each.leader_epoch is None else each.leader_epoch
             committed = OffsetAndMetadata(each.offset, epoch, each.metadata or "")
-            found[Partition(each.topic, each.partition)] = committed
+            found[TopicPartition(each.topic, each.partition)] = committed
     return found
 
 
@@ -76,7 +77,7 @@ def commit_request(identity: ConsumerGroupMetadata, offsets: Offsets) -> Any:
     )
 
 
-def fetch_request(group: str, partitions: Iterable[Partition] | None, stable: bool) -> Any:
+def fetch_request(group: str, partitions: Iterable[TopicPartition] | None, stable: bool) -> Any:
     """The offsets that a group has committed, for these partitions or for all. `stable`: an error
     for a partition whose offset an open transaction may still commit."""
     topics = None

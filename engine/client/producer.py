@@ -77,7 +77,7 @@ from engine.client.values import (
 )
 from engine.config.producer import PARTITIONERS, ProducerConfig
 
-LIST_TOPICS_TIMEOUT = 60.0  # seconds, by default
+LIST_TOPICS_TIMEOUT_S = 60.0  # by default
 
 DeliveryCallback = Callable[[KafkaError | None, Message], Any]
 
@@ -95,7 +95,7 @@ class Producer:
             self._view = MetadataView(settings, create=True)
             self._accumulator = RecordAccumulator(settings)
             self._network = NetworkClient(settings, self._view, self._cores())
-        except errors.KafkaError as error:
+        except errors.ApiException as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
         self._lock = self._network.lock
         self._on_delivery = functions.get("on_delivery") or functions.get("dr_cb")
@@ -238,9 +238,9 @@ class Producer:
         try:
             found = self._network.metadata(
                 None if topic is None else [topic],
-                LIST_TOPICS_TIMEOUT if seconds == math.inf else seconds,
+                LIST_TOPICS_TIMEOUT_S if seconds == math.inf else seconds,
             )
-        except errors.KafkaError as error:
+        except errors.ApiException as error:
             raise exception_of(error, KafkaError._TRANSPORT) from error
         return ClusterMetadata.of(found)
 

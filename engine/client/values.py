@@ -7,7 +7,7 @@
     ClusterMetadata, GroupMetadata                  the results of list_topics and list_groups
 
 Codes from 0 on come from brokers, under librdkafka's names. Negative ones are a client's own and
-never on the wire. Inside the engine errors are `engine.errors.KafkaError`; the public methods
+never on the wire. Inside the engine errors are `engine.errors.ApiException`; the public methods
 convert them, once: `error_of` to report an error, `exception_of` to raise it.
 """
 
@@ -18,8 +18,9 @@ from functools import total_ordering
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from engine import errors
-from engine.client.metadata import NO_BROKER, MetadataSnapshot
+from engine.client.metadata import MetadataSnapshot
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 
 OFFSET_END = -1
 OFFSET_BEGINNING = -2
@@ -185,7 +186,9 @@ class KafkaException(Exception):
     """Raised by the clients; `args[0]` is the KafkaError."""
 
 
-def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = False) -> KafkaError:
+def error_of(
+    error: errors.ApiException, code: int | None = None, fatal: bool = False
+) -> KafkaError:
     """The engine's error as a client's KafkaError, with `code` instead of its own if given."""
     number = _LOST.get(error.code, int(error.code)) if code is None else code
     made = KafkaError(number, error.message, fatal, bool(error.code.retriable) and not fatal)
@@ -193,14 +196,14 @@ def error_of(error: errors.KafkaError, code: int | None = None, fatal: bool = Fa
     return made
 
 
-def refusal(row: Any) -> errors.KafkaError:
+def refusal(row: Any) -> errors.ApiException:
     """The error in a partition's result of Produce, with its bad records."""
-    error = errors.KafkaError(row.error_code, row.error_message or "")
+    error = errors.ApiException(row.error_code, row.error_message or "")
     error.records = {each.batch_index: each.batch_index_error_message for each in row.record_errors}
     return error
 
 
-def exception_of(error: errors.KafkaError, code: int | None = None) -> KafkaException:
+def exception_of(error: errors.ApiException, code: int | None = None) -> KafkaException:
     """The same to be raised: `raise exception_of(error) from error`."""
     return KafkaException(error_of(error, code))
 

@@ -24,14 +24,14 @@ from engine.cluster import resources
 from engine.cluster.child import Child, ServerProcess
 from engine.cluster.ports import HOST, bound, port_taken, taken
 from engine.cluster.state_merger import ProcessState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
     from engine.cluster.security.cluster_security import ClusterSecurity
 
-START_TIMEOUT = 60.0  # seconds; recovery of large logs reports progress in broker.log
+START_TIMEOUT_S = 60.0  # recovery of large logs reports progress in broker.log
 READY = "ready broker="
-PAUSE = 0.01  # seconds between two checks
+CHECK_S = 0.01  # between two checks
 
 
 class BrokerProcess(ServerProcess):
@@ -85,7 +85,7 @@ class BrokerProcess(ServerProcess):
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
         if self.port and port_taken(self.port):  # a port that it was given, or had before
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
             )
         if self.port:
@@ -120,7 +120,7 @@ class BrokerProcess(ServerProcess):
         """Wait for the line with its port, which it prints when it serves."""
         child = self.child
         if not self._wait(lambda: READY in child.output()):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"broker {self.number} did not start: {self.end_reason()}"
                 f"{resources.hint(child.exit_code, child.output())}",
@@ -140,24 +140,24 @@ class BrokerProcess(ServerProcess):
                 return view.metadata.controller in known and known >= others
 
             if not self._wait(knows):
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.broker_not_available,
                     f"broker {self.number} ended: {self.end_reason()}",
                 )
 
     def _wait(self, condition: Callable[[], bool]) -> bool:
         """False if the process ended before the condition came true."""
-        child, deadline = self.child, time.monotonic() + START_TIMEOUT
+        child, deadline = self.child, time.monotonic() + START_TIMEOUT_S
         while not condition():
             if not child.alive:
                 return condition()
             if time.monotonic() > deadline:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.broker_not_available,
-                    f"broker {self.number} is not ready after {START_TIMEOUT:.0f} s, "
+                    f"broker {self.number} is not ready after {START_TIMEOUT_S:.0f} s, "
                     f"see {child.log}",
                 )
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         return True
 
     def end_reason(self) -> str:

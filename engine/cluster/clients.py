@@ -25,7 +25,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.interfaces import IAsyncResult
 from kazoo.protocol.states import ZnodeStat
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, Any]
 NONE: Settings = {}
-PATIENCE = 2.0  # seconds for records that are still on their way when the cluster ends
-ANSWER = 15.0  # seconds for ZooKeeper's; without a limit kazoo waits until there is a server again
+CLOSE_WAIT_S = 2.0  # for records that are still on their way when the cluster ends
+ZOOKEEPER_WAIT_S = 15.0  # for an answer; without a limit kazoo waits until there is a server
 
 QUIET = logging.getLogger("engine.cluster.clients")  # kazoo logs each connection that ends
 QUIET.addHandler(logging.NullHandler())
@@ -65,7 +65,7 @@ class Clients:
 
     def producer(self, settings: Settings) -> "Producer":
         made: Producer = self._new("producer", "Producer", settings)
-        self._open.callback(made.close, PATIENCE)
+        self._open.callback(made.close, CLOSE_WAIT_S)
         return made
 
     def consumer(self, settings: Settings) -> "Consumer":
@@ -77,15 +77,15 @@ class Clients:
         """Read from ZooKeeper. If our session has ended, read again in a new one."""
         try:
             try:
-                return read(self._session()).get(timeout=ANSWER)
+                return read(self._session()).get(timeout=ZOOKEEPER_WAIT_S)
             except (SessionExpiredError, ConnectionLoss, ConnectionClosedError):
                 self._kazoo = None
-                return read(self._session()).get(timeout=ANSWER)
+                return read(self._session()).get(timeout=ZOOKEEPER_WAIT_S)
         except (ConnectionLoss, KazooTimeoutError):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
-                f"no answer from ZooKeeper at {self._hosts()} in {ANSWER:g} s: is it running, "
-                "with more than half of its servers?",
+                f"no answer from ZooKeeper at {self._hosts()} in {ZOOKEEPER_WAIT_S:g} s: is it "
+                "running, with more than half of its servers?",
             ) from None
 
     def znode(self, path: str) -> tuple[bytes, ZnodeStat] | None:
@@ -112,7 +112,7 @@ class Clients:
             made = KazooClient(self._hosts(), logger=QUIET)
             self._open.callback(made.close)
             self._open.callback(made.stop)
-            made.start(ANSWER)
+            made.start(ZOOKEEPER_WAIT_S)
             self._kazoo = made
         return self._kazoo
 

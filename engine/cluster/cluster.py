@@ -36,17 +36,15 @@ from engine.cluster.faults import End, Faults, is_zookeeper, no_link
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.observer import Observer
-from engine.cluster.recorded_files import TRACK as FILES
-from engine.cluster.recorded_files import FileTrack, WantedFiles
-from engine.cluster.recording import NONE as NO_TRACKS
-from engine.cluster.recording import Recorder, Track
+from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
+from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
 from engine.cluster.scratch import Scratch
 from engine.cluster.scripts.kafka_home import KafkaHome
 from engine.cluster.state import ClusterState, Status
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.table import Table
 
 if TYPE_CHECKING:
@@ -57,9 +55,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STOP_TIMEOUT = 30.0  # seconds for brokers to hand over leadership and close their logs
-SHORT_STOP_TIMEOUT = 3.0  # the same for a temporary cluster, whose files are removed anyway
-PAUSE = 0.02  # seconds between two checks
+STOP_TIMEOUT_S = 30.0  # for brokers to hand over leadership and close their logs
+SHORT_STOP_TIMEOUT_S = 3.0  # the same for a temporary cluster, whose files are removed anyway
+CHECK_S = 0.02  # between two checks
 
 
 class Cluster:
@@ -87,7 +85,7 @@ class Cluster:
         `report` is called with a line that says what is being waited for.
         """
         if brokers < 1:
-            raise KafkaError(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
+            raise ApiException(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
@@ -136,7 +134,7 @@ class Cluster:
     def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
         """What any client of a user needs, in the keys of librdkafka."""
         if self._security is None:
-            raise KafkaError(ErrorCode.invalid_request, "this cluster has no users: security=...")
+            raise ApiException(ErrorCode.invalid_request, "this cluster has no users: security=...")
         return {"bootstrap.servers": self.bootstrap, **self._security.settings(user, mechanism)}
 
     def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
@@ -189,8 +187,8 @@ class Cluster:
         except BaseException as error:
             blamed = self._ensemble.end_reason
             self.stop()
-            if blamed and isinstance(error, KafkaError):
-                raise KafkaError(error.code, blamed) from error
+            if blamed and isinstance(error, ApiException):
+                raise ApiException(error.code, blamed) from error
             raise
         return self
 
@@ -222,7 +220,7 @@ class Cluster:
         for node in self._nodes.values():
             node.expected = False
         children = [node.child for node in self._nodes.values() if node.launched]
-        end_all(children, SHORT_STOP_TIMEOUT if self._scratch else STOP_TIMEOUT)
+        end_all(children, SHORT_STOP_TIMEOUT_S if self._scratch else STOP_TIMEOUT_S)
         self._observer.close()
         for node in self._nodes.values():
             node.release_port()
@@ -242,7 +240,7 @@ class Cluster:
         `kind="kafka"`: a broker of Apache Kafka 2.8, where its jars are; see kafka_process.py.
         """
         if kind not in (OURS, KAFKA):
-            raise KafkaError(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
+            raise ApiException(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
         if kind == KAFKA:
             jars()
         node = self._add(max(self._nodes) + 1, 0, kind)
@@ -292,10 +290,10 @@ class Cluster:
         node = self._node(broker)
         node.expected = False
         node.child.ask_to_end()
-        deadline = time.monotonic() + STOP_TIMEOUT
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         while node.status is Status.UP and time.monotonic() < deadline:
             self._observer.collect([broker])  # the events of its shutdown
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         code = node.child.terminate(0)
         self._is_down(node, "stopped", code=code)
         return code
@@ -409,7 +407,7 @@ class Cluster:
             raise no_link(one, other, names)
         brokers = {*kept_by} & {*self._nodes}
         if kafka := [each for each in brokers if self._node(each).is_kafka]:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
                 f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible",
@@ -473,7 +471,7 @@ class Cluster:
         if znodes:
             tracks = {**tracks, "znodes": self.znodes().track()}
         if files:
-            tracks = {**tracks, FILES: FileTrack(self.directory, lambda: self.brokers, files)}
+            tracks = {**tracks, FILES_TRACK: FileTrack(self.directory, lambda: self.brokers, files)}
         recorder = Recorder(Path(path), self.state, self.events, tracks)
         self._recorders.append(recorder)
         return recorder
@@ -550,7 +548,7 @@ class Cluster:
         while not (found := condition()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{what}: not within {seconds:g} seconds; run this cell again")
-            time.sleep(PAUSE)
+            time.sleep(CHECK_S)
         return found
 
     def mend(self) -> None:
@@ -588,7 +586,7 @@ class Cluster:
     def _node(self, broker: End) -> BrokerProcess:
         node = self._nodes.get(broker) if isinstance(broker, int) else None
         if node is None:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"there is no broker {broker} in this cluster, only {self.brokers}",
             )
@@ -596,7 +594,7 @@ class Cluster:
 
     def _launch(self, node: BrokerProcess) -> None:
         if self._scratch and not self.data.exists():
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 "this cluster has ended, and its files were removed: make a new one",
             )

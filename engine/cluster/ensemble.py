@@ -35,7 +35,7 @@ from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, Status, ZookeeperState, now
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.links import ZOOKEEPER
 
 ATTEMPTS = 5  # to find ports that nobody takes before our servers have them
@@ -230,12 +230,12 @@ class ZookeeperEnsemble:
     def _named(self, name: str) -> list[tuple[int, ZookeeperServer]]:
         """One server by its name; all of them by "zookeeper"."""
         if not self.servers:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request, f"{self.address} was not started by this cluster"
             )
         if name != ZOOKEEPER and name not in self._names:
             known = [*self._names, ZOOKEEPER] if self.several else [ZOOKEEPER]
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"there is no {name!r} in this cluster, only brokers (numbers) and "
                 f"{', '.join(known)}",
@@ -307,5 +307,5 @@ def member(number: int) -> str:
     return f"{ZOOKEEPER}-{number}"
 
 
-def _invalid(words: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, words)
+def _invalid(words: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, words)

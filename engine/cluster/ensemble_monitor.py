@@ -18,8 +18,8 @@ from engine.cluster.ports import HOST
 from engine.cluster.state import now
 from engine.cluster.zookeeper import NOT_SERVING
 
-INTERVAL = 0.2  # seconds between two questions to a server
-PATIENCE, MISSES = 0.5, 2  # seconds for an answer; so many times late, and it does not answer
+ASK_INTERVAL_S = 0.2  # between two questions to a server
+ANSWER_WAIT_S, MISSES = 0.5, 2  # for an answer; so many times late, and it does not answer
 LEADER, FOLLOWER, LOOKING = "leader", "follower", "looking"
 SESSION = re.compile(r"\bsid=(0x[0-9a-f]+)")
 
@@ -49,7 +49,7 @@ class EnsembleMonitor:
         missed = 0
         while True:
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(ANSWER_WAIT_S):
                     words = [await ask(port, word) for word in ("srvr", "cons")]
                 self.take(number, parse(*words))
                 missed = 0
@@ -59,7 +59,7 @@ class EnsembleMonitor:
                     self.take(number, None)
             except OSError:
                 self.take(number, None)
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(ASK_INTERVAL_S)
 
     def take(self, number: int, report: ServerReport | None) -> None:
         if report is None:

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.cluster.state import LinkState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.links import VARIABLE, Link
 
 End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
@@ -33,67 +33,67 @@ class Faults:
 
     def cut(self, source: End, target: End) -> End:
         """Messages from source to target are held back. Returns who applies it."""
-        keeper, link = self._kept_for(source, target)
-        if keeper == source:
+        owner, link = self._owned_by(source, target)
+        if owner == source:
             link.out_cut = True
         else:
             link.in_cut = True
-        return keeper
+        return owner
 
     def slow(self, one: End, other: End, ms: int) -> set[End]:
         """In both directions; a link to ZooKeeper is one. Returns who applies it."""
-        kept = [self._kept_for(one, other), self._kept_for(other, one)]
+        kept = [self._owned_by(one, other), self._owned_by(other, one)]
         for _, link in kept:
             link.delay = ms / 1000
-        return {keeper for keeper, _ in kept}
+        return {owner for owner, _ in kept}
 
     def heal(self) -> list[End]:
         """Forget all faults; returns the ends that have to be notified."""
-        keepers = [*self._links]
+        owners = [*self._links]
         self._links.clear()
-        return keepers
+        return owners
 
     def heal_link(self, one: End, other: End) -> set[End]:
         """The same for one link, in both directions."""
-        keepers = set()
+        owners = set()
         for source, target in ((one, other), (other, one)):
-            keeper, name = _keeper(source, target)
-            self._links[keeper][name] = Link()  # a broker learns of it as of any change
-            keepers.add(keeper)
-        return keepers
+            owner, name = _owner(source, target)
+            self._links[owner][name] = Link()  # a broker learns of it as of any change
+            owners.add(owner)
+        return owners
 
-    def of(self, keeper: End) -> dict[str, dict[str, Any]]:
+    def of(self, owner: End) -> dict[str, dict[str, Any]]:
         """The faults of a broker's links, as the debug server takes them; or of a server's."""
-        return {name: asdict(link) for name, link in self._links.get(keeper, {}).items()}
+        return {name: asdict(link) for name, link in self._links.get(owner, {}).items()}
 
     def environment(self, broker: int) -> dict[str, str]:
         return {VARIABLE: json.dumps(self.of(broker))}
 
     def states(self) -> Iterator[LinkState]:
-        for keeper, links in sorted(self._links.items(), key=lambda each: str(each[0])):
+        for owner, links in sorted(self._links.items(), key=lambda each: str(each[0])):
             for name, link in links.items():
                 delay = round(link.delay * 1000)
                 if link.out_cut or delay:
-                    yield LinkState(str(keeper), name, link.out_cut, delay)
+                    yield LinkState(str(owner), name, link.out_cut, delay)
                 if link.in_cut:
-                    yield LinkState(name, str(keeper), True)
+                    yield LinkState(name, str(owner), True)
 
-    def _kept_for(self, source: End, target: End) -> tuple[End, Link]:
-        keeper, name = _keeper(source, target)
-        return keeper, self._links[keeper].setdefault(name, Link())
+    def _owned_by(self, source: End, target: End) -> tuple[End, Link]:
+        owner, name = _owner(source, target)
+        return owner, self._links[owner].setdefault(name, Link())
 
 
-def no_link(one: End, other: End, names: Iterable[str]) -> KafkaError:
+def no_link(one: End, other: End, names: Iterable[str]) -> ApiException:
     """`names`: of the ends that are no brokers."""
     ends = " or ".join(f'"{name}"' for name in names)
-    return KafkaError(
+    return ApiException(
         ErrorCode.invalid_request,
         f"there is no link between {one} and {other}: it has a broker of this cluster at one end, "
         f"and another one or {ends} at the other",
     )
 
 
-def _keeper(source: End, target: End) -> tuple[End, str]:
+def _owner(source: End, target: End) -> tuple[End, str]:
     """Who holds back what source sends to target, and the name of that link: the source, but a
     broker for what comes from ZooKeeper."""
     if is_zookeeper(source) and not is_zookeeper(target):

@@ -23,7 +23,7 @@ from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import free_port
 from engine.config import protocol
 from engine.config.properties import properties_text
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 OURS, KAFKA = "ours", "kafka"  # the kinds of brokers
 MADE = Path(engine.__file__).resolve().parents[1] / "build" / "real" / "jars"  # by `make real`
@@ -60,12 +60,12 @@ SMALL = {
 
 
 def jars() -> Path:
-    """The folder with Kafka's jars; a KafkaError says how to get them."""
+    """The folder with Kafka's jars; an ApiException says how to get them."""
     home = os.environ.get("KAFKA_HOME")
     folder = Path(home, "libs") if home else MADE
     if not any(folder.glob(CORE)):
         where = f"KAFKA_HOME is {home}, which has none" if home else "there are none"
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.broker_not_available,
             f"Apache Kafka's jars, release 2.8, are needed and {where}: `make real` gets them "
             "(with Maven and a JDK), or set KAFKA_HOME to the directory of a Kafka 2.8",
@@ -117,5 +117,5 @@ class KafkaProcess(BrokerProcess):
             lines = self.child.output().splitlines()
             reasons = [line for line in lines if re.search("Exception|ERROR|FATAL|Error", line)]
             told = [f"Kafka's broker {self.number} did not start:", *(reasons or lines)[:8]]
-            raise KafkaError(ErrorCode.broker_not_available, "\n".join(told))
+            raise ApiException(ErrorCode.broker_not_available, "\n".join(told))
         self.release_port()

@@ -25,14 +25,14 @@ from kazoo.interfaces import IAsyncResult
 
 from engine.client.address import Address
 from engine.client.consuming.fetcher import fetch_request
-from engine.client.consuming.offset_lookup import LATEST, NOBODY, list_offsets_request
+from engine.client.consuming.offset_lookup import LATEST, list_offsets_request
 from engine.client.metadata import metadata_request
 from engine.client.raw_connection import RawConnection
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.ports import HOST
 from engine.cluster.state import now
-from engine.errors import KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition
 from engine.zookeeper import znodes
@@ -65,7 +65,7 @@ class KafkaReporter:
         pending, self._pending = self._pending, None
         try:
             answer = pending.result()
-        except (OSError, KafkaError, KazooException):
+        except (OSError, ApiException, KazooException):
             return None
         known, now = self._rows, answer["rows"]
         self._rows = now
@@ -83,7 +83,7 @@ class KafkaReporter:
         if self._connection is not None:
             try:
                 return self._read()
-            except (OSError, KafkaError):
+            except (OSError, ApiException):
                 self._hang_up()  # it was to a process that has ended
         try:
             return self._read()
@@ -115,10 +115,10 @@ class KafkaReporter:
             "brokers": sorted(each.node_id for each in metadata.brokers),
             "groups": None,
             "transactions": None,
-            "headless": [
+            "leaderless": [
                 (*name, each.leader_epoch, each.replica_nodes, each.isr_nodes)
                 for name, each in partitions.items()
-                if each.leader_id == NOBODY
+                if each.leader_id == NO_BROKER
             ],
             "rows": dict(self._replicas(partitions)),
         }
@@ -157,7 +157,7 @@ class KafkaReporter:
     def _read_at(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
         """Fetch at the end of each log: no records, unless some have just been added."""
         assert self._connection is not None
-        places = {each: (end, NOBODY) for each, end in ends.items()}
+        places = {each: (end, NO_EPOCH) for each, end in ends.items()}
         request = fetch_request(places, 0, partition_bytes=1, max_bytes=1, min_bytes=0, wait_ms=0)
         return {
             TopicPartition(topic.topic, each.partition_index): each

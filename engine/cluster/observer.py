@@ -17,13 +17,13 @@ from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.state import ClusterState, LinkState, Status, now
 from engine.cluster.state_merger import ProcessState, StateMerger
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
-STATE_TIMEOUT = 0.25  # seconds to wait for a broker that answered the last time
-REQUEST_TIMEOUT = 5.0  # seconds for a broker to do what was requested
+STATE_WAIT_S = 0.25  # to wait for a broker that answered the last time
+REQUEST_WAIT_S = 5.0  # for a broker to do what was requested
 BATCH = 2000  # events requested at a time,
 ROUNDS = 10  # so many times in a row
-PAUSE = 0.01  # seconds between two attempts
+RETRY_S = 0.01  # between two attempts
 
 
 class Observer:
@@ -57,8 +57,8 @@ class Observer:
             for client in clients:
                 if not client.pending and client.open():
                     client.send({"ask": "state"}, self._merge_state(client))
-            receive(clients, STATE_TIMEOUT)
-            until = time.monotonic() + STATE_TIMEOUT
+            receive(clients, STATE_WAIT_S)
+            until = time.monotonic() + STATE_WAIT_S
             for broker in self._reporters.keys() & up:
                 left = max(until - time.monotonic(), 0)
                 if (answer := self._reporters[broker].take(left)) is not None:
@@ -78,7 +78,7 @@ class Observer:
                 for client in clients:
                     if not client.pending and client.open():
                         self._request_events(client)
-                receive(clients, STATE_TIMEOUT)
+                receive(clients, STATE_WAIT_S)
                 if not any(client.number in self._full for client in clients):
                     break
             self._stream.merge()
@@ -95,24 +95,24 @@ class Observer:
     def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
         """Have a broker do something. A paused one does it later: don't wait for it."""
         if broker in self._reporters:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"broker {broker} is one of Apache Kafka: it cannot be traced, change its answers, "
                 "or hold back its messages; choose a broker of ours",
             )
         answers: list[dict[str, Any]] = []
-        deadline = time.monotonic() + REQUEST_TIMEOUT
+        deadline = time.monotonic() + REQUEST_WAIT_S
         with self._lock:
             client = self._client(broker)
             while not client.send(request, answers.append) and time.monotonic() < deadline:
-                time.sleep(PAUSE)  # it is just starting
+                time.sleep(RETRY_S)  # it is just starting
             while wait and not answers and client.pending and time.monotonic() < deadline:
                 client.late = False
                 receive([client], deadline - time.monotonic())
         if wait and not answers:
-            raise KafkaError(ErrorCode.request_timed_out, f"broker {broker} does not answer")
+            raise ApiException(ErrorCode.request_timed_out, f"broker {broker} does not answer")
         if wait and "error" in answers[0]:
-            raise KafkaError(ErrorCode.invalid_request, str(answers[0]["error"]))
+            raise ApiException(ErrorCode.invalid_request, str(answers[0]["error"]))
         return answers[0] if answers else {}
 
     def request_running(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:

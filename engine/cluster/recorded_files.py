@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.cluster.recording import Recording
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
-TRACK = "files"
+FILES_TRACK = "files"
 MOST = 2_000_000  # bytes of a recording
 ENTRIES = {".index": 8, ".timeindex": 12}  # bytes of an entry; the rest of the file is zeros
 KINDS = (".log", *ENTRIES)
@@ -52,7 +52,7 @@ class FileTrack:
         """`wanted`: names of partitions ("orders-0"); in a mapping, with the brokers of each."""
         if isinstance(wanted, str):
             reason = f'files is a list of partitions: files=["{wanted}"]'
-            raise KafkaError(ErrorCode.invalid_request, reason)
+            raise ApiException(ErrorCode.invalid_request, reason)
         self._directory = directory
         self._brokers = brokers
         self._wanted = wanted
@@ -75,10 +75,10 @@ class FileTrack:
                 finally:
                     os.close(fd)
             if self._left < 0:
-                return {TRACK: changes, "full": self._most}
+                return {FILES_TRACK: changes, "full": self._most}
         for gone in self._known.keys() - there:
             changes.append([self._known.pop(gone).number])
-        return {TRACK: changes} if changes else None
+        return {FILES_TRACK: changes} if changes else None
 
     def _paths(self) -> Iterator[tuple[str, Path]]:
         """Logs after their indexes, so that no index points behind the log recorded with it."""
@@ -173,8 +173,10 @@ class Archive:
     """The files of a recording."""
 
     def __init__(self, recording: Recording) -> None:
-        self._changes = [(at, list(value[TRACK])) for at, value in recording.track(TRACK)]
-        full = [at for at, value in recording.track(TRACK) if "full" in value]
+        self._changes = [
+            (at, list(value[FILES_TRACK])) for at, value in recording.track(FILES_TRACK)
+        ]
+        full = [at for at, value in recording.track(FILES_TRACK) if "full" in value]
         self.full: int | None = full[0] if full else None  # when recording them stopped
         self.start, self.end = recording.start, recording.end
 

@@ -44,7 +44,7 @@ FLUSH = 10  # intervals
 
 T = TypeVar("T")
 Track = Callable[[], Any]  # returns what is new since the last call; None: nothing is
-NONE: Mapping[str, Track] = {}
+NO_TRACKS: Mapping[str, Track] = {}
 
 
 class RecordingWriter:
@@ -59,7 +59,7 @@ class RecordingWriter:
         state: ClusterState,
         events: Sequence[ClusterEvent],
         last: bool = False,
-        tracks: Mapping[str, Any] = NONE,
+        tracks: Mapping[str, Any] = NO_TRACKS,
     ) -> None:
         line = _changes(self._last, state)
         if events:
@@ -83,7 +83,7 @@ class Recorder:
         path: Path,
         state: Callable[[], ClusterState],
         events: Callable[[int], list[ClusterEvent]],
-        tracks: Mapping[str, Track] = NONE,
+        tracks: Mapping[str, Track] = NO_TRACKS,
     ) -> None:
         self.path = path
         self._state = state

@@ -17,7 +17,7 @@ from typing import Any
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.observer import Observer
 from engine.cluster.state import Status
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.table import Table
 from engine.wire.apis import Api
 
@@ -25,7 +25,7 @@ ErrorName = ErrorCode | str  # "NOT_ENOUGH_REPLICAS", or the code
 ApiName = Api | str  # "Produce", "PRODUCE" or Api.PRODUCE
 MOST_MS = 3_600_000
 HANDLED_S = 60.0  # in which a request that came again is handled, replication included
-PAUSE_S = 0.02  # between two looks
+CHECK_S = 0.02  # between two looks
 
 
 class RequestFaultSender:
@@ -69,8 +69,10 @@ class RequestFaultSender:
         deadline = time.monotonic() + HANDLED_S
         while len(rows := self._repeated(node.number, known)) < copies:
             if time.monotonic() > deadline:
-                raise KafkaError(ErrorCode.request_timed_out, "a repeated request is not done yet")
-            time.sleep(PAUSE_S)
+                raise ApiException(
+                    ErrorCode.request_timed_out, "a repeated request is not done yet"
+                )
+            time.sleep(CHECK_S)
         return Table("request, answered", rows)
 
     def _repeated(self, broker: int, after: int) -> list[tuple[str, str]]:
@@ -91,7 +93,7 @@ class RequestFaultSender:
     def _send(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:
         if node.status is not Status.UP and not node.is_kafka:
             remedy = "restart" if node.status is Status.DOWN else "resume"
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"broker {node.number} is {node.status.value}: first call "
                 f"cluster.{remedy}({node.number})",
@@ -113,7 +115,7 @@ def api_of(name: ApiName, *others: Api) -> Api:
             return api
     near = get_close_matches(str(name), known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
-    raise KafkaError(
+    raise ApiException(
         ErrorCode.invalid_request,
         f"there is no API {name!r} for clients: write its name as Kafka does, "
         f'"Produce" or "InitProducerId"{hint}',
@@ -124,7 +126,7 @@ def _error(name: ErrorName) -> ErrorCode:
     wanted = name.name if isinstance(name, ErrorCode) else str(name).lower()
     found = ErrorCode.__members__.get(wanted)
     if found in (None, ErrorCode.none):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request,
             f"{name!r} is no error of Kafka's: write its name, as in NOT_ENOUGH_REPLICAS",
         )
@@ -134,7 +136,7 @@ def _error(name: ErrorName) -> ErrorCode:
 
 def _check(what: str, number: int, most: int) -> None:
     if not isinstance(number, int) or not 0 <= number <= most:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request,
             f"{what} is a number from 0, which takes the fault back, to {most}, not {number!r}",
         )

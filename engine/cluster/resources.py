@@ -6,7 +6,7 @@
 
     resources.check(resources.cluster(3), data)     enough       nothing happens
                                                     short        a warning on stderr, by logging
-                                                    too little   a KafkaError with the numbers
+                                                    too little   an ApiException with the numbers
 
 The limits of a container stand in its control groups, version 1 or 2. A limit holds for all groups
 below it, so every level is read and the smallest counts. The page cache is counted as free, because
@@ -31,7 +31,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 MB = 1_000_000
 ROOT = Path("/")
@@ -97,7 +97,7 @@ def check(need: Need, place: Path, free: Resources | None = None) -> None:
     """Raise an error if there is too little, log a warning if it is short."""
     free = read(place) if free is None else free
     if words := refusal(free, need, place):
-        raise KafkaError(ErrorCode.broker_not_available, words)
+        raise ApiException(ErrorCode.broker_not_available, words)
     if words := warning(free, need):
         LOG.warning(fill(words, WIDTH))
 
@@ -170,7 +170,7 @@ def refusals(what: str) -> Iterator[None]:
         if error.errno not in REFUSED:
             raise
         words = f"{what} cannot start, {REFUSED[error.errno]}. {ADVICE}."
-        raise KafkaError(ErrorCode.broker_not_available, words) from error
+        raise ApiException(ErrorCode.broker_not_available, words) from error
 
 
 def hint(exit_code: int | None, output: str) -> str:

@@ -20,9 +20,9 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
-PATIENCE = 10.0  # seconds for the shell to remove it; then we do
+REMOVE_WAIT_S = 10.0  # for the shell to remove it; then we do
 
 
 class Scratch:
@@ -32,7 +32,7 @@ class Scratch:
         try:
             self.path = Path(tempfile.mkdtemp(prefix="brokerlab-")).resolve()
         except OSError as error:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.kafka_storage_error,
                 f"no temporary folder can be made: {error}. "
                 "Set TMPDIR to a folder that you may write to, and start again",
@@ -52,7 +52,7 @@ class Scratch:
         """Remove the directory now. All children have ended."""
         self._close()
         try:
-            self._sweeper.wait(PATIENCE)
+            self._sweeper.wait(REMOVE_WAIT_S)
         except subprocess.TimeoutExpired:
             self._sweeper.kill()
             self._sweeper.wait()

@@ -30,7 +30,7 @@ from engine.storage.records import Record
 from engine.wire.apis import Api
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
 
-TIMEOUT = timedelta(seconds=10)
+REQUEST_TIMEOUT = timedelta(seconds=10)
 
 
 class RawResponse(NamedTuple):
@@ -71,7 +71,7 @@ def produce_request(topic: str, value: str, partition: int = 0) -> Body:
     return Body(
         transactional_id=None,
         acks=1,
-        timeout=TIMEOUT,
+        timeout=REQUEST_TIMEOUT,
         topic_data=(Body(name=topic, partition_data=(row,)),),
     )
 

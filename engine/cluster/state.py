@@ -20,9 +20,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Self
 
-from engine.model import TopicPartition
-
-NOBODY = -1
+from engine.model import NO_BROKER, TopicPartition
 
 
 def now() -> int:
@@ -54,9 +52,9 @@ class BrokerState:
     pid: int
     port: int
     at: int = 0  # its own clock when it answered, ms since 1970
-    epoch: int = NOBODY  # the broker epoch: another one with each registration
+    epoch: int = NO_BROKER  # the broker epoch: another one with each registration
     session: int | None = None  # with ZooKeeper; None: no connection
-    controller: int = NOBODY  # the controller in its metadata
+    controller: int = NO_BROKER  # the controller in its metadata
     controller_epoch: int = 0  # the highest that it knows
     active: bool = False  # it believes to be controller itself
     brokers: tuple[int, ...] = ()  # the live brokers in its metadata

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from engine.cluster.state import (
-    NOBODY,
     BrokerState,
     ClusterState,
     GroupState,
@@ -25,7 +24,7 @@ from engine.cluster.state import (
     TransactionState,
     facts,
 )
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 
 
 class ProcessState(NamedTuple):
@@ -54,7 +53,7 @@ class _Reported:
         self.connection = 0
         self.answers = False
         self.rows: dict[TopicPartition, ReplicaRow] = {}
-        self.headless: dict[TopicPartition, Leaderless] = {}
+        self.leaderless: dict[TopicPartition, Leaderless] = {}
         self.facts: dict[str, Any] = {}
         self.groups: dict[str, GroupState] = {}
         self.transactions: dict[str, TransactionState] = {}
@@ -91,13 +90,13 @@ class StateMerger:
                 for each in answer["transactions"]
             }
             seen.transactions = _keep_equal(seen.transactions, transactions)
-        headless = {
+        leaderless = {
             TopicPartition(topic, number): Leaderless(epoch, tuple(replicas), tuple(isr))
-            for topic, number, epoch, replicas, isr in answer["headless"]
+            for topic, number, epoch, replicas, isr in answer["leaderless"]
         }
-        if headless != seen.headless:
-            self._changed |= headless.keys() | seen.headless.keys()
-            seen.headless = headless
+        if leaderless != seen.leaderless:
+            self._changed |= leaderless.keys() | seen.leaderless.keys()
+            seen.leaderless = leaderless
         seen.facts = facts(BrokerState, answer)
         counts = answer.get("requests") or NOT_COUNTED
         seen.facts["requests"] = counts and {api: tuple(row) for api, row in counts.items()}
@@ -158,15 +157,15 @@ class StateMerger:
             for broker, seen in self._seen.items()
             if partition in seen.rows
         }
-        headless = [
-            seen.headless[partition]
+        leaderless = [
+            seen.leaderless[partition]
             for seen in self._seen.values()
-            if seen.answers and partition in seen.headless
+            if seen.answers and partition in seen.leaderless
         ]
-        if not rows and not headless:
+        if not rows and not leaderless:
             return None
         replicas = {broker: _replica(row, answers) for broker, (row, answers) in rows.items()}
-        newest = max(headless, default=None)
+        newest = max(leaderless, default=None)
         if rows:
             row = max((row for row, _ in rows.values()), key=_authority)
             if newest is None or newest.epoch <= row.leader_epoch:
@@ -175,7 +174,7 @@ class StateMerger:
                 )
         assert newest is not None
         return PartitionState(
-            NOBODY, newest.epoch, newest.isr, newest.assignment, replicas, followers={}
+            NO_BROKER, newest.epoch, newest.isr, newest.assignment, replicas, followers={}
         )
 
     def _broker(self, number: int, member: ProcessState) -> BrokerState:
@@ -211,4 +210,4 @@ def _controller(brokers: Mapping[int, BrokerState]) -> int:
         for number, broker in brokers.items()
         if broker.answers and broker.active
     ]
-    return max(active, default=(0, NOBODY))[1]
+    return max(active, default=(0, NO_BROKER))[1]

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.cluster.state import ClusterState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.table import Table
 from engine.zookeeper import znodes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TIMEOUT = 60.0  # seconds
+TOPIC_WAIT_S = 60.0  # for brokers to register, a topic to be created, and its leaders
 AT_ONCE = 1000  # records that are taken from a consumer before it is asked where it is
 
 Replicas = int | Sequence[int] | Sequence[Sequence[int]]
@@ -54,12 +54,12 @@ def create(
         title = f"{name}-{next(numbers)}"
     if isinstance(replicas, int):
         factor = min(replicas, len(cluster.brokers))
-        cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TIMEOUT)
+        cluster.wait(f"{factor} brokers", lambda: _are_registered(cluster, factor), TOPIC_WAIT_S)
         new = NewTopic(title, partitions, factor, config=dotted(config))
     else:
         new = NewTopic(title, replica_assignment=_lists(replicas), config=dotted(config))
-    cluster.admin.create_topics([new])[title].result(TIMEOUT)
-    cluster.wait(f"leaders of {title}", lambda: _is_led(cluster, title), TIMEOUT)
+    cluster.admin.create_topics([new])[title].result(TOPIC_WAIT_S)
+    cluster.wait(f"leaders of {title}", lambda: _is_led(cluster, title), TOPIC_WAIT_S)
     return title
 
 
@@ -163,7 +163,7 @@ def _text(data: bytes | None) -> str | None:
 def state(cluster: Served, topic: str, partition: int) -> znodes.LeaderAndIsr:
     data = cluster.znode(znodes.state_path(TopicPartition(topic, partition)))
     if data is None:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_topic_or_partition, f"there is no partition {topic}-{partition}"
         )
     return znodes.LeaderAndIsr.decode(data)

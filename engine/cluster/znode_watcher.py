@@ -32,11 +32,11 @@ from kazoo.protocol.states import EventType, KazooState, WatchedEvent, ZnodeStat
 from engine.cluster.state import now
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree, child
 from engine.cluster.zookeeper import NOT_SERVING, ask
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.links import ZOOKEEPER
 
 OWN = "/zookeeper"  # what ZooKeeper keeps for itself
-PATIENCE = 5.0  # seconds for an answer
+ANSWER_WAIT_S = 5.0  # for an answer
 PORTION = 0.2  # seconds of reading a large tree at a time,
 AT_ONCE = 200  # so many requests together
 SOON, LATER = 0.15, 2.0  # seconds to the next `wchc`, after a change and without one
@@ -71,12 +71,12 @@ class ZnodeWatcher:
         self._kazoo = KazooClient(hosts, timeout=10.0, logger=logger)
         self._kazoo.add_listener(self._session)
         try:
-            self._kazoo.start(timeout=PATIENCE)
+            self._kazoo.start(timeout=ANSWER_WAIT_S)
         except KazooTimeoutError:
             self.close()
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.request_timed_out,
-                f"no answer from ZooKeeper at {hosts} in {PATIENCE:g} s: is it running?",
+                f"no answer from ZooKeeper at {hosts} in {ANSWER_WAIT_S:g} s: is it running?",
             ) from None
 
     @property
@@ -167,7 +167,7 @@ class ZnodeWatcher:
         reply = self._kazoo.handler.async_result()
         self._kazoo._call(AddWatch(self._kazoo.chroot or "/"), reply)
         try:
-            reply.get(timeout=PATIENCE)
+            reply.get(timeout=ANSWER_WAIT_S)
         except UnimplementedError:
             self._old = "This ZooKeeper is older than 3.6, so it reports no changes."
         self._unread = deque("/")
@@ -212,7 +212,7 @@ class ZnodeWatcher:
             answers = {path: self._kazoo.get_children_async(path) for path in parents}
             for path, answer in answers.items():
                 try:
-                    names = sorted(answer.get(timeout=PATIENCE))
+                    names = sorted(answer.get(timeout=ANSWER_WAIT_S))
                 except NoNodeError:
                     continue  # a notification of its deletion follows
                 if path == "/":
@@ -227,7 +227,7 @@ class ZnodeWatcher:
         found = {}
         for path, answer in answers.items():
             try:
-                data, stat = answer.get(timeout=PATIENCE)
+                data, stat = answer.get(timeout=ANSWER_WAIT_S)
                 found[path] = _znode(data, stat), stat.numChildren
             except NoNodeError:
                 continue

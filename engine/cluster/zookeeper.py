@@ -70,8 +70,8 @@ initLimit=50
 syncLimit=10
 """  # ticks: 10 s to read the leader's data; after 2 s without an answer another one is elected
 NOT_SERVING = "not currently serving requests"  # the answer of a server without a quorum
-START_TIMEOUT = 60.0  # seconds; a JVM starts slowly on a busy machine
-LOCK_TIMEOUT = 5.0  # a server whose parent was killed is gone after a second or two
+START_TIMEOUT_S = 60.0  # a JVM starts slowly on a busy machine
+LOCK_TIMEOUT_S = 5.0  # a server whose parent was killed is gone after a second or two
 
 
 class StartError(OSError):
@@ -187,14 +187,14 @@ class ZookeeperServer(ServerProcess):
 
     def await_ready(self, *, quorum: bool = True) -> None:
         """Wait until it serves; without `quorum`, until it at least listens."""
-        child, deadline = self.child, time.monotonic() + START_TIMEOUT
+        child, deadline = self.child, time.monotonic() + START_TIMEOUT_S
         while not self._answers(quorum):
             if not child.alive:
                 if "java.net.BindException" in child.output():
                     raise PortTaken(taken(self.port))
                 raise StartError(f"ZooKeeper ended while starting{_end(child)}")
             if time.monotonic() > deadline:
-                waited = f"{START_TIMEOUT:.0f} s"
+                waited = f"{START_TIMEOUT_S:.0f} s"
                 raise StartError(f"no answer from ZooKeeper in {waited}{_end(child)}")
             time.sleep(0.01)
 
@@ -233,7 +233,7 @@ def class_path() -> str:
 def _lock(path: Path) -> int:
     """Lock a file by a descriptor that the server inherits: locked while either process lives."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    deadline = time.monotonic() + LOCK_TIMEOUT
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

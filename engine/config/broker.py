@@ -17,7 +17,7 @@ from engine.config.key import Key, Long, Short, at_least, between, invalid, key,
 from engine.config.listeners import ListenersConfig
 from engine.config.logs import MINUTE_MS
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 SHORT_MAX = 2**15 - 1
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
@@ -176,6 +176,11 @@ class BrokerConfig(ListenersConfig):
     replica_socket_timeout_ms: int = key(
         30_000, "How long a broker waits for the response of another broker.", at_least(1)
     )
+    request_timeout_ms: int = key(
+        30_000,
+        "How long a transaction coordinator waits for the response to its markers, and a leader "
+        "until they are replicated.",
+    )
     controller_socket_timeout_ms: int = key(
         30_000,
         "How long the controller waits for the response of a broker, and a broker for that of the "
@@ -312,7 +317,7 @@ class BrokerConfig(ListenersConfig):
     @classmethod
     def find(cls, name: str) -> Key:
         if name in inert.table():
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_config, f"The broker config {name} has no effect here"
             )
         return super().find(name)

@@ -27,7 +27,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 Check = Callable[[str, Any], None]  # (name, value): raises what `invalid` returns
 T = TypeVar("T")
@@ -158,13 +158,15 @@ class Config:
 
     @classmethod
     def find(cls, name: str) -> Key:
-        """The key of a name, or a KafkaError with the nearest name."""
+        """The key of a name, or an ApiException with the nearest name."""
         known = cls.keys()
         if name in known:
             return known[name]
         near = get_close_matches(name.lower().replace("_", "."), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise KafkaError(ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}")
+        raise ApiException(
+            ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}"
+        )
 
     def validate_together(self) -> None:
         """Refuse values that contradict each other, by `require`."""
@@ -172,7 +174,7 @@ class Config:
     @staticmethod
     def require(holds: bool, message: str) -> None:
         if not holds:
-            raise KafkaError(ErrorCode.invalid_config, message)
+            raise ApiException(ErrorCode.invalid_config, message)
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
@@ -204,25 +206,25 @@ class Config:
                         name, text, "a restart is needed to change it, so ZooKeeper cannot set it"
                     )
                 parsed[name] = {it.field: self.value(name, text)}
-            except KafkaError as error:
+            except ApiException as error:
                 faults[name] = error.message
         try:
             return replace(self, **ChainMap(*parsed.values())), faults
-        except KafkaError:  # each is valid alone: keep the first ones that do not contradict
+        except ApiException:  # each is valid alone: keep the first ones that do not contradict
             config = self
         for name, one in parsed.items():
             try:
                 config = replace(config, **one)
-            except KafkaError as error:
+            except ApiException as error:
                 faults[name] = error.message
         return config, faults
 
     @classmethod
     def value(cls, name: str, text: str | None) -> Any:
-        """One value, parsed and in range, or a KafkaError."""
+        """One value, parsed and in range, or an ApiException."""
         it = cls.find(name)
         if text is None:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request,
                 f"Null value not supported for {cls.kind} configs: {name}",
             )
@@ -306,7 +308,7 @@ def not_empty(name: str, value: Any) -> None:
         raise invalid(name, value, "it must not be empty")
 
 
-def invalid(name: str, value: Any, why: str) -> KafkaError:
-    return KafkaError(
+def invalid(name: str, value: Any, why: str) -> ApiException:
+    return ApiException(
         ErrorCode.invalid_config, f"Invalid value {printed(value)} for configuration {name}: {why}"
     )

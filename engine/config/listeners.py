@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from engine.config import security as security_keys
 from engine.config.key import Key, invalid, key, one_of, printed
 from engine.config.logs import LogsConfig
-from engine.errors import KafkaError
+from engine.config.security import SecuritySettings, parse, security_keys, split
+from engine.errors import ApiException
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -106,9 +106,9 @@ class ListenersConfig(LogsConfig):
             raise invalid("listener.security.protocol.map", found, "Invalid security protocol")
         return found
 
-    def secured(self, listener: str, mechanism: str = "") -> security_keys.SecuritySettings:
+    def secured(self, listener: str, mechanism: str = "") -> SecuritySettings:
         """The keys of TLS and SASL for a listener, or for one of its mechanisms."""
-        return security_keys.SecuritySettings(self.security, listener, mechanism)
+        return SecuritySettings(self.security, listener, mechanism)
 
     def _listed(self, texts: tuple[str, ...]) -> tuple[Listener, ...]:
         found = []
@@ -123,23 +123,23 @@ class ListenersConfig(LogsConfig):
 
     @classmethod
     def known(cls) -> Mapping[str, Key]:
-        return {**security_keys.table(), **super().known()}
+        return {**security_keys(), **super().known()}
 
     @classmethod
     def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
-        ours, rest = security_keys.split(values)
+        ours, rest = split(values)
         fields = super().parsed(rest)
-        return fields | {"security": security_keys.parse(ours)} if ours else fields
+        return fields | {"security": parse(ours)} if ours else fields
 
     def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
         """What was changed while the broker runs counts more than what it was started with."""
-        ours, rest = security_keys.split(values)
+        ours, rest = split(values)
         config, faults = super().lenient(rest)
         for name, text in ours.items():
             try:
-                one = security_keys.parse({name: text})
+                one = parse({name: text})
                 config = replace(config, security={**config.security, **one})
-            except KafkaError as error:
+            except ApiException as error:
                 faults[name] = error.message
         return config, faults
 

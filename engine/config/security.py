@@ -42,14 +42,14 @@ class SecurityKey(InertKey):
 
 
 @cache
-def table() -> Mapping[str, SecurityKey]:
+def security_keys() -> Mapping[str, SecurityKey]:
     return read(__file__, SecurityKey)
 
 
 def find(name: str) -> SecurityKey | None:
     """The key of a name with or without a prefix, if it is one of these."""
     match = _PREFIXED.fullmatch(name)
-    return table().get(match[3] if match else name)
+    return security_keys().get(match[3] if match else name)
 
 
 def is_secret(name: str) -> bool:
@@ -90,7 +90,7 @@ class SecuritySettings:
             if prefix + name in self._values:
                 found = self._values[prefix + name]
                 return found.value if isinstance(found, Password) else found
-        it = table()[name]
+        it = security_keys()[name]
         return None if it.default is None else it.parse(it.default)
 
     def text(self, name: str) -> str | None:

@@ -15,17 +15,20 @@ change is missed, and a notification of a known change does no harm.
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
+from engine.config import BrokerConfig
 from engine.controller import events
 from engine.controller.brokers import Brokers
-from engine.controller.context import Leadership, PartitionAndReplica
-from engine.controller.controller_epoch import ControllerEpoch
+from engine.controller.context import Context, Leadership, PartitionAndReplica
 from engine.controller.deletion import Deletion
 from engine.controller.isr_changes import IsrChanges
 from engine.controller.leaders import Leaders
+from engine.controller.metadata_store import MetadataStore
 from engine.controller.partition_state_machine import PartitionStateMachine
 from engine.controller.reassignment import Reassignment
 from engine.controller.replica_state_machine import ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
 from engine.controller.topic_changes import TopicChanges
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -41,17 +44,25 @@ _CHILD = re.compile(
 
 
 class ActiveController:
-    def __init__(self, epoch: ControllerEpoch) -> None:
-        self.epoch = epoch
-        self._context = epoch.context
-        self.partitions = PartitionStateMachine(epoch)
-        self.replicas = ReplicaStateMachine(epoch)
-        self.deletion = Deletion(epoch, self.partitions, self.replicas)
-        self._reassignment = Reassignment(epoch, self.partitions, self.replicas, self.deletion)
-        machines = epoch, self.partitions, self.replicas
-        self._leaders, self._isr_changes = Leaders(*machines), IsrChanges(*machines)
-        self._topic_changes = TopicChanges(*machines, self._reassignment)
-        self._brokers = Brokers(*machines, self.deletion)
+    def __init__(
+        self,
+        context: Context,
+        store: MetadataStore,
+        batch: ControllerRequestBatch,
+        config: Callable[[], BrokerConfig],
+        emit: Callable[..., None],  # an event: its kind, then the facts by name
+        new_uuid: Callable[[], UUID],
+    ) -> None:
+        self.context, self._store, self._batch = context, store, batch
+        shared = context, store, batch
+        self.partitions = PartitionStateMachine(*shared, config, emit)
+        self.replicas = ReplicaStateMachine(*shared)
+        machines = *shared, self.partitions, self.replicas
+        self.deletion = Deletion(*machines, config(), emit)
+        self._reassignment = Reassignment(*machines, self.deletion, emit)
+        self._leaders, self._isr_changes = Leaders(*machines, config()), IsrChanges(*shared)
+        self._topic_changes = TopicChanges(*machines, self._reassignment, config(), emit, new_uuid)
+        self._brokers = Brokers(*machines, self.deletion, emit)
         self._watched: dict[str, Callable[[], Work[None]]] = {
             znodes.BROKER_IDS: self._brokers.process_change,
             znodes.TOPICS: self._topic_changes.process_change,
@@ -62,16 +73,20 @@ class ActiveController:
             znodes.PREFERRED_ELECTION: self._leaders.process_requests,
         }
 
+    @property
+    def epoch(self) -> int:
+        return self._store.epoch
+
     def take_over(self) -> Work[None]:
-        context, batch = self._context, self.epoch.batch
+        context, batch = self.context, self._batch
         for path in (znodes.LOG_DIR_EVENTS, znodes.ISR_CHANGES):
             names = (yield [Children(path, watch=True)])[0] or ()
-            yield from self.epoch.delete(f"{path}/{name}" for name in sorted(names))
+            yield from self._store.delete(f"{path}/{name}" for name in sorted(names))
         context.brokers = yield from self._brokers.read()
         yield from self._topic_changes.read()
-        yield from self.epoch.read(list(context.assignments))
+        yield from self._store.read_states(list(context.assignments))
         yield from self.deletion.process_requests()
-        batch.metadata(context.brokers, (partition for partition, _ in context.led()))
+        batch.update_metadata(context.brokers, (partition for partition, _ in context.led()))
         batch.send()
         yield from self.replicas.start()
         yield from self.partitions.start()
@@ -80,7 +95,7 @@ class ActiveController:
         yield from self.deletion.proceed()
         yield from self._leaders.process_requests()
 
-    def handle(self, event: events.Event) -> Work[Any]:
+    def handle(self, event: events.ControllerEvent) -> Work[Any]:
         match event:
             case Changed(path):
                 yield from self._changed(path)
@@ -109,12 +124,12 @@ class ActiveController:
                 yield from self._brokers.process_broker(int(found["broker"]))
             elif found["number"]:
                 partition = TopicPartition(found["topic"], int(found["number"]))
-                unreadable = path in self.epoch.decoder.faults
+                unreadable = path in self._store.decoder.faults
                 yield from self._reassignment.isr_changed([partition])
-                if unreadable and not self._context.deleted(partition):
+                if unreadable and not self.context.deleted(partition):
                     yield from self.partitions.bring_online([partition])  # in a new epoch
             else:
-                unreadable = path in self.epoch.decoder.faults
+                unreadable = path in self._store.decoder.faults
                 yield from self._topic_changes.process_partitions(found["topic"])
                 if unreadable:
                     yield from self._process_deletions()
@@ -128,8 +143,8 @@ class ActiveController:
     def _answered(self, event: events.Answered) -> Work[None]:
         """Ignore answers from an earlier session of the broker, and to an earlier controller."""
         broker, epoch, request, response = event
-        alive = self._context.brokers.get(broker)
-        if alive is None or alive.epoch != epoch or request.controller_epoch != self.epoch.number:
+        alive = self.context.brokers.get(broker)
+        if alive is None or alive.epoch != epoch or request.controller_epoch != self.epoch:
             return
         match request:
             case LeaderAndIsrRequest():
@@ -144,7 +159,7 @@ class ActiveController:
             PartitionAndReplica(TopicPartition(topic.topic_name, each.partition_index), broker)
             for topic in request.topic_states
             for each in topic.partition_states
-            if each.delete_partition and topic.topic_name in self._context.deletable
+            if each.delete_partition and topic.topic_name in self.context.deletable
         }
         deleted = {
             PartitionAndReplica(TopicPartition(each.topic_name, each.partition_index), broker)
@@ -157,7 +172,7 @@ class ActiveController:
             yield from self.deletion.replicas_deleted(sorted(asked & deleted))
 
     def snapshot(self) -> dict[str, Any]:
-        context = self._context
+        context = self.context
         return {
             "brokers": {broker: alive.epoch for broker, alive in sorted(context.brokers.items())},
             "shutting_down": sorted(context.shutting_down),

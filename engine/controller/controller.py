@@ -7,7 +7,7 @@
     └─ session over; a write refused; /controller is not ours any more ─┘
 
 One transaction creates /controller and increments /controller_epoch. So no two controllers have the
-same epoch, and from then on every write of an earlier one is refused (controller_epoch.py).
+same epoch, and from then on every write of an earlier one is refused (metadata_store.py).
 
     work = controller.handle(event)      a generator of requests to ZooKeeper (zookeeper/requests)
     controller.outbox                    requests to brokers, to be taken after each step of it
@@ -21,13 +21,12 @@ from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.controller.active_controller import ActiveController
-from engine.controller.context import LiveBroker
-from engine.controller.controller_epoch import ControllerEpoch, ControllerMoved
-from engine.controller.election import NOBODY
-from engine.controller.events import Began, Event
-from engine.controller.requests import Request
-from engine.errors import ErrorCode, KafkaError
-from engine.model import Event as Happening
+from engine.controller.context import Context, LiveBroker
+from engine.controller.events import Began, ControllerEvent
+from engine.controller.metadata_store import ControllerMoved, MetadataStore
+from engine.controller.requests import ControllerRequestBatch, Request
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, Event
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import (
@@ -54,11 +53,11 @@ class Controller:
         broker_id: int,
         config: BrokerConfig,
         now: Callable[[], int],
-        emit: Callable[[Happening], None],
+        emit: Callable[[Event], None],
         new_uuid: Callable[[], UUID],  # for the topics that have no id
     ) -> None:
         self.broker_id = broker_id
-        self.leader_id = NOBODY  # the controller's id, from ZooKeeper
+        self.leader_id = NO_BROKER  # the controller's id, from ZooKeeper
         self.outbox: list[Request] = []
         self.listener, self._config = config.inter_broker_listener, config
         self._now = now
@@ -75,12 +74,12 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        return self._active.epoch.number if self._active else NOBODY
+        return self._active.epoch if self._active else NO_BROKER
 
     @property
     def brokers(self) -> Mapping[int, LiveBroker]:
         """The live brokers, in the active controller's context."""
-        return self._active.epoch.context.brokers if self._active else {}
+        return self._active.context.brokers if self._active else {}
 
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic is being deleted, and the deletion does not wait for a broker."""
@@ -89,10 +88,8 @@ class Controller:
     def configure(self, config: BrokerConfig) -> None:
         """The broker's configuration has changed."""
         self._config = config
-        if self._active:
-            self._active.epoch.config = config
 
-    def handle(self, event: Event) -> Work[Any]:
+    def handle(self, event: ControllerEvent) -> Work[Any]:
         """One event, from beginning to end. Returns its result."""
         about_us = isinstance(event, Began) or event == Changed(znodes.CONTROLLER)
         work = self._active.handle(event) if self._active and not about_us else self._elect()
@@ -107,7 +104,7 @@ class Controller:
         """The session with ZooKeeper is over, and its /controller is gone."""
         self._resign("session expired")
         self._elected = False
-        self.leader_id = NOBODY
+        self.leader_id = NO_BROKER
 
     def _resign(self, reason: str) -> None:
         if self._active:
@@ -117,7 +114,7 @@ class Controller:
 
     # -- the election of the controller --------------------------------------------------
 
-    def _elect(self) -> Work[KafkaError]:
+    def _elect(self) -> Work[ApiException]:
         """Read /controller. If there is none, try to become the controller.
 
         Returns the error for a request that needs the controller.
@@ -128,7 +125,7 @@ class Controller:
             Get(znodes.CONTROLLER_EPOCH),
         ]
         holder = self._holder(there)
-        if there is not None and holder == NOBODY and self._active:
+        if there is not None and holder == NO_BROKER and self._active:
             return _refused(self.leader_id)  # unreadable: our epoch lasts until a write is refused
         self.leader_id = holder
         if self._active and self.leader_id != self.broker_id:
@@ -148,7 +145,7 @@ class Controller:
         harm = "no other broker becomes controller"
         data = node and node.data
         found = self._decoder.read(znodes.ControllerInfo.decode, znodes.CONTROLLER, data, harm)
-        return found.broker_id if found else NOBODY
+        return found.broker_id if found else NO_BROKER
 
     def _epoch(self, node: ZnodeData | None) -> int | None:
         """The highest epoch that was seen here: another program may have written a lower one."""
@@ -185,22 +182,17 @@ class Controller:
     def _take_over(self, epoch: int, version: int) -> Work[None]:
         self.leader_id = self.broker_id
         self._newest, self._elected = epoch, True
-        owned = ControllerEpoch(
-            self.broker_id,
-            epoch,
-            version,
-            self._config,
-            self.outbox,
-            self._report,
-            self._decoder,
-            self._new_uuid,
+        context = Context()
+        store = MetadataStore(context, self._decoder, epoch, version)
+        batch = ControllerRequestBatch(context, self.broker_id, epoch, self.outbox, self.listener)
+        self._active = ActiveController(
+            context, store, batch, lambda: self._config, self._report, self._new_uuid
         )
-        self._active = ActiveController(owned)
         self._report("controller.elected", broker=self.broker_id, epoch=epoch)
         yield from self._active.take_over()
 
     def _report(self, kind: str, **data: Any) -> None:
-        self._emit(Happening(kind, self._now(), data))
+        self._emit(Event(kind, self._now(), data))
 
     def snapshot(self) -> dict[str, Any]:
         """Its state, in values that JSON has."""
@@ -212,5 +204,5 @@ class Controller:
         return state | (self._active.snapshot() if self._active else {})
 
 
-def _refused(controller: int) -> KafkaError:
-    return KafkaError(ErrorCode.not_controller, f"the controller is broker {controller}")
+def _refused(controller: int) -> ApiException:
+    return ApiException(ErrorCode.not_controller, f"the controller is broker {controller}")

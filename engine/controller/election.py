@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-NOBODY = -1
+from engine.model import NO_BROKER
 
 
 class Rule(Enum):
@@ -57,4 +57,4 @@ def elect(
         for replica in candidates:
             if replica in live:
                 return Elected(replica, (replica,), clean=False)
-    return Elected(NOBODY, tuple(isr))
+    return Elected(NO_BROKER, tuple(isr))

@@ -13,7 +13,7 @@ Each is handled from beginning to end before the next one begins.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.zookeeper.requests import Changed
 
@@ -40,7 +40,7 @@ class UncleanAllowed(NamedTuple):
 
 
 class ControlledShutdown(NamedTuple):
-    """A broker wants to stop. Result: the partitions that it still leads, or a KafkaError."""
+    """A broker wants to stop. Result: the partitions that it still leads, or an ApiException."""
 
     broker: int
     broker_epoch: int
@@ -55,8 +55,8 @@ class IsrChange(NamedTuple):
 
 
 class AlterIsr(NamedTuple):
-    """A leader's AlterIsr request. Result: the new state of each partition, or a KafkaError; or a
-    KafkaError for all of them."""
+    """A leader's AlterIsr request. Result: the new state of each partition, or an ApiException;
+    or an ApiException for all of them."""
 
     broker: int
     broker_epoch: int
@@ -64,14 +64,14 @@ class AlterIsr(NamedTuple):
 
 
 class ElectLeaders(NamedTuple):
-    """An ElectLeaders request. Result: a KafkaError for each partition, or None."""
+    """An ElectLeaders request. Result: an ApiException for each partition, or None."""
 
     partitions: frozenset[TopicPartition] | None  # None: all
     unclean: bool = False  # otherwise the preferred leader
 
 
 class AlterReassignments(NamedTuple):
-    """Target replicas of each partition; None cancels. Result: a KafkaError for each, or None."""
+    """Target replicas of each partition; None cancels. Result: for each an ApiException or None."""
 
     moves: Mapping[TopicPartition, tuple[int, ...] | None]
 
@@ -82,7 +82,7 @@ class ListReassignments(NamedTuple):
     partitions: frozenset[TopicPartition] | None  # None: all
 
 
-Event = (
+ControllerEvent = (
     Began
     | Changed
     | Answered
@@ -95,4 +95,4 @@ Event = (
     | ListReassignments
 )
 
-Outcomes = Mapping[TopicPartition, KafkaError | None]
+Outcomes = Mapping[TopicPartition, ApiException | None]

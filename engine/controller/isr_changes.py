@@ -22,42 +22,49 @@ Invariant: an ISR has its leader in it, and no broker twice.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from engine.controller.context import Leadership
-from engine.controller.controller_part import ControllerPart
+from engine.controller.context import Context, Leadership
 from engine.controller.events import AlterIsr, IsrChange
-from engine.errors import ErrorCode, KafkaError
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.requests import ControllerRequestBatch
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Reason, Refused, Set, Work
 
-Outcomes = dict[TopicPartition, Leadership | KafkaError]
+Outcomes = dict[TopicPartition, Leadership | ApiException]
 
 
-class IsrChanges(ControllerPart):
-    def alter(self, event: AlterIsr) -> Work[Outcomes | KafkaError]:
+@dataclass(eq=False)
+class IsrChanges:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+
+    def alter(self, event: AlterIsr) -> Work[Outcomes | ApiException]:
         """The new state of each partition, or its error; one error if the broker is not known."""
         alive = self._context.brokers.get(event.broker)
         if alive is None or alive.epoch != event.broker_epoch:
             why = f"broker {event.broker} is not registered in epoch {event.broker_epoch}"
-            return KafkaError(ErrorCode.stale_broker_epoch, why)
+            return ApiException(ErrorCode.stale_broker_epoch, why)
         outcomes: Outcomes = {}
         wanted: dict[TopicPartition, Leadership] = {}
         for partition, change in event.changes.items():
             checked = self._checked(partition, event.broker, change)
-            if isinstance(checked, KafkaError) or checked == self._context.leadership[partition]:
+            if isinstance(checked, ApiException) or checked == self._context.leadership[partition]:
                 outcomes[partition] = checked
             else:
                 wanted[partition] = checked
         outcomes |= yield from self._write(wanted)
         known = [each for each in event.changes if each in self._context.leadership]
-        self._epoch.batch.metadata(self._context.brokers, known)
-        self._epoch.batch.send()
+        self._batch.update_metadata(self._context.brokers, known)
+        self._batch.send()
         return outcomes
 
     def _checked(
         self, partition: TopicPartition, broker: int, change: IsrChange
-    ) -> Leadership | KafkaError:
+    ) -> Leadership | ApiException:
         """The state to be written, with the version that the leader knows. The known one, if the
         ISR is the same."""
         known = self._context.leadership.get(partition)
@@ -74,15 +81,15 @@ class IsrChanges(ControllerPart):
         elif change.version < 0:  # it would stand for any version
             code, why = ErrorCode.invalid_update_version, f"the version is {known.version}"
         else:
-            state = known.state._replace(isr=change.isr, controller_epoch=self._epoch.number)
+            state = known.state._replace(isr=change.isr, controller_epoch=self._store.epoch)
             return Leadership(state, change.version)
-        return KafkaError(code, why)
+        return ApiException(code, why)
 
     def _write(self, wanted: Mapping[TopicPartition, Leadership]) -> Work[Outcomes]:
         outcomes: Outcomes = {}
         while wanted:
             before = {each: self._context.leadership[each].version for each in wanted}
-            answers = yield from self._epoch.write(
+            answers = yield from self._store.write(
                 (Set(znodes.state_path(each), it.state.encode(), it.version),)
                 for each, it in wanted.items()
             )
@@ -92,7 +99,7 @@ class IsrChanges(ControllerPart):
                     refused[partition] = answer
                 else:
                     outcomes[partition] = Leadership(it.state, answer[0])
-            found = yield from self._epoch.read(list(refused))
+            found = yield from self._store.read_states(list(refused))
             again = {}
             for (partition, answer), now in zip(refused.items(), found, strict=True):
                 state = wanted[partition].state
@@ -118,7 +125,7 @@ def _agree(now: Leadership, state: znodes.LeaderAndIsr) -> bool:
     return (now.state.leader, now.state.leader_epoch) == (state.leader, state.leader_epoch)
 
 
-def _refusal(answer: Refused) -> KafkaError:
+def _refusal(answer: Refused) -> ApiException:
     if answer.reason is Reason.NO_NODE:
-        return KafkaError(ErrorCode.unknown_topic_or_partition, f"{answer.path} is gone")
-    return KafkaError(ErrorCode.invalid_update_version, f"{answer.path} has another version")
+        return ApiException(ErrorCode.unknown_topic_or_partition, f"{answer.path} is gone")
+    return ApiException(ErrorCode.invalid_update_version, f"{answer.path} has another version")

@@ -11,20 +11,32 @@ elections a broker that was down would never lead again.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from engine.controller.context import PartitionAndReplica
-from engine.controller.controller_part import ControllerPart
+from engine.config import BrokerConfig
+from engine.controller.context import Context, PartitionAndReplica
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.errors import ErrorCode, KafkaError
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.partition_state_machine import PartitionStateMachine
+from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Work
 
-Outcomes = dict[TopicPartition, KafkaError | None]
+Outcomes = dict[TopicPartition, ApiException | None]
 
 
-class Leaders(ControllerPart):
+@dataclass(eq=False)
+class Leaders:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+    _partitions: PartitionStateMachine
+    _replicas: ReplicaStateMachine
+    _config: BrokerConfig
+
     def elect(self, partitions: Iterable[TopicPartition] | None, unclean: bool) -> Work[Outcomes]:
         asked = sorted(self._context.assignments if partitions is None else partitions)
         outcomes: Outcomes = {each: self._fault(each, unclean) for each in asked}
@@ -38,10 +50,10 @@ class Leaders(ControllerPart):
         for each in wanted:
             if each not in elected:
                 why = f"Failed to elect leader for partition {each} under strategy {rule.name}"
-                outcomes[each] = KafkaError(code, why)
+                outcomes[each] = ApiException(code, why)
         return outcomes
 
-    def _fault(self, partition: TopicPartition, unclean: bool) -> KafkaError | None:
+    def _fault(self, partition: TopicPartition, unclean: bool) -> ApiException | None:
         """The error, if there is nothing to elect."""
         code, text = ErrorCode.unknown_topic_or_partition, "The partition does not exist."
         if partition in self._context.assignments:
@@ -53,18 +65,18 @@ class Leaders(ControllerPart):
                 text = "Leader election not needed for topic partition."
             else:
                 return None
-        return KafkaError(code, text)
+        return ApiException(code, text)
 
     def process_requests(self) -> Work[None]:
         """/admin/preferred_replica_election. The request is deleted in any case."""
         path = znodes.PREFERRED_ELECTION
         _, node = yield [Exists(path, watch=True), Get(path)]
         if node is not None:
-            asked = self._epoch.decoder.read(
+            asked = self._store.decoder.read(
                 znodes.decode_partitions, path, node.data, "nothing is elected, and it is deleted"
             )
             yield from self.elect(asked or (), unclean=False)
-            yield from self._epoch.delete([path])
+            yield from self._store.delete([path])
 
     def rebalance(self) -> Work[None]:
         """If other brokers lead too many of a broker's partitions, it gets all of them back."""
@@ -77,7 +89,7 @@ class Leaders(ControllerPart):
             own[preferred] += 1
             if known.state.leader != preferred:
                 elsewhere[preferred].append(partition)
-        limit = self._epoch.config.leader_imbalance_per_broker_percentage
+        limit = self._config.leader_imbalance_per_broker_percentage
         wanted = [
             partition
             for broker, partitions in sorted(elsewhere.items())
@@ -91,13 +103,15 @@ class Leaders(ControllerPart):
         in_sync = broker in self._context.leadership[partition].state.isr
         return in_sync and self._context.online(broker, partition)
 
-    def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | KafkaError]:
+    def shut_down(self, broker: int, broker_epoch: int) -> Work[set[TopicPartition] | ApiException]:
         """Returns the partitions that it still leads, for lack of another replica."""
         alive = self._context.brokers.get(broker)
         if alive is None:
-            return KafkaError(ErrorCode.broker_not_available, f"Broker id {broker} does not exist.")
+            return ApiException(
+                ErrorCode.broker_not_available, f"Broker id {broker} does not exist."
+            )
         if broker_epoch < alive.epoch:
-            return KafkaError(
+            return ApiException(
                 ErrorCode.stale_broker_epoch,
                 f"Received controlled shutdown request from an old broker epoch {broker_epoch} "
                 f"for broker {broker}. Current broker epoch is {alive.epoch}.",
@@ -112,9 +126,9 @@ class Leaders(ControllerPart):
         follows = [each for each in held if self._context.leader(each) != broker]
         yield from self._partitions.bring_online(leads, Rule.SHUTDOWN)
         for partition in follows:  # before it leaves the ISR: else it would join again
-            self._epoch.batch.stop(broker, partition, delete=False)
-        self._epoch.batch.send()
+            self._batch.stop_replica(broker, partition, delete=False)
+        self._batch.send()
         yield from self._replicas.move(
-            [PartitionAndReplica(each, broker) for each in follows], ReplicaState.OFFLINE
+            [PartitionAndReplica(each, broker) for each in follows], ControllerReplicaState.OFFLINE
         )
         return {each for each in held if self._context.leader(each) == broker}

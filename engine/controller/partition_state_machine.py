@@ -14,15 +14,16 @@ Invariant: a partition is ONLINE only after ZooKeeper has accepted its leader.
 Invariant: a change that is not in the table is not made, and no request is sent for it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 
-from engine.config import TopicConfig
-from engine.controller.context import Leadership
-from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY, Elected, Rule, elect
-from engine.errors import KafkaError
-from engine.model import TopicPartition
+from engine.config import BrokerConfig, TopicConfig
+from engine.controller.context import Context, Leadership
+from engine.controller.election import Elected, Rule, elect
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.requests import ControllerRequestBatch
+from engine.errors import ApiException
+from engine.model import NO_BROKER, TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Create, Get, Reason, Refused, Work
 from engine.zookeeper.znodes import LeaderAndIsr
@@ -52,9 +53,16 @@ Leaders = dict[TopicPartition, Leadership]
 
 
 class PartitionStateMachine:
-    def __init__(self, epoch: ControllerEpoch) -> None:
-        self._epoch = epoch
-        self._context = epoch.context
+    def __init__(
+        self,
+        context: Context,
+        store: MetadataStore,
+        batch: ControllerRequestBatch,
+        config: Callable[[], BrokerConfig],
+        emit: Callable[..., None],  # an event: its kind, then the facts by name
+    ) -> None:
+        self._context, self._store, self._batch = context, store, batch
+        self._config, self._emit = config, emit
         self.states: dict[TopicPartition, ControllerPartitionState] = {}
 
     def state(self, partition: TopicPartition) -> ControllerPartitionState:
@@ -109,7 +117,7 @@ class PartitionStateMachine:
             left = [each for each in left if each.topic in allowed]
             elected |= yield from self._elect(left, rule, unclean=True)
         self.states.update(dict.fromkeys([*created, *elected], ONLINE))
-        self._epoch.batch.send()
+        self._batch.send()
         return created | elected
 
     def _legal(
@@ -126,13 +134,13 @@ class PartitionStateMachine:
             replicas = self._context.replicas(partition)
             live = tuple(each for each in replicas if self._context.online(each, partition))
             if live:
-                states[partition] = LeaderAndIsr(live[0], 0, live, self._epoch.number)
+                states[partition] = LeaderAndIsr(live[0], 0, live, self._store.epoch)
         folders = dict.fromkeys(znodes.partitions_path(each.topic) for each in states)
-        yield from self._epoch.write([(Create(path),) for path in folders])
+        yield from self._store.write([(Create(path),) for path in folders])
         created: Leaders = {}
         partly = yield from self._write_new(states, created, folder=True)
         known = yield from self._write_new(partly, created, folder=False)
-        yield from self._epoch.read(list(known))
+        yield from self._store.read_states(list(known))
         self.states.update(dict.fromkeys(known, OFFLINE))
         return created, list(known)
 
@@ -140,7 +148,7 @@ class PartitionStateMachine:
         self, states: dict[TopicPartition, LeaderAndIsr], created: Leaders, *, folder: bool
     ) -> Work[dict[TopicPartition, LeaderAndIsr]]:
         """Create the znodes. Returns the partitions for which a node existed."""
-        answers = yield from self._epoch.write(
+        answers = yield from self._store.write(
             [
                 (
                     *([Create(znodes.partition_path(partition))] if folder else []),
@@ -153,8 +161,8 @@ class PartitionStateMachine:
         for (partition, state), answer in zip(states.items(), answers, strict=True):
             if not isinstance(answer, Refused):
                 created[partition] = self._context.leadership[partition] = Leadership(state, 0)
-                self._epoch.batch.role(state.isr, partition, new=True)
-                self._report(partition, "new", NOBODY, Elected(state.leader, state.isr), 0)
+                self._batch.leader_and_isr(state.isr, partition, new=True)
+                self._report(partition, "new", NO_BROKER, Elected(state.leader, state.isr), 0)
             elif answer.reason is Reason.NODE_EXISTS:
                 there[partition] = state
         return there
@@ -169,16 +177,18 @@ class PartitionStateMachine:
             replicas = self._context.replicas(partition)
             live = [each for each in replicas if self._context.online(each, partition)]
             chosen = elect(replicas, state.isr, live, unclean=unclean, rule=rule, stopping=stopping)
-            if chosen.leader == NOBODY:
+            if chosen.leader == NO_BROKER:
                 return None
             choices[partition] = state.leader, chosen
-            return self._epoch.bump(state, leader=chosen.leader, isr=chosen.isr)
+            return self._store.bump(state, leader=chosen.leader, isr=chosen.isr)
 
-        elected = yield from self._epoch.rewrite(partitions, choose)
+        elected = yield from self._store.rewrite(partitions, choose)
         alive = self._context.reachable if rule is Rule.SHUTDOWN else self._context.online
         for partition, known in elected.items():
             replicas = self._context.replicas(partition)
-            self._epoch.batch.role((each for each in replicas if alive(each, partition)), partition)
+            self._batch.leader_and_isr(
+                (each for each in replicas if alive(each, partition)), partition
+            )
             was, chosen = choices[partition]
             self._report(partition, rule.value, was, chosen, known.state.leader_epoch)
         return elected
@@ -190,15 +200,15 @@ class PartitionStateMachine:
         allowed = set()
         for name, node in zip(names, found, strict=True):
             path, harm = znodes.config_path("topics", name), "no replica out of sync is elected"
-            read = self._epoch.decoder.read
+            read = self._store.decoder.read
             overrides = read(znodes.decode_config, path, node and node.data, harm) or {}
-            value = self._epoch.config.unclean_leader_election_enable and (
-                path not in self._epoch.decoder.faults
+            value = self._config().unclean_leader_election_enable and (
+                path not in self._store.decoder.faults
             )
             if UNCLEAN in overrides:
                 try:
                     value = TopicConfig.value(UNCLEAN, overrides[UNCLEAN])
-                except KafkaError:  # not validated: records must not be lost by mistake
+                except ApiException:  # not validated: records must not be lost by mistake
                     value = False
             if value:
                 allowed.add(name)
@@ -207,7 +217,7 @@ class PartitionStateMachine:
     def _report(
         self, partition: TopicPartition, reason: str, was: int, chosen: Elected, epoch: int
     ) -> None:
-        self._epoch.emit(
+        self._emit(
             "leader.elected",
             **partition._asdict(),
             leader=chosen.leader,

@@ -24,19 +24,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.controller.context import UNASSIGNED, PartitionAndReplica
-from engine.controller.controller_part import ControllerPart
+from engine.controller.context import UNASSIGNED, Context, PartitionAndReplica
 from engine.controller.deletion import Deletion
 from engine.controller.election import Rule
-from engine.controller.replica_state_machine import ControllerReplicaState as ReplicaState
-from engine.errors import ErrorCode, KafkaError
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.partition_state_machine import PartitionStateMachine
+from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
+from engine.controller.requests import ControllerRequestBatch
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Refused, Set, Work, ZnodeData
 from engine.zookeeper.znodes import LeaderAndIsr
 
 Assignments = Mapping[TopicPartition, znodes.ReplicaAssignment]
-Outcomes = dict[TopicPartition, KafkaError | None]
+Outcomes = dict[TopicPartition, ApiException | None]
 
 
 def origin(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
@@ -68,8 +70,14 @@ def _without(brokers: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ..
 
 
 @dataclass(eq=False)
-class Reassignment(ControllerPart):
+class Reassignment:
+    _context: Context
+    _store: MetadataStore
+    _batch: ControllerRequestBatch
+    _partitions: PartitionStateMachine
+    _replicas: ReplicaStateMachine
     _deletion: Deletion
+    _emit: Callable[..., None]  # an event: its kind, then the facts by name
 
     # -- requests ------------------------------------------------------------------------
 
@@ -79,7 +87,7 @@ class Reassignment(ControllerPart):
         for partition, to in sorted(moves.items()):
             try:
                 accepted[partition] = self._way(partition, to)
-            except KafkaError as error:
+            except ApiException as error:
                 outcomes[partition] = error
         yield from self._forget(lambda partition, to: partition in accepted)
         return outcomes | (yield from self._trigger(accepted))
@@ -105,7 +113,7 @@ class Reassignment(ControllerPart):
 
     def _listed(self, node: ZnodeData) -> dict[TopicPartition, tuple[int, ...]]:
         path, harm = znodes.REASSIGN_PARTITIONS, "nothing is moved, and it is deleted"
-        return self._epoch.decoder.read(znodes.decode_reassignment, path, node.data, harm) or {}
+        return self._store.decoder.read(znodes.decode_reassignment, path, node.data, harm) or {}
 
     def resume(self) -> Work[None]:
         """Continue the moves of an earlier controller."""
@@ -113,7 +121,7 @@ class Reassignment(ControllerPart):
 
     def isr_changed(self, partitions: Iterable[TopicPartition]) -> Work[None]:
         """The new replicas may have caught up. While a topic cannot be read, no move of it ends."""
-        faults = self._epoch.decoder.faults
+        faults = self._store.decoder.faults
         moved = sorted(self._context.moving.intersection(partitions))
         changed = [each for each in moved if znodes.topic_path(each.topic) not in faults]
         moving = {each: self._context.assignments[each] for each in changed}
@@ -130,13 +138,13 @@ class Reassignment(ControllerPart):
     def _way(
         self, partition: TopicPartition, to: tuple[int, ...] | None
     ) -> znodes.ReplicaAssignment:
-        """The assignment during the move; None: back. Raises a KafkaError if it is not possible."""
+        """The assignment during the move; None: back. Raises an ApiException if impossible."""
         assigned = self._assigned(partition)
         if to is None:
             if is_moving(assigned):
                 return toward(assigned, origin(assigned))
             code = ErrorCode.no_reassignment_in_progress
-            raise KafkaError(code, "No partition reassignment is in progress.")
+            raise ApiException(code, "No partition reassignment is in progress.")
         way, live, fault = toward(assigned, to), self._context.live, ""
         if not to:
             fault = "Empty replica list specified in partition reassignment."
@@ -150,12 +158,14 @@ class Reassignment(ControllerPart):
                 f"{list(way.adding)}, live broker list: {live}"
             )
         if fault:
-            raise KafkaError(ErrorCode.invalid_replica_assignment, fault)
+            raise ApiException(ErrorCode.invalid_replica_assignment, fault)
         return way
 
     def _trigger(self, moves: Assignments) -> Work[Outcomes]:
-        unknown = KafkaError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
-        faults = self._epoch.decoder.faults
+        unknown = ApiException(
+            ErrorCode.unknown_topic_or_partition, "The partition does not exist."
+        )
+        faults = self._store.decoder.faults
         real = {
             each: to
             for each, to in moves.items()
@@ -197,7 +207,7 @@ class Reassignment(ControllerPart):
 
     def _in_sync(self, moves: Assignments) -> Work[set[TopicPartition]]:
         """The partitions whose target replicas are all in the ISR. It also watches the ISR."""
-        found = yield from self._epoch.read(list(moves), watch=True)
+        found = yield from self._store.read_states(list(moves), watch=True)
         return {
             partition
             for (partition, to), known in zip(moves.items(), found, strict=True)
@@ -206,19 +216,19 @@ class Reassignment(ControllerPart):
 
     def _begin(self, moves: Assignments) -> Work[None]:
         """Phase A. The leader gets the new replicas, because it must add them to the ISR."""
-        yield from self._epoch.rewrite(moves, lambda partition, state: self._epoch.bump(state))
+        yield from self._store.rewrite(moves, lambda partition, state: self._store.bump(state))
         for partition, to in moves.items():
             if partition in self._context.leadership:
-                self._epoch.batch.role(origin(to), partition)
-                self._epoch.batch.role(to.adding, partition, new=True)
-        self._epoch.batch.send()
-        yield from self._replicas.move(_adding(moves), ReplicaState.NEW)
+                self._batch.leader_and_isr(origin(to), partition)
+                self._batch.leader_and_isr(to.adding, partition, new=True)
+        self._batch.send()
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.NEW)
 
     def _complete(self, moves: Assignments) -> Work[None]:
         """Phase B."""
         if not moves:
             return
-        yield from self._replicas.move(_adding(moves), ReplicaState.ONLINE)
+        yield from self._replicas.move(_adding(moves), ControllerReplicaState.ONLINE)
         final = {each: znodes.ReplicaAssignment(target(to)) for each, to in moves.items()}
         self._context.assignments |= final
         yield from self._settle_leaders(final)
@@ -230,8 +240,8 @@ class Reassignment(ControllerPart):
         self._context.moving -= final.keys()
         for partition, to in final.items():
             self._report("reassignment.done", partition, to)
-        self._epoch.batch.metadata(self._context.brokers, final)
-        self._epoch.batch.send()
+        self._batch.update_metadata(self._context.brokers, final)
+        self._batch.send()
         yield from self._deletion.resume(each.topic for each in final)
 
     def _settle_leaders(self, final: Assignments) -> Work[None]:
@@ -242,7 +252,7 @@ class Reassignment(ControllerPart):
 
         def leave(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
             stay = tuple(each for each in state.isr if each in final[partition].replicas)
-            return self._epoch.bump(state, isr=stay or state.isr)
+            return self._store.bump(state, isr=stay or state.isr)
 
         stays: list[TopicPartition] = []
         goes: list[TopicPartition] = []
@@ -251,10 +261,10 @@ class Reassignment(ControllerPart):
             good = leader in to.replicas and self._context.online(leader, partition)
             (stays if good else goes).append(partition)
         yield from self._partitions.bring_online(goes, Rule.REASSIGNMENT)
-        yield from self._epoch.rewrite(stays, leave)
+        yield from self._store.rewrite(stays, leave)
         for partition in stays:
-            self._epoch.batch.role(final[partition].replicas, partition)
-        self._epoch.batch.send()
+            self._batch.leader_and_isr(final[partition].replicas, partition)
+        self._batch.send()
 
     def _stop(self, leaving: Mapping[TopicPartition, tuple[int, ...]]) -> Work[None]:
         """Their answers are not awaited: a broker that is down keeps an unused log."""
@@ -263,9 +273,13 @@ class Reassignment(ControllerPart):
             for each, brokers in leaving.items()
             for broker in brokers
         ]
-        yield from self._replicas.move(replicas, ReplicaState.OFFLINE)
+        yield from self._replicas.move(replicas, ControllerReplicaState.OFFLINE)
         unneeded = [each for each in replicas if not self._is_last(each)]
-        for to in (ReplicaState.STARTED, ReplicaState.SUCCESSFUL, ReplicaState.NON_EXISTENT):
+        for to in (
+            ControllerReplicaState.STARTED,
+            ControllerReplicaState.SUCCESSFUL,
+            ControllerReplicaState.NON_EXISTENT,
+        ):
             yield from self._replicas.move(unneeded, to)
 
     def _is_last(self, replica: PartitionAndReplica) -> bool:
@@ -275,7 +289,7 @@ class Reassignment(ControllerPart):
 
     def _report(self, kind: str, partition: TopicPartition, to: znodes.ReplicaAssignment) -> None:
         lists = {name: list(brokers) for name, brokers in to._asdict().items()}
-        self._epoch.emit(kind, **partition._asdict(), **lists)
+        self._emit(kind, **partition._asdict(), **lists)
 
     # -- in ZooKeeper --------------------------------------------------------------------
 
@@ -293,14 +307,14 @@ class Reassignment(ControllerPart):
             writes = {}
             for topic, node in zip(remaining, nodes, strict=True):
                 path, was = znodes.topic_path(topic), node and node.data
-                known = self._epoch.decoder.read(znodes.Topic.decode, path, was, harm)
+                known = self._store.decoder.read(znodes.Topic.decode, path, was, harm)
                 if known is None:
                     unreadable.add(topic)
                 else:
                     data = known._replace(partitions={**known.partitions, **moved[topic]}).encode()
                     if data != was:  # else only the answer was lost
                         writes[topic] = Set(path, data, node.stat.version)
-            answers = yield from self._epoch.write([(each,) for each in writes.values()])
+            answers = yield from self._store.write([(each,) for each in writes.values()])
             refused = [isinstance(answer, Refused) for answer in answers]
             remaining = [topic for topic, again in zip(writes, refused, strict=True) if again]
         return {each for each in news if each.topic in unreadable}
@@ -314,6 +328,6 @@ class Reassignment(ControllerPart):
         listed = self._listed(node)
         left = {each: to for each, to in listed.items() if not done(each, to)}
         if not left:
-            yield from self._epoch.delete([path])
+            yield from self._store.delete([path])
         elif left != listed:
-            yield from self._epoch.write([(Set(path, znodes.encode_reassignment(left)),)])
+            yield from self._store.write([(Set(path, znodes.encode_reassignment(left)),)])

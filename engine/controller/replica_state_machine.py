@@ -18,10 +18,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 
-from engine.controller.context import PartitionAndReplica
-from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY
-from engine.model import TopicPartition
+from engine.controller.context import Context, PartitionAndReplica
+from engine.controller.metadata_store import MetadataStore
+from engine.controller.requests import ControllerRequestBatch
+from engine.model import NO_BROKER, TopicPartition
 from engine.zookeeper.requests import Work
 from engine.zookeeper.znodes import LeaderAndIsr
 
@@ -52,9 +52,10 @@ BEFORE: dict[ControllerReplicaState, frozenset[ControllerReplicaState]] = {
 
 
 class ReplicaStateMachine:
-    def __init__(self, epoch: ControllerEpoch) -> None:
-        self._epoch = epoch
-        self._context = epoch.context
+    def __init__(
+        self, context: Context, store: MetadataStore, batch: ControllerRequestBatch
+    ) -> None:
+        self._context, self._store, self._batch = context, store, batch
         self.states: dict[PartitionAndReplica, ControllerReplicaState] = {}
 
     def state(self, replica: PartitionAndReplica) -> ControllerReplicaState:
@@ -84,39 +85,39 @@ class ReplicaStateMachine:
                 yield from self._take_offline(legal)
             case ControllerReplicaState.STARTED:
                 for partition, broker in legal:
-                    self._epoch.batch.stop(broker, partition, delete=True)
+                    self._batch.stop_replica(broker, partition, delete=True)
         if to is NON_EXISTENT:
             self.forget(legal)
         elif to is not OFFLINE:
             self.states.update(dict.fromkeys(legal, to))
-        self._epoch.batch.send()
+        self._batch.send()
 
     def _give_roles(self, replicas: list[PartitionAndReplica], to: ControllerReplicaState) -> None:
         for replica in replicas:
             is_new = self.state(replica) is NEW  # it has its role already
             if not is_new and replica.partition in self._context.leadership:
-                self._epoch.batch.role([replica.broker], replica.partition, new=to is NEW)
+                self._batch.leader_and_isr([replica.broker], replica.partition, new=to is NEW)
 
     # -- out of the ISR ------------------------------------------------------------------
 
     def _take_offline(self, replicas: list[PartitionAndReplica]) -> Work[None]:
         leaving: dict[TopicPartition, set[int]] = defaultdict(set)
         for partition, broker in replicas:
-            self._epoch.batch.stop(broker, partition, delete=False)
+            self._batch.stop_replica(broker, partition, delete=False)
             leaving[partition].add(broker)
 
         def leave(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr | None:
             gone = leaving[partition]
             isr = tuple(each for each in state.isr if each not in gone) or state.isr[-1:]
-            leader = NOBODY if state.leader in gone else state.leader
+            leader = NO_BROKER if state.leader in gone else state.leader
             if (leader, isr) == (state.leader, state.isr):
                 return None
-            return self._epoch.bump(state, leader=leader, isr=isr)
+            return self._store.bump(state, leader=leader, isr=isr)
 
-        left = yield from self._epoch.rewrite(leaving, leave)
+        left = yield from self._store.rewrite(leaving, leave)
         kept = [each for each in leaving if not self._context.deleted(each)]
         for partition in (each for each in kept if each in left):
             stay = set(self._context.replicas(partition)) - leaving[partition]
-            self._epoch.batch.role(sorted(stay), partition)
-        self._epoch.batch.metadata(self._context.brokers if kept else (), kept)
+            self._batch.leader_and_isr(sorted(stay), partition)
+        self._batch.update_metadata(self._context.brokers if kept else (), kept)
         self.states.update(dict.fromkeys(replicas, OFFLINE))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.controller.context import Context, LiveBroker
 from engine.metadata.delta import endpoint_of
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.wire.by_topic import by_topic, topics_of
 from engine.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
@@ -39,8 +39,6 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from engine.zookeeper.znodes import PROTOCOLS
-
-NO_EPOCH = -1
 
 Message = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 S = TypeVar("S")
@@ -73,16 +71,20 @@ class ControllerRequestBatch:
 
     # -- collect -------------------------------------------------------------------------
 
-    def role(self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False) -> None:
+    def leader_and_isr(
+        self, brokers: Iterable[int], partition: TopicPartition, *, new: bool = False
+    ) -> None:
         """LeaderAndIsr to these brokers, and UpdateMetadata to all."""
         for broker in brokers:
             self._roles[broker][partition] = new
-        self.metadata(self._context.brokers, (partition,))
+        self.update_metadata(self._context.brokers, (partition,))
 
-    def stop(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
+    def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
         self._stops[broker][partition] = delete
 
-    def metadata(self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
+    def update_metadata(
+        self, brokers: Iterable[int], partitions: Iterable[TopicPartition] = ()
+    ) -> None:
         """UpdateMetadata to these brokers; without partitions, only the live brokers."""
         self._informed.update(brokers)
         self._updated.update(dict.fromkeys(partitions))

@@ -22,7 +22,7 @@ from engine.config import BrokerConfig
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect
 from engine.coordinator.owned_partitions import OwnedPartitions
 from engine.coordinator.timers import Alarm, AlarmKind
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
 
@@ -90,7 +90,7 @@ class Coordinator(ABC):
         handler = self.handlers[kind]
         try:
             response = handler.handle(self._partitions, request, caller, now)
-        except KafkaError as error:
+        except ApiException as error:
             assert handler.refuse is not None, f"{kind.__name__} reports errors part by part"
             response = handler.refuse(request, caller, error.code)
         if response is not None:

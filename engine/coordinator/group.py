@@ -41,9 +41,10 @@ from engine.coordinator.members import CONSUMER, MemberMetadata, Members, Protoc
 from engine.coordinator.offsets import Commit, GroupOffsets, tombstones
 from engine.coordinator.records import UNKNOWN, GroupKey, GroupValue, encode_key, encode_value
 from engine.coordinator.responses import NO_GENERATION, NO_MEMBER, FirstVersion, knows
-from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
-from engine.errors import ErrorCode, KafkaError
+from engine.coordinator.timers import Alarm, AlarmKind
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.wire.primitives import milliseconds
 
 # The errors for members if their assignments could not be written.
 WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {
@@ -138,7 +139,7 @@ class Group:
             return
         if id in self.members:
             self._remove_and_rebalance(self.members[id], "the group is full", now)
-        raise KafkaError(ErrorCode.group_max_size_reached, f"{self.id} is full")
+        raise ApiException(ErrorCode.group_max_size_reached, f"{self.id} is full")
 
     def _join_new(self, request: Any, protocols: Protocols, caller: Caller, now: int) -> Any:
         id, instance_id = request.member_id, request.group_instance_id
@@ -274,15 +275,15 @@ class Group:
     def sync(self, request: Any, caller: Caller, now: int) -> Any:
         named = request.protocol_type, request.protocol_name
         if None in named and knows(caller, FirstVersion.NAMED_PROTOCOL):
-            raise KafkaError(ErrorCode.inconsistent_group_protocol, "a protocol must be named")
+            raise ApiException(ErrorCode.inconsistent_group_protocol, "a protocol must be named")
         member = self._member(request, request.generation_id)
         chosen = self.members.protocol_type, self.members.protocol
         for each, agreed in zip(named, chosen, strict=True):
             if each is not None and each != agreed:
                 message = f"the group uses {agreed}, not {each}"
-                raise KafkaError(ErrorCode.inconsistent_group_protocol, message)
+                raise ApiException(ErrorCode.inconsistent_group_protocol, message)
         if self.state is PREPARING:
-            raise KafkaError(ErrorCode.rebalance_in_progress, f"{self.id} has no leader yet")
+            raise ApiException(ErrorCode.rebalance_in_progress, f"{self.id} has no leader yet")
         member.has_synced = True
         if self.state is STABLE:
             self._renew_session(member, now)
@@ -333,7 +334,7 @@ class Group:
             return None
         try:
             return [str(each) for each in decode_assignment(member.assignment).partitions]
-        except KafkaError:  # the members may use any format
+        except ApiException:  # the members may use any format
             return None
 
     def _write(
@@ -355,7 +356,7 @@ class Group:
     def heartbeat(self, request: Any, now: int) -> None:
         self._renew_session(self._member(request, request.generation_id), now)
         if self.state is PREPARING:
-            raise KafkaError(ErrorCode.rebalance_in_progress, f"join {self.id} again")
+            raise ApiException(ErrorCode.rebalance_in_progress, f"join {self.id} again")
 
     def leave(self, member_id: str, instance_id: str | None, now: int) -> None:
         """An administrator may remove a static member without knowing its member id."""
@@ -382,7 +383,7 @@ class Group:
     def _member(self, request: Any, generation: int) -> MemberMetadata:
         member = self.members.find(request.member_id, request.group_instance_id)
         if generation != self.generation:
-            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
+            raise self._other_generation()
         return member
 
     def _forget_pending(self, id: str, now: int) -> None:
@@ -480,7 +481,7 @@ class Group:
             return
         member = self._member(request, generation)
         if self.state is COMPLETING:
-            raise KafkaError(ErrorCode.rebalance_in_progress, "assignments are being decided")
+            raise ApiException(ErrorCode.rebalance_in_progress, "assignments are being decided")
         self._renew_session(member, now)
 
     def check_transactional_commit(self, request: Any) -> None:
@@ -488,11 +489,14 @@ class Group:
         transactional id for each partition; a missing field is not checked."""
         member, generation = request.member_id, request.generation_id
         if self.members.is_fenced(member, request.group_instance_id):
-            raise KafkaError(ErrorCode.fenced_instance_id, f"{member} was replaced")
+            raise ApiException(ErrorCode.fenced_instance_id, f"{member} was replaced")
         if member != NO_MEMBER and member not in self.members:
-            raise KafkaError(ErrorCode.unknown_member_id, f"{member} is not in the group")
+            raise ApiException(ErrorCode.unknown_member_id, f"{member} is not in the group")
         if generation >= 0 and generation != self.generation:
-            raise KafkaError(ErrorCode.illegal_generation, f"this is generation {self.generation}")
+            raise self._other_generation()
+
+    def _other_generation(self) -> ApiException:
+        return ApiException(ErrorCode.illegal_generation, f"this is generation {self.generation}")
 
     def report_commit(self, offsets: Commit, now: int) -> None:
         if offsets:

@@ -17,8 +17,8 @@ from kio.schema.list_groups.v4 import response as list_v4
 from engine.coordinator.effects import Caller
 from engine.coordinator.group import ClassicGroupState, Group
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
-from engine.coordinator.responses import NO_THROTTLE
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.wire.primitives import NO_THROTTLE
 
 # Authorized operations are a bit for each operation of an ACL: read, delete, describe.
 ON_GROUP = sum(1 << operation for operation in (3, 6, 8))
@@ -55,7 +55,7 @@ def _described(groups: GroupMetadataManager, group_id: str, allowed: int) -> Any
     try:
         group = groups.find(group_id, may_be_empty=True)
         state = (group.state if group else ClassicGroupState.DEAD).value
-    except KafkaError as error:
+    except ApiException as error:
         code = error.code
     is_stable = group is not None and group.state is ClassicGroupState.STABLE
     return describe_v5.DescribedGroup(
@@ -97,7 +97,7 @@ def delete(groups: GroupMetadataManager, request: Any, caller: Caller, now: int)
 def _delete(groups: GroupMetadataManager, group_id: str, now: int) -> ErrorCode:
     try:
         group = groups.require(group_id, ErrorCode.group_id_not_found, may_be_empty=True)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     if group.state is not ClassicGroupState.EMPTY:
         return ErrorCode.non_empty_group

@@ -32,9 +32,10 @@ from engine.coordinator.group import Group
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.records import MAX_STRING_BYTES
 from engine.coordinator.responses import NO_MEMBER
-from engine.coordinator.timers import AlarmKind, milliseconds
-from engine.errors import ErrorCode, KafkaError
+from engine.coordinator.timers import AlarmKind
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
+from engine.wire.primitives import milliseconds
 
 MAX_NAME_BYTES = MAX_STRING_BYTES - 100  # a suffix is added to a name
 
@@ -47,11 +48,13 @@ def join(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -
     low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
     session = milliseconds(request.session_timeout)
     if not low <= session <= high:
-        raise KafkaError(ErrorCode.invalid_session_timeout, f"{session} is not {low} to {high} ms")
+        raise ApiException(
+            ErrorCode.invalid_session_timeout, f"{session} is not {low} to {high} ms"
+        )
     names = [caller.client_id, request.group_instance_id or "", request.protocol_type]
     names += [each.name for each in request.protocols]
     if any(len(each.encode()) > MAX_NAME_BYTES for each in names):
-        raise KafkaError(ErrorCode.invalid_request, "a name is too long for a record")
+        raise ApiException(ErrorCode.invalid_request, "a name is too long for a record")
     if group is None:
         if request.member_id != NO_MEMBER:
             raise _unknown_member(request.member_id)
@@ -95,13 +98,13 @@ def _leave(group: Group | None, member: Any, now: int) -> ErrorCode:
         if group is None:
             raise _unknown_member(member.member_id)
         group.leave(member.member_id, member.group_instance_id, now)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     return ErrorCode.none
 
 
-def _unknown_member(id: str) -> KafkaError:
-    return KafkaError(ErrorCode.unknown_member_id, f"{id} is not a member of a group")
+def _unknown_member(id: str) -> ApiException:
+    return ApiException(ErrorCode.unknown_member_id, f"{id} is not a member of a group")
 
 
 # -- all requests ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from engine.coordinator import records
 from engine.coordinator.effects import CoordinatorContext
 from engine.coordinator.group import ClassicGroupState, Group
 from engine.coordinator.owned_partitions import OwnedPartitions
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.records import Record
 
@@ -26,13 +26,13 @@ class GroupMetadataManager(OwnedPartitions[Group]):
     def find(self, id: str, *, may_be_empty: bool = False) -> Group | None:
         """The empty id is allowed for clients that only commit offsets, as in early versions."""
         if not (id or may_be_empty) or len(id.encode()) > records.MAX_STRING_BYTES:
-            raise KafkaError(ErrorCode.invalid_group_id, f"{id[:50]!r} is not a valid group id")
+            raise ApiException(ErrorCode.invalid_group_id, f"{id[:50]!r} is not a valid group id")
         return super().find(id)
 
     def require(self, id: str, otherwise: ErrorCode, *, may_be_empty: bool = False) -> Group:
         group = self.find(id, may_be_empty=may_be_empty)
         if group is None:
-            raise KafkaError(otherwise, f"there is no group {id}")
+            raise ApiException(otherwise, f"there is no group {id}")
         return group
 
     def new(self, id: str) -> Group:

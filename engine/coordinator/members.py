@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from engine.assignors.protocol import decode_subscription
 from engine.coordinator.effects import Caller
 from engine.coordinator.records import GroupValue, MemberValue
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 CONSUMER = "consumer"  # the protocol type whose metadata the coordinator can read, too
 # The fields that a member and its record have in common.
@@ -104,10 +104,10 @@ class Members(dict[str, MemberMetadata]):
     def find(self, member_id: str, instance_id: str | None) -> MemberMetadata:
         if self.is_fenced(member_id, instance_id):
             message = f"{instance_id} is no longer {member_id}"
-            raise KafkaError(ErrorCode.fenced_instance_id, message)
+            raise ApiException(ErrorCode.fenced_instance_id, message)
         member = self.get(member_id)
         if member is None or (instance_id is not None and member.instance_id != instance_id):
-            raise KafkaError(ErrorCode.unknown_member_id, f"{member_id} is not in the group")
+            raise ApiException(ErrorCode.unknown_member_id, f"{member_id} is not in the group")
         return member
 
     @property
@@ -132,7 +132,7 @@ class Members(dict[str, MemberMetadata]):
             fits = bool(protocol_type and names)
         if not fits:
             message = f"the group supports none of {names} of type {protocol_type!r}"
-            raise KafkaError(ErrorCode.inconsistent_group_protocol, message)
+            raise ApiException(ErrorCode.inconsistent_group_protocol, message)
 
     def vote(self) -> str:
         common = self._common()
@@ -152,7 +152,7 @@ class Members(dict[str, MemberMetadata]):
                 for each in self.values()
                 for topic in decode_subscription(each.metadata(self.protocol or "")).topics
             )
-        except KafkaError:  # the metadata is not a consumer's subscription
+        except ApiException:  # the metadata is not a consumer's subscription
             return None
 
     # -- in a record -----------------------------------------------------------------------

@@ -23,12 +23,12 @@ from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.members import CONSUMER
 from engine.coordinator.offsets import GroupOffsets, commit_records
 from engine.coordinator.records import MAX_STRING_BYTES, UNKNOWN, OffsetValue
-from engine.coordinator.responses import NO_THROTTLE, FirstVersion, knows
-from engine.coordinator.timers import milliseconds
-from engine.errors import ErrorCode, KafkaError
+from engine.coordinator.responses import FirstVersion, knows
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import topics_of
+from engine.wire.primitives import NO_THROTTLE, milliseconds
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
@@ -44,7 +44,7 @@ def commit(groups: GroupMetadataManager, request: Any, caller: Caller, now: int)
     def find_group() -> Group:
         group = groups.find(request.group_id, may_be_empty=True)
         if group is None and request.generation_id_or_member_epoch >= 0:
-            raise KafkaError(ErrorCode.illegal_generation, "there is no such group any more")
+            raise ApiException(ErrorCode.illegal_generation, "there is no such group any more")
         group = group or groups.new(request.group_id)
         group.check_commit(request, now)
         return group
@@ -58,14 +58,14 @@ def commit_in_transaction(
     def find_group() -> Group:
         try:
             group = groups.find(request.group_id) or groups.new(request.group_id)
-        except KafkaError as error:
+        except ApiException as error:
             is_loading = error.code == ErrorCode.coordinator_load_in_progress
             if is_loading and not knows(caller, FirstVersion.LOADING):
-                raise KafkaError(ErrorCode.coordinator_not_available, error.message) from error
+                raise ApiException(ErrorCode.coordinator_not_available, error.message) from error
             raise
         try:
             group.check_transactional_commit(request)
-        except KafkaError as error:
+        except ApiException as error:
             _report_transaction(group, request, error.code, now)
             raise
         return group
@@ -81,7 +81,7 @@ def _commit(
     request: Any,
     caller: Caller,
     now: int,
-    find_group: Callable[[], Group],  # raises a KafkaError if the caller may not commit
+    find_group: Callable[[], Group],  # raises an ApiException if the caller may not commit
     producer: TransactionalProducer | None = None,
 ) -> Any:
     wanted = _wanted(request, now)
@@ -93,7 +93,7 @@ def _commit(
         return with_codes(codes)
     try:
         group = find_group()
-    except KafkaError as error:
+    except ApiException as error:
         return with_codes(codes | dict.fromkeys(offsets, error.code))
     longest = groups.context.config.offset_metadata_max_bytes
     for each, value in list(offsets.items()):
@@ -161,7 +161,7 @@ def delete(groups: GroupMetadataManager, request: Any, caller: Caller, now: int)
     """Refused for topics that the group reads: its members would not notice."""
     group = groups.require(request.group_id, ErrorCode.group_id_not_found)
     if group.state is not ClassicGroupState.EMPTY and group.members.protocol_type != CONSUMER:
-        raise KafkaError(ErrorCode.non_empty_group, f"unknown what {group.id} reads")
+        raise ApiException(ErrorCode.non_empty_group, f"unknown what {group.id} reads")
     codes = {each: _deletable(groups, group, each) for each in _partitions(request)}
     group.remove_offsets([each for each, code in codes.items() if code == ErrorCode.none], now)
     groups.keep(group)

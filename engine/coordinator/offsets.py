@@ -31,7 +31,7 @@ from engine.coordinator.records import (
     encode_key,
     encode_value,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 
@@ -106,7 +106,7 @@ class GroupOffsets:
         elif producer_id == NO_PRODUCER_ID:
             self.remove([partition])
         else:
-            raise KafkaError(ErrorCode.invalid_record, "a tombstone in a transaction")
+            raise ApiException(ErrorCode.invalid_record, "a tombstone in a transaction")
 
     def known(self) -> list[TopicPartition]:
         pending = (each for it in self._pending.values() for each in it.offsets)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from engine.coordinator.effects import CoordinatorContext
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.records import Record
 
@@ -51,14 +51,14 @@ class OwnedPartitions(ABC, Generic[T]):
         return partition_of(id, self.partition_count)
 
     def find(self, id: str) -> T | None:
-        """None if there is no such id; a KafkaError if this broker is not its coordinator."""
+        """None if there is no such id; an ApiException if this broker is not its coordinator."""
         partition = self.partition_of(id)
         if partition in self.loading:
             message = f"partition {partition} is being loaded"
-            raise KafkaError(ErrorCode.coordinator_load_in_progress, message)
+            raise ApiException(ErrorCode.coordinator_load_in_progress, message)
         if partition not in self.owned:
             message = f"another broker leads partition {partition}"
-            raise KafkaError(ErrorCode.not_coordinator, message)
+            raise ApiException(ErrorCode.not_coordinator, message)
         return self.owned[partition].get(id)
 
     def load(self, partition: int, leader_since: int) -> None:
@@ -75,7 +75,7 @@ class OwnedPartitions(ABC, Generic[T]):
         for record in records:
             try:
                 self._replay_record(partition, record, producer_id)
-            except KafkaError as error:
+            except ApiException as error:
                 self.context.report(
                     self.unreadable,
                     now,

@@ -6,14 +6,14 @@ The wire layer reads and writes the fields, as those of requests; wire/messages/
 how a dataclass declares the versions of a field.
 
 Invariant: decoding a record and encoding it again, in the same version, gives the same bytes. Bytes
-that are not such a record raise a KafkaError, and no other exception.
+that are not such a record raise an ApiException, and no other exception.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.errors import Malformed
 from engine.wire.messages.versions import at
 from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft
@@ -44,7 +44,7 @@ def decode(data: bytes, kinds: Mapping[int, type], topic: str) -> Any:
             raise Malformed("a string is not UTF-8")
     except (Malformed, *BYTES_ERRORS) as why:
         message = f"not a valid record of {topic}: {why}"
-        raise KafkaError(ErrorCode.invalid_record, message) from why
+        raise ApiException(ErrorCode.invalid_record, message) from why
     return record
 
 

@@ -35,7 +35,7 @@ NEWEST = 3
 WITH_EXPIRY = 1  # the only version of an offset with an expiry
 UNKNOWN = -1  # a time or an epoch that is not known
 MAX_STRING_BYTES = record_codec.MAX_STRING_BYTES
-TOPIC = "__consumer_offsets"
+GROUP_METADATA_TOPIC = "__consumer_offsets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def encode_value(value: Value) -> bytes:
 
 def decode_key(data: bytes) -> Key:
     """The version shows whether it belongs to an offset or to a group."""
-    key: Key = record_codec.decode(data, KEYS, TOPIC)
+    key: Key = record_codec.decode(data, KEYS, GROUP_METADATA_TOPIC)
     return key
 
 
 def decode_value(key: Key, data: bytes) -> Value:
     kinds = dict.fromkeys(range(NEWEST + 1), VALUES[type(key)])
-    value: Value = record_codec.decode(data, kinds, TOPIC)
+    value: Value = record_codec.decode(data, kinds, GROUP_METADATA_TOPIC)
     return value

@@ -16,8 +16,8 @@ from kio.schema.sync_group.v5.response import SyncGroupResponse
 from engine.coordinator.effects import Caller
 from engine.coordinator.members import Members
 from engine.errors import ErrorCode
+from engine.wire.primitives import NO_THROTTLE
 
-NO_THROTTLE = 0  # the broker puts in another time, if the client is over a quota
 NO_MEMBER = ""  # the id of a member that has none yet
 NO_GENERATION = -1
 

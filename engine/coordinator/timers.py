@@ -12,7 +12,7 @@ Invariant: no deadline is below the bound.
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class AlarmKind(Enum):
@@ -62,9 +62,3 @@ class Timers:
                 del self._deadlines[alarm]
                 yield alarm
         self._bound = min(self._deadlines.values(), default=None)
-
-
-def milliseconds(duration: Any) -> int:
-    """A duration as a request has it, as an integer."""
-    seconds: float = duration.total_seconds()
-    return round(seconds * 1000)

@@ -4,7 +4,7 @@
     another source    ...                                                             │
                                                                   MetadataDelta <─────┘
                                                                         │
-      ReplicaManager   Metadata   ConfigCache   QuotaManagers   authorizer   <── publisher.apply
+      ReplicaManager   Metadata   ConfigCache   QuotaManagers   authorizer   <── MetadataPublisher
 
 Each part of a delta is empty if nothing of its kind has changed. A part says how things are now,
 and not what was done: applying a delta twice is the same as applying it once.
@@ -19,7 +19,6 @@ from engine.model import TopicPartition
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import AccessControlEntry, ResourcePattern
 
-NO_LEADER = -1
 EVERY_BROKER = "<default>"  # in configs: for each broker that has no setting of its own
 
 

@@ -3,14 +3,14 @@
     handlers ──> ControllerGateway ──> ZooKeeper mode: znodes, and events of the controller
                                        another mode: requests to its controller
 
-Whatever is refused raises a KafkaError. If the store of the metadata fails, MetadataError is
+Whatever is refused raises an ApiException. If the store of the metadata fails, MetadataError is
 raised; if it is out of reach, MetadataUnavailable, and the change may have been made or not.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.quotas.alteration import Alteration
 from engine.quotas.entity import ClientQuotaEntity
@@ -18,7 +18,7 @@ from engine.security.acls import AccessControlEntry, ResourcePattern
 
 Assignment = Mapping[int, Sequence[int]]  # each partition's replicas, the preferred leader first
 Entries = frozenset[AccessControlEntry]
-Outcomes = Mapping[TopicPartition, KafkaError | None]  # None: it is done
+Outcomes = Mapping[TopicPartition, ApiException | None]  # None: it is done
 
 
 class OngoingReassignment(NamedTuple):
@@ -55,9 +55,6 @@ class ControllerGateway(Protocol):
 
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic is being deleted, and the deletion does not wait for a broker."""
-
-    def alter_isr(self) -> Coroutine[Any, Any, None]:
-        """Ask for the changes that leaders propose, until the broker stops."""
 
     async def elect_leaders(
         self, partitions: frozenset[TopicPartition] | None, *, unclean: bool

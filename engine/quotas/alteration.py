@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas import connection_quotas
 from engine.quotas.client_quota_manager import QuotaKind
 from engine.quotas.entity import DEFAULT, TYPES, ClientQuotaEntity, Name
@@ -135,11 +135,11 @@ def _components(components: Iterable[FilterComponent]) -> dict[str, FilterCompon
     wanted: dict[str, FilterComponent] = {}
     for each in components:
         if each.match_type not in list(MatchType):
-            raise KafkaError(ErrorCode.unknown_server_error, UNEXPECTED)
+            raise ApiException(ErrorCode.unknown_server_error, UNEXPECTED)
         if each.type == "":
             raise _invalid("Unexpected empty filter component entity type")
         if each.type not in TYPES:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unsupported_version, f"Custom entity type '{each.type}' not supported"
             )
         if each.type in wanted:
@@ -173,5 +173,5 @@ def java_text(value: float) -> str:
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, message)
+def _invalid(message: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_request, message)

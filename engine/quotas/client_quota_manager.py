@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas.entity import ClientQuotaEntity, QuotaGroup, find
 from engine.quotas.rate import WINDOWS, Rate, TokenBucket, Windows, java_int
 
@@ -170,7 +170,7 @@ class ControllerMutationQuota:
             return
         self._wait, self._at = wait, now
         if self._strict:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.throttling_quota_exceeded, "The throttling quota has been exceeded."
             )
 

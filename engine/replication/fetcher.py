@@ -36,12 +36,12 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
-from engine.storage.batch import NO_EPOCH
 from engine.wire.by_topic import numbered, topics_of
+from engine.wire.primitives import duration
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
@@ -56,7 +56,6 @@ class Policy(NamedTuple):
     broker_id: int
     config: Callable[[], BrokerConfig]
     throttle: Throttle
-    duration: Callable[[int], Any]  # milliseconds -> the value in a request
 
 
 class Fetcher:
@@ -183,7 +182,7 @@ class Fetcher:
         config = self._policy.config()
         return FetchRequest(
             replica_id=self._policy.broker_id,
-            max_wait=self._policy.duration(config.replica_fetch_wait_max_ms),
+            max_wait=duration(config.replica_fetch_wait_max_ms),
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
@@ -292,7 +291,7 @@ class Fetcher:
         try:
             result = step(*args, now)
             self._reset_errors(partition)
-        except KafkaError as error:
+        except ApiException as error:
             if each.is_broken or error.code is ErrorCode.unsupported_for_message_format:
                 each.move(StageChange.BROKEN)
             if each.stage is not Stage.WAITING:

@@ -30,10 +30,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.replication.logs import Directory, PartitionLog
 from engine.replication.partition import Partition
-from engine.storage.batch import HEADER_SIZE, NO_EPOCH, Header
+from engine.storage.batch import HEADER_SIZE, Header
 from engine.storage.epochs import Epochs
 
 
@@ -81,16 +82,16 @@ class LogListener(NamedTuple):
 
 class FollowerPartition:
     def __init__(
-        self, role: Partition, log: PartitionLog, directory: Directory, listener: LogListener
+        self, partition: Partition, log: PartitionLog, directory: Directory, listener: LogListener
     ) -> None:
-        self.role = role
+        self.partition = partition
         self.log = log
         self.stage = Stage.TRUNCATING
-        self.epoch = role.leader_epoch  # of the leader that we follow
+        self.epoch = partition.leader_epoch  # of the leader that we follow
         self.lag: int | None = None  # how many records are missing here; None: not known
         self._directory = directory
         self._listener = listener
-        self._agreed = role.high_watermark  # where to truncate if no epoch is in both logs
+        self._agreed = partition.high_watermark  # where to truncate if no epoch is in both logs
 
     def move(self, change: StageChange) -> None:
         self.stage = STAGES[self.stage, change]
@@ -100,7 +101,7 @@ class FollowerPartition:
         if code == ErrorCode.fenced_leader_epoch:  # a newer leader has been elected
             self.move(StageChange.FENCED)
         if code != ErrorCode.none:
-            raise KafkaError(code, f"in the answer of the leader of {self.role.id}")
+            raise ApiException(code, f"in the answer of the leader of {self.partition.id}")
 
     @property
     def is_broken(self) -> bool:
@@ -127,8 +128,8 @@ class FollowerPartition:
         self.check(answer.error_code)
         offset, log = answer.offset, self.log
         if offset < 0:
-            raise KafkaError(
-                ErrorCode.offset_out_of_range, f"{self.role.id} has no offset {offset}"
+            raise ApiException(
+                ErrorCode.offset_out_of_range, f"{self.partition.id} has no offset {offset}"
             )
         if self.stage is Stage.SEEKING_END:
             ahead = offset < log.end_offset  # after an unclean election, which loses records
@@ -162,8 +163,10 @@ class FollowerPartition:
         self._truncated()
 
     def _truncated(self) -> None:
-        log, role = self.log, self.role
-        role.high_watermark = max(log.start_offset, min(role.high_watermark, log.end_offset))
+        log, partition = self.log, self.partition
+        partition.high_watermark = max(
+            log.start_offset, min(partition.high_watermark, log.end_offset)
+        )
         self._listener.truncated(log)
 
     # -- fetching ------------------------------------------------------------------------
@@ -177,17 +180,17 @@ class FollowerPartition:
         if (diverging := data.diverging_epoch).end_offset >= 0:
             self._truncate_to_epoch(diverging.epoch, diverging.end_offset, now)
             return 0
-        log, role, size = self.log, self.role, len(data.records or b"")
+        log, partition, size = self.log, self.partition, len(data.records or b"")
         with self._directory.guard(now):
             if size:
                 self._append(data.records, now)
             if data.log_start_offset > log.start_offset:
                 log.advance_start(min(data.log_start_offset, log.end_offset), now)
         self.lag = max(0, data.high_watermark - log.end_offset)
-        was = role.high_watermark
-        role.high_watermark = max(log.start_offset, min(data.high_watermark, log.end_offset))
-        if role.high_watermark != was:
-            self._listener.changed(role)
+        was = partition.high_watermark
+        partition.high_watermark = max(log.start_offset, min(data.high_watermark, log.end_offset))
+        if partition.high_watermark != was:
+            self._listener.changed(partition)
         return size
 
     def _append(self, records: Any, now: int) -> None:

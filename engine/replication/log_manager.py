@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.logs import Directory, PartitionLog
 from engine.replication.partition import UNKNOWN
@@ -57,7 +57,7 @@ class LogManager:
         for directory in () if found or is_new else self.directories:
             if directory.offline is not None:
                 self.directory_of[partition] = directory
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.kafka_storage_error,
                     f"the log of {partition} may be in {directory.path}, which is offline",
                 )
@@ -77,7 +77,7 @@ class LogManager:
         """The usable directory with the fewest logs."""
         usable: list[Directory] = [it for it in self.directories if it.offline is None]
         if not usable:
-            raise KafkaError(ErrorCode.kafka_storage_error, "no log directory is left")
+            raise ApiException(ErrorCode.kafka_storage_error, "no log directory is left")
         return min(usable, key=lambda directory: len(directory.logs))
 
     def __getitem__(self, partition: TopicPartition) -> PartitionLog:
@@ -92,7 +92,7 @@ class LogManager:
         else:
             reason = directory.offline
         if reason is not None:
-            raise KafkaError(ErrorCode.kafka_storage_error, reason)
+            raise ApiException(ErrorCode.kafka_storage_error, reason)
         return directory.logs[partition] if directory else None
 
     def log_start(self, partition: TopicPartition) -> int:

@@ -17,11 +17,11 @@ list of the aborted transactions before it:
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import Partition
 from engine.storage.aborted import Aborted
-from engine.storage.batch import NO_EPOCH
 from engine.storage.segment import Slice
 
 ANY_EPOCH = -1
@@ -53,12 +53,12 @@ class LogReadResult(NamedTuple):
     aborted: tuple[Aborted, ...] = ()  # transactions to skip, with read_committed
 
 
-def last_stable(log: PartitionLog, role: Partition) -> int:
+def last_stable(log: PartitionLog, partition: Partition) -> int:
     """The high watermark, or the first offset of the oldest transaction that has not ended."""
-    unstable = log.producers.first_unstable(role.high_watermark)
+    unstable = log.producers.first_unstable(partition.high_watermark)
     if unstable is None:
-        return role.high_watermark
-    return min(role.high_watermark, max(unstable, log.start_offset))
+        return partition.high_watermark
+    return min(partition.high_watermark, max(unstable, log.start_offset))
 
 
 def divergence(log: PartitionLog, wanted: FetchRange) -> tuple[int, int] | None:
@@ -67,7 +67,7 @@ def divergence(log: PartitionLog, wanted: FetchRange) -> tuple[int, int] | None:
         return None
     epoch, end = log.epochs.end_of(wanted.last_epoch, log.end_offset)
     if epoch == NO_EPOCH or wanted.offset < log.start_offset:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.offset_out_of_range,
             f"{log.partition} does not reach back to offset {wanted.offset}, "
             f"epoch {wanted.last_epoch}",
@@ -75,20 +75,20 @@ def divergence(log: PartitionLog, wanted: FetchRange) -> tuple[int, int] | None:
     return (epoch, end) if epoch < wanted.last_epoch or end < wanted.offset else None
 
 
-def preferred(role: Partition, offset: int, rack: str, racks: Mapping[int, str | None]) -> int:
+def preferred(partition: Partition, offset: int, rack: str, racks: Mapping[int, str | None]) -> int:
     """The replica in the reader's rack that it should read from; -1: this one, the leader."""
-    if not rack or racks.get(role.broker_id) == rack:
+    if not rack or racks.get(partition.broker_id) == rack:
         return NO_REPLICA
     near = [
         (each.end, each.caught_up, each.id)
-        for each in role.followers.values()
+        for each in partition.followers.values()
         if racks.get(each.id) == rack and each.log_start <= offset <= each.end
     ]
     return max(near)[2] if near else NO_REPLICA
 
 
 def read_log(
-    role: Partition,
+    partition: Partition,
     log: PartitionLog,
     wanted: FetchRange,
     limit: int,
@@ -105,8 +105,8 @@ def read_log(
     return LogReadResult(
         records,
         records.file is not log.active.file,
-        role.high_watermark,
-        last_stable(log, role),
+        partition.high_watermark,
+        last_stable(log, partition),
         log.start_offset,
         not elsewhere and offset >= limit,
         diverging,

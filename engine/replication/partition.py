@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from engine.errors import ErrorCode, KafkaError
-from engine.metadata.delta import NO_LEADER, PartitionRegistration
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.delta import PartitionRegistration
+from engine.model import NO_BROKER, TopicPartition
 
 UNKNOWN = -1  # an offset that is not known yet
 
@@ -136,7 +136,7 @@ class Partition:
     broker_id: int  # of this broker
     max_lag_ms: int = 30_000  # replica.lag.time.max.ms
     role: Role = Role.NONE
-    leader: int = NO_LEADER
+    leader: int = NO_BROKER
     leader_epoch: int = -1
     leader_since: int = -1  # the first epoch of this broker's leadership
     epoch_start: int = UNKNOWN  # the leader's log end when its epoch began
@@ -230,7 +230,7 @@ class Partition:
         """Raise an error if too few replicas are in sync, before or after an append."""
         isr = self.counted if appended else self.isr
         if len(isr) < min_insync_replicas:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_enough_replicas_after_append
                 if appended
                 else ErrorCode.not_enough_replicas,

@@ -21,14 +21,14 @@ from uuid import UUID
 
 from engine.config import BrokerConfig
 from engine.config.broker import RACK_AWARE
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     MetadataDelta,
     PartitionChange,
     PartitionRegistration,
     ReplicaStop,
 )
-from engine.model import Callbacks, Event, TopicPartition
+from engine.model import NO_EPOCH, Callbacks, Event, TopicPartition
 from engine.replication.fetcher import Fetcher, Policy
 from engine.replication.follower_partition import FollowerPartition, LogListener
 from engine.replication.log_manager import ConfigOf, LogManager
@@ -49,7 +49,6 @@ from engine.storage.directory import parse_name
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
 
-NO_EPOCH = -1  # of a controller, a broker or a partition: older than any
 NO_RACKS: Mapping[int, str | None] = {}
 
 enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
@@ -62,7 +61,6 @@ class ReplicaManager:
         directories: Sequence[Any],
         clock: Callable[[], int],
         emit: Emit = lambda event: None,
-        duration: Callable[[int], Any] = int,  # milliseconds -> the value in a request
     ) -> None:
         self.config = config
         self.broker_id = config.broker_id
@@ -73,7 +71,7 @@ class ReplicaManager:
         self.broker_epoch = NO_EPOCH  # of our registration; the broker sets it
         self.fetchers: dict[int, Fetcher] = {}  # by leader
         self.proposals: list[Proposal] = []
-        self.elsewhere: Callable[[TopicPartition], bool] = lambda partition: False  # known at all?
+        self.elsewhere: Callable[[TopicPartition], bool] = lambda _: False  # known at all?
         self.changed = Callbacks[[TopicPartition]]()  # role, ISR, high watermark, ...
         self.deleted = Callbacks[[TopicPartition]]()  # a replica and its log
         self.truncated = Callbacks[[PartitionLog]]()  # the end of a log was removed
@@ -81,15 +79,15 @@ class ReplicaManager:
         self._readers: dict[TopicPartition, dict[FetchReader, None]] = {}
         self._emit = emit
         self._sent, fetched = Throttle(), Throttle()
-        self._policy = Policy(self.broker_id, lambda: self.config, fetched, duration)
-        self._listener = LogListener(self.truncated, lambda role: self._notify(role.id))
+        self._policy = Policy(self.broker_id, lambda: self.config, fetched)
+        self._listener = LogListener(self.truncated, lambda partition: self._notify(partition.id))
 
     def reconfigure(self, config_of: ConfigOf, config: BrokerConfig | None = None) -> None:
         self.config = config or self.config
         self.logs.reconfigure(config_of)
 
-    def _event(self, kind: str, role: Partition, /, **facts: object) -> None:
-        self._emit(Event(kind, self.now(), role.id._asdict() | facts))
+    def _event(self, kind: str, partition: Partition, /, **facts: object) -> None:
+        self._emit(Event(kind, self.now(), partition.id._asdict() | facts))
 
     # -- decisions of the controller -----------------------------------------------------
 
@@ -104,14 +102,14 @@ class ReplicaManager:
     def check_controller(self, delta: MetadataDelta) -> None:
         """Refuse an older controller, and a delta for an earlier registration of this broker."""
         if NO_EPOCH < delta.broker_epoch < self.broker_epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_broker_epoch,
                 f"meant for broker epoch {delta.broker_epoch}, this is {self.broker_epoch}",
             )
         if delta.controller_epoch is None:
             return
         if delta.controller_epoch < self.controller_epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_controller_epoch,
                 f"controller epoch {delta.controller_epoch} is older than {self.controller_epoch}",
             )
@@ -119,94 +117,103 @@ class ReplicaManager:
 
     def _change_role(self, change: PartitionChange) -> None:
         """Become leader or follower, if the epoch of the partition is newer than the known one."""
-        partition, topic_id, now = change
-        assert now is not None, f"{partition} is deleted: there is nothing to lead or follow"
-        self.logs.check(partition, is_new=now.is_new)
-        before = self.partitions.get(partition)
+        topic_partition, topic_id, now = change
+        assert now is not None, f"{topic_partition} is deleted: there is nothing to lead or follow"
+        self.logs.check(topic_partition, is_new=now.is_new)
+        before = self.partitions.get(topic_partition)
         known = before.leader_epoch if before else NO_EPOCH
         if now.leader_epoch <= known:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.stale_controller_epoch,
-                f"{partition} is in leader epoch {known}, not {now.leader_epoch}",
+                f"{topic_partition} is in leader epoch {known}, not {now.leader_epoch}",
             )
-        if self.broker_id not in now.replicas or parse_name(str(partition)) != partition:
-            raise KafkaError(
-                ErrorCode.unknown_topic_or_partition, f"{partition} has no replica on this broker"
+        if (
+            self.broker_id not in now.replicas
+            or parse_name(str(topic_partition)) != topic_partition
+        ):
+            raise ApiException(
+                ErrorCode.unknown_topic_or_partition,
+                f"{topic_partition} has no replica on this broker",
             )
-        role, log = self._create(partition, topic_id)
-        self._stop_fetching(role)
+        partition, log = self._create(topic_partition, topic_id)
+        self._stop_fetching(partition)
         if now.leader == self.broker_id:
-            self._lead(role, log, now)
+            self._lead(partition, log, now)
         else:
-            self._follow(role, log, now)
-        facts = {"leader": role.leader, "leader_epoch": role.leader_epoch}
-        self._event("replica.role", role, role=role.role.value, **facts)
-        self._notify(partition)
+            self._follow(partition, log, now)
+        facts = {"leader": partition.leader, "leader_epoch": partition.leader_epoch}
+        self._event("replica.role", partition, role=partition.role.value, **facts)
+        self._notify(topic_partition)
 
     def _create(
-        self, partition: TopicPartition, topic_id: UUID | None
+        self, topic_partition: TopicPartition, topic_id: UUID | None
     ) -> tuple[Partition, PartitionLog]:
-        log, role = self.logs.create(partition, topic_id), self.partitions.get(partition)
-        if role is None:
-            role = Partition(partition, self.broker_id, self.config.replica_lag_time_max_ms)
-            known = self.logs.directory_of[partition].high_watermarks.get(partition, 0)
-            role.high_watermark = max(log.start_offset, min(known, log.end_offset))
-            self.partitions[partition] = role
-        return role, log
+        log = self.logs.create(topic_partition, topic_id)
+        partition = self.partitions.get(topic_partition)
+        if partition is None:
+            partition = Partition(
+                topic_partition, self.broker_id, self.config.replica_lag_time_max_ms
+            )
+            known = self.logs.directory_of[topic_partition].high_watermarks.get(topic_partition, 0)
+            partition.high_watermark = max(log.start_offset, min(known, log.end_offset))
+            self.partitions[topic_partition] = partition
+        return partition, log
 
-    def _lead(self, role: Partition, log: PartitionLog, state: PartitionRegistration) -> None:
+    def _lead(self, partition: Partition, log: PartitionLog, state: PartitionRegistration) -> None:
         # A follower may ask where this epoch began, even if no record is ever written in it. The
         # first epoch of a new log is left out: no replica has older records, and a new topic is
         # ready sooner.
         if state.leader_epoch > 0 or log.end_offset > 0:
-            with self.logs.guard(role.id):
+            with self.logs.guard(partition.id):
                 log.epochs.assign(state.leader_epoch, log.end_offset)
-        role.lead(state, log.end_offset, self.now())
+        partition.lead(state, log.end_offset, self.now())
 
-    def _follow(self, role: Partition, log: PartitionLog, state: PartitionRegistration) -> None:
-        role.follow(state)
-        if role.leader < 0:
+    def _follow(
+        self, partition: Partition, log: PartitionLog, state: PartitionRegistration
+    ) -> None:
+        partition.follow(state)
+        if partition.leader < 0:
             return
-        if role.leader not in self.fetchers:
-            self.fetchers[role.leader] = Fetcher(role.leader, self._policy)
-        directory = self.logs.directory_of[role.id]
-        following = FollowerPartition(role, log, directory, self._listener)
-        self.fetchers[role.leader].follow(role.id, following)
+        if partition.leader not in self.fetchers:
+            self.fetchers[partition.leader] = Fetcher(partition.leader, self._policy)
+        directory = self.logs.directory_of[partition.id]
+        following = FollowerPartition(partition, log, directory, self._listener)
+        self.fetchers[partition.leader].follow(partition.id, following)
 
     def _stop(self, stop: ReplicaStop) -> None:
-        partition, epoch, delete = stop
-        self.logs.find(partition)
-        role = self.partitions.get(partition)
-        if role is not None:
-            if epoch is not None and epoch <= role.leader_epoch:
-                raise KafkaError(
+        topic_partition, epoch, delete = stop
+        self.logs.find(topic_partition)
+        partition = self.partitions.get(topic_partition)
+        if partition is not None:
+            if epoch is not None and epoch <= partition.leader_epoch:
+                raise ApiException(
                     ErrorCode.fenced_leader_epoch,
-                    f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
+                    f"{topic_partition} is in leader epoch {partition.leader_epoch}, not {epoch}",
                 )
-            self._stop_fetching(role)
-            role.stop()
+            self._stop_fetching(partition)
+            partition.stop()
         if delete:
-            self.delete(partition)
-        self._notify(partition)
+            self.delete(topic_partition)
+        self._notify(topic_partition)
 
-    def delete(self, partition: TopicPartition) -> None:
+    def delete(self, topic_partition: TopicPartition) -> None:
         """Remove a replica and its log."""
-        self.partitions.pop(partition, None)
-        if self.logs.delete(partition):
-            self.deleted(partition)
-        self._notify(partition)
+        self.partitions.pop(topic_partition, None)
+        if self.logs.delete(topic_partition):
+            self.deleted(topic_partition)
+        self._notify(topic_partition)
 
     def directory_failed(self) -> None:
         """Stop the replicas in directories that are offline: they lead and follow no more."""
-        for role in filter(None, map(self.partitions.get, self.logs.offline())):
-            self._stop_fetching(role)
-            role.stop()
-            self._notify(role.id)
+        for partition in filter(None, map(self.partitions.get, self.logs.offline())):
+            self._stop_fetching(partition)
+            partition.stop()
+            self._notify(partition.id)
         self._remove_idle_fetchers()
 
-    def _stop_fetching(self, role: Partition) -> None:
-        if role.leader in self.fetchers:
-            self.fetchers[role.leader].leave(role.id)
+    def _stop_fetching(self, partition: Partition) -> None:
+        if partition.leader in self.fetchers:
+            self.fetchers[partition.leader].leave(partition.id)
 
     def _remove_idle_fetchers(self) -> None:
         """After a change of roles: remove the fetchers that fetch nothing any more."""
@@ -215,38 +222,38 @@ class ReplicaManager:
 
     # -- listeners -----------------------------------------------------------------------
 
-    def watch(self, partition: TopicPartition, reader: FetchReader) -> None:
-        self._readers.setdefault(partition, {})[reader] = None
+    def watch(self, topic_partition: TopicPartition, reader: FetchReader) -> None:
+        self._readers.setdefault(topic_partition, {})[reader] = None
 
-    def unwatch(self, partition: TopicPartition, reader: FetchReader) -> None:
-        readers = self._readers.get(partition, {})
+    def unwatch(self, topic_partition: TopicPartition, reader: FetchReader) -> None:
+        readers = self._readers.get(topic_partition, {})
         readers.pop(reader, None)
         if not readers:
-            self._readers.pop(partition, None)
-        role = self.partitions.get(partition)
-        follower = role.followers.get(reader.replica_id) if role else None
-        if role is not None and follower is not None and follower.reader is reader:
-            follower.seen(role.end)
+            self._readers.pop(topic_partition, None)
+        partition = self.partitions.get(topic_partition)
+        follower = partition.followers.get(reader.replica_id) if partition else None
+        if partition is not None and follower is not None and follower.reader is reader:
+            follower.seen(partition.end)
             follower.reader = None
 
-    def _notify(self, partition: TopicPartition) -> None:
-        for reader in self._readers.get(partition, ()):
-            reader.changed(partition)
-        self.changed(partition)
+    def _notify(self, topic_partition: TopicPartition) -> None:
+        for reader in self._readers.get(topic_partition, ()):
+            reader.changed(topic_partition)
+        self.changed(topic_partition)
 
-    def _notify_followers(self, partition: TopicPartition) -> None:
+    def _notify_followers(self, topic_partition: TopicPartition) -> None:
         """There is more to copy, and nothing else has changed."""
-        for reader in self._readers.get(partition, ()):
+        for reader in self._readers.get(topic_partition, ()):
             if reader.replica_id != NO_REPLICA:
-                reader.changed(partition)
+                reader.changed(topic_partition)
 
     # -- the in-sync replicas ------------------------------------------------------------
 
     def tick(self) -> None:
         """Every half of `replica.lag.time.max.ms`: find the followers that have fallen behind."""
-        for role in self.partitions.values():
-            if role.is_leader and self.logs.directory_of[role.id].offline is None:
-                self.propose(role.shrink(self.now()))
+        for partition in self.partitions.values():
+            if partition.is_leader and self.logs.directory_of[partition.id].offline is None:
+                self.propose(partition.shrink(self.now()))
 
     def propose(self, proposal: Proposal | None) -> None:
         if proposal is not None:
@@ -255,114 +262,118 @@ class ReplicaManager:
 
     def isr_overtaken(self, proposal: Proposal, version: int) -> None:
         """The state has this version now, but the same leader and epoch: propose it again."""
-        role = self.partitions.get(proposal.partition)
-        if role is not None and role.waits_for(proposal):
-            role.version, role.proposal = version, proposal._replace(version=version)
-            self.propose(role.proposal)
+        partition = self.partitions.get(proposal.partition)
+        if partition is not None and partition.waits_for(proposal):
+            partition.version, partition.proposal = version, proposal._replace(version=version)
+            self.propose(partition.proposal)
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
         """It is written, in this version. None: the controller has changed the state."""
-        role, now = self.partitions.get(proposal.partition), self.now()
-        if role is None or not role.waits_for(proposal):
+        partition, now = self.partitions.get(proposal.partition), self.now()
+        if partition is None or not partition.waits_for(proposal):
             return  # another role has come meanwhile
         if version is None:
-            role.refused()
-            self._event("isr.refused", role, isr=proposal.isr, leader_epoch=role.leader_epoch)
+            partition.refused()
+            self._event(
+                "isr.refused", partition, isr=proposal.isr, leader_epoch=partition.leader_epoch
+            )
             return
-        facts = {"was": role.isr, "version": version, "leader_epoch": role.leader_epoch}
-        role.written(version)
-        self._event("isr.changed", role, isr=role.isr, **facts)
-        self.propose(role.expand_next(now))
-        role.advance(now)
-        self._notify(role.id)
+        facts = {"was": partition.isr, "version": version, "leader_epoch": partition.leader_epoch}
+        partition.written(version)
+        self._event("isr.changed", partition, isr=partition.isr, **facts)
+        self.propose(partition.expand_next(now))
+        partition.advance(now)
+        self._notify(partition.id)
 
     # -- appends -------------------------------------------------------------------------
 
     def find(
-        self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
+        self, topic_partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
     ) -> tuple[Partition, PartitionLog]:
         """A replica in this leader epoch; with `leads`, only if this broker is the leader."""
-        log, role = self.logs.find(partition), self.partitions.get(partition)
-        if log is None or role is None or role.role is Role.NONE:
-            known = self.elsewhere(partition)
-            raise KafkaError(
+        log = self.logs.find(topic_partition)
+        partition = self.partitions.get(topic_partition)
+        if log is None or partition is None or partition.role is Role.NONE:
+            known = self.elsewhere(topic_partition)
+            raise ApiException(
                 ErrorCode.not_leader_or_follower if known else ErrorCode.unknown_topic_or_partition,
-                f"{partition} is not on this broker",
+                f"{topic_partition} is not on this broker",
             )
-        if epoch not in (ANY_EPOCH, role.leader_epoch):
-            older = epoch < role.leader_epoch
-            raise KafkaError(
+        if epoch not in (ANY_EPOCH, partition.leader_epoch):
+            older = epoch < partition.leader_epoch
+            raise ApiException(
                 ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch,
-                f"{partition} is in leader epoch {role.leader_epoch}, not {epoch}",
+                f"{topic_partition} is in leader epoch {partition.leader_epoch}, not {epoch}",
             )
-        if leads and not role.is_leader:
-            raise KafkaError(
-                ErrorCode.not_leader_or_follower, f"{partition} is led by broker {role.leader}"
+        if leads and not partition.is_leader:
+            raise ApiException(
+                ErrorCode.not_leader_or_follower,
+                f"{topic_partition} is led by broker {partition.leader}",
             )
-        return role, log
+        return partition, log
 
     def append(
-        self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
+        self, topic_partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
     ) -> Appended:
         """Store a batch as leader. `to_all`: acks=all, so `min.insync.replicas` is checked.
 
         `client=False`: the batch is the broker's own, a marker or the records of a coordinator.
         """
-        role, log = self.find(partition)
+        partition, log = self.find(topic_partition)
         if to_all:
-            role.require(log.config.min_insync_replicas)
+            partition.require(log.config.min_insync_replicas)
         now = self.now()
-        with self.logs.guard(partition):
-            stored = log.append(batch, role.leader_epoch, now, client=client)
+        with self.logs.guard(topic_partition):
+            stored = log.append(batch, partition.leader_epoch, now, client=client)
         if not stored.duplicate:
-            if role.appended(log.end_offset, now):
-                self._notify(partition)
+            if partition.appended(log.end_offset, now):
+                self._notify(topic_partition)
             else:  # consumers see no more than before
-                self._notify_followers(partition)
+                self._notify_followers(topic_partition)
         return stored
 
-    def is_committed(self, partition: TopicPartition, offset: int, leader_since: int) -> bool:
+    def is_committed(self, topic_partition: TopicPartition, offset: int, leader_since: int) -> bool:
         """Whether a record that we appended as leader is committed. Raises an error if it may
         never be."""
-        role, log = self.find(partition)
-        if role.leader_since != leader_since:
-            raise KafkaError(
-                ErrorCode.not_leader_or_follower, f"another broker led {partition} meanwhile"
+        partition, log = self.find(topic_partition)
+        if partition.leader_since != leader_since:
+            raise ApiException(
+                ErrorCode.not_leader_or_follower, f"another broker led {topic_partition} meanwhile"
             )
-        if role.high_watermark <= offset:
+        if partition.high_watermark <= offset:
             return False
-        role.require(log.config.min_insync_replicas, appended=True)
+        partition.require(log.config.min_insync_replicas, appended=True)
         return True
 
-    def delete_records(self, partition: TopicPartition, before: int) -> int:
+    def delete_records(self, topic_partition: TopicPartition, before: int) -> int:
         """Move the log's start; -1 stands for the high watermark. Returns the new start."""
-        role, log = self.find(partition)
-        before = role.high_watermark if before == -1 else before
-        if not log.start_offset <= before <= role.high_watermark:
+        partition, log = self.find(topic_partition)
+        before = partition.high_watermark if before == -1 else before
+        if not log.start_offset <= before <= partition.high_watermark:
             if 0 <= before < log.start_offset:
                 return log.start_offset
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
-                f"{partition} can be deleted up to {role.high_watermark}, not {before}",
+                f"{topic_partition} can be deleted up to {partition.high_watermark}, not {before}",
             )
         now = self.now()
-        with self.logs.guard(partition):
+        with self.logs.guard(topic_partition):
             log.advance_start(before, now)
-            enforce_retention(log, now, role.high_watermark)
-        self._notify(partition)
+            enforce_retention(log, now, partition.high_watermark)
+        self._notify(topic_partition)
         return log.start_offset
 
-    def low_watermark(self, partition: TopicPartition, alive: Container[int]) -> int:
+    def low_watermark(self, topic_partition: TopicPartition, alive: Container[int]) -> int:
         """The smallest log start of the live replicas: all of them have deleted what is before."""
-        role, log = self.find(partition)
-        starts = [each.log_start for each in role.followers.values() if each.id in alive]
+        partition, log = self.find(topic_partition)
+        starts = [each.log_start for each in partition.followers.values() if each.id in alive]
         return min([log.start_offset, *starts])
 
     # -- reads ---------------------------------------------------------------------------
 
     def read(
         self,
-        partition: TopicPartition,
+        topic_partition: TopicPartition,
         wanted: FetchRange,
         max_bytes: int,
         *,
@@ -378,13 +389,13 @@ class ReplicaManager:
         transactions. With `leads`, only from the leader, which may name a replica in the
         consumer's rack to read from.
         """
-        role, log = self.find(partition, wanted.leader_epoch, leads=leads)
+        partition, log = self.find(topic_partition, wanted.leader_epoch, leads=leads)
         nearer = NO_REPLICA
-        if rack and role.is_leader and self.config.replica_selector_class == RACK_AWARE:
-            nearer = preferred(role, wanted.offset, rack, racks)
-        limit = last_stable(log, role) if committed else role.high_watermark
-        with self.logs.guard(partition):
-            read = read_log(role, log, wanted, limit, max_bytes, at_least_one, nearer)
+        if rack and partition.is_leader and self.config.replica_selector_class == RACK_AWARE:
+            nearer = preferred(partition, wanted.offset, rack, racks)
+        limit = last_stable(log, partition) if committed else partition.high_watermark
+        with self.logs.guard(topic_partition):
+            read = read_log(partition, log, wanted, limit, max_bytes, at_least_one, nearer)
             if not (committed and read.records.size):
                 return read
             limit = min(limit, log.reach(wanted.offset, read.records))
@@ -392,7 +403,7 @@ class ReplicaManager:
 
     def read_for_follower(
         self,
-        partition: TopicPartition,
+        topic_partition: TopicPartition,
         replica: int,
         wanted: FetchRange,
         max_bytes: int,
@@ -403,37 +414,37 @@ class ReplicaManager:
     ) -> LogReadResult:
         """A follower's read, up to the log end. Its offset shows how far the follower is; not if
         the same waiting request is read `again`."""
-        role, log = self.find(partition, wanted.leader_epoch)
-        known, now = replica in role.followers, self.now()
-        if not known or self._is_held(role, log, replica, now):
+        partition, log = self.find(topic_partition, wanted.leader_epoch)
+        known, now = replica in partition.followers, self.now()
+        if not known or self._is_held(partition, log, replica, now):
             max_bytes, at_least_one = 0, False
-        with self.logs.guard(partition):
-            read = read_log(role, log, wanted, log.end_offset, max_bytes, at_least_one)
+        with self.logs.guard(topic_partition):
+            read = read_log(partition, log, wanted, log.end_offset, max_bytes, at_least_one)
         if known and not again and read.diverging is None:
-            log_start = role.followers[replica].log_start
-            self.propose(role.fetched(replica, wanted.offset, wanted.log_start, now, reader))
-            if role.advance(now) or log_start != wanted.log_start:
-                self._notify(partition)
+            log_start = partition.followers[replica].log_start
+            self.propose(partition.fetched(replica, wanted.offset, wanted.log_start, now, reader))
+            if partition.advance(now) or log_start != wanted.log_start:
+                self._notify(topic_partition)
         return read
 
-    def replay(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
+    def replay(self, topic_partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
         """A coordinator's read of its partition, up to the log end: uncommitted records too."""
-        _, log = self.find(partition)
-        with self.logs.guard(partition):
+        _, log = self.find(topic_partition)
+        with self.logs.guard(topic_partition):
             return log.read(max(offset, log.start_offset), max_bytes).read()
 
-    def _is_held(self, role: Partition, log: PartitionLog, replica: int, now: int) -> bool:
+    def _is_held(self, partition: Partition, log: PartitionLog, replica: int, now: int) -> bool:
         """Whether a follower gets nothing: it is out of sync, and the rate is exceeded."""
-        is_limited = replica not in role.isr and self._is_throttled(log)
+        is_limited = replica not in partition.isr and self._is_throttled(log)
         return is_limited and self._sent.exceeds(self.config.leader_replication_throttled_rate, now)
 
     def _is_throttled(self, log: PartitionLog) -> bool:
         listed = log.config.leader_replication_throttled_replicas
         return is_listed(listed, log.partition, self.broker_id)
 
-    def note_sent(self, partition: TopicPartition, size: int) -> None:
+    def note_sent(self, topic_partition: TopicPartition, size: int) -> None:
         """So many bytes of a partition are sent to a follower."""
-        if self._is_throttled(self.logs[partition]):
+        if self._is_throttled(self.logs[topic_partition]):
             self._sent.record(size, self.now())
 
     # -- upkeep: what needs the high watermark -------------------------------------------
@@ -441,14 +452,18 @@ class ReplicaManager:
     def committed(self, directory: Directory) -> list[tuple[Any, int]]:
         """The logs of a directory, each with the offset up to which it does not change."""
         known = self.partitions
-        logs = [(log, known.get(partition)) for partition, log in directory.logs.items()]
-        return [(log, last_stable(log, role)) for log, role in logs if role is not None]
+        logs = [
+            (log, known.get(topic_partition)) for topic_partition, log in directory.logs.items()
+        ]
+        return [
+            (log, last_stable(log, partition)) for log, partition in logs if partition is not None
+        ]
 
     def enforce_retention(self) -> None:
         def enforce(log: PartitionLog) -> None:
-            role = self.partitions.get(log.partition)
-            if role is not None:
-                enforce_retention(log, self.now(), role.high_watermark)
+            partition = self.partitions.get(log.partition)
+            if partition is not None:
+                enforce_retention(log, self.now(), partition.high_watermark)
 
         self.logs.each(enforce)
 
@@ -459,12 +474,15 @@ class ReplicaManager:
         self.logs.close(self._high_watermarks())
 
     def _high_watermarks(self) -> dict[TopicPartition, int]:
-        return {partition: role.high_watermark for partition, role in self.partitions.items()}
+        return {
+            topic_partition: partition.high_watermark
+            for topic_partition, partition in self.partitions.items()
+        }
 
 
 def _code(step: Callable[..., None], *args: Any) -> ErrorCode:
     try:
         step(*args)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     return ErrorCode.none

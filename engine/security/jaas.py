@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 USER = "user_"
 FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -103,7 +103,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _invalid(name: str, why: str) -> KafkaError:
-    return KafkaError(
+def _invalid(name: str, why: str) -> ApiException:
+    return ApiException(
         ErrorCode.invalid_config, f"Invalid value [hidden] for configuration {name}: {why}"
     )

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from engine.security.mechanism import AuthenticationFailed
 
-NAME = "PLAIN"
+PLAIN = "PLAIN"
 
 
 class PlainServer:
@@ -48,7 +48,7 @@ class PlainServer:
 
 
 class PlainClient:
-    mechanism = NAME
+    mechanism = PLAIN
 
     def __init__(self, name: str, password: str) -> None:
         self._token = f"\0{name}\0{password}".encode()

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.mechanism import AuthenticationFailed
 
 RULES = "ssl.principal.mapping.rules"
@@ -122,5 +122,5 @@ def _referenced(reference: re.Match[str], match: re.Match[str]) -> str:
     return reference[0]
 
 
-def _invalid(rule: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, f"{RULES}: Invalid rule: {rule}")
+def _invalid(rule: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, f"{RULES}: Invalid rule: {rule}")

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.mechanism import AuthenticationFailed, SaslClient
-from engine.security.plain import NAME as PLAIN
-from engine.security.plain import PlainClient
+from engine.security.plain import PLAIN, PlainClient
 from engine.security.scram import HASHES, ScramClient
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
@@ -46,12 +45,12 @@ class Login(NamedTuple):
 
 
 def authentication(login: Login, client_id: str | None) -> Authentication:
-    """Returns how long the session may last, in ms; 0 if it has no end. Raises a KafkaError."""
+    """Returns how long the session may last, in ms; 0 if it has no end. Raises an ApiException."""
     header = RequestHeader(int(Api.SASL_HANDSHAKE), 1, 0, client_id)
     frame = yield encode_request(header, SaslHandshakeRequest(mechanism=login.mechanism))
     offered = decode_response(header, frame)
     if offered.error_code != ErrorCode.none:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_sasl_mechanism,
             f"Client SASL mechanism '{login.mechanism}' not enabled in the server, enabled "
             f"mechanisms are {list(offered.mechanisms)}",
@@ -64,10 +63,10 @@ def authentication(login: Login, client_id: str | None) -> Authentication:
         frame = yield encode_request(header, SaslAuthenticateRequest(auth_bytes=token))
         answer = decode_response(header, frame)
         if answer.error_code != ErrorCode.none:
-            raise KafkaError(answer.error_code, answer.error_message or answer.error_code.name)
+            raise ApiException(answer.error_code, answer.error_message or answer.error_code.name)
         try:
             token = client.evaluate(answer.auth_bytes)
         except AuthenticationFailed as error:
-            raise KafkaError(ErrorCode.sasl_authentication_failed, str(error)) from None
+            raise ApiException(ErrorCode.sasl_authentication_failed, str(error)) from None
         if token is None:
             return int(answer.session_lifetime / MILLISECOND)

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 Get = Callable[[str], str | None]  # the text of a key, or None
 
@@ -32,7 +32,7 @@ CLIENT_AUTH = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-HANDSHAKE_TIMEOUT = 30.0  # seconds of silence in the middle of a handshake
+HANDSHAKE_TIMEOUT_S = 30.0  # of silence in the middle of a handshake
 
 
 def server_context(get: Get) -> ssl.SSLContext:
@@ -135,5 +135,5 @@ def _reason(error: OSError | ValueError, location: str | None) -> str:
     return where + (getattr(error, "strerror", None) or "no PEM")
 
 
-def _invalid(name: str, why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, f"Invalid configuration of {name}: {why}")
+def _invalid(name: str, why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, f"Invalid configuration of {name}: {why}")

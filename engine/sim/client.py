@@ -28,8 +28,8 @@ from engine.storage import records
 from engine.storage.batch import scan
 from engine.storage.records import Record
 
-BACKOFF = 100  # ms, retry.backoff.ms
-TIMEOUT = 30_000  # ms, request.timeout.ms
+RETRY_BACKOFF_MS = 100  # retry.backoff.ms
+REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms
 FINAL = frozenset(  # all other errors may pass
     {
         ErrorCode.invalid_record,
@@ -93,7 +93,7 @@ class Client:
         process: SimulatedProcess,
         brokers: Callable[[], list[int]],  # asked for metadata in this order
         new_id: Callable[[], int],
-        timeout: int = TIMEOUT,
+        timeout: int = REQUEST_TIMEOUT_MS,
     ) -> None:
         self.process = process
         self.brokers = brokers
@@ -181,11 +181,11 @@ class Client:
     def _failed(self, delivery: Delivery, code: ErrorCode) -> None:
         delivery.code = code
         self._leaders.pop(delivery.partition, None)
-        if code in FINAL or self.process.clock.now + BACKOFF > delivery.until:
+        if code in FINAL or self.process.clock.now + RETRY_BACKOFF_MS > delivery.until:
             self._sequences.pop(delivery.partition, None)
             self._settle(delivery)
         else:
-            self.process.after(BACKOFF, self._next, delivery.partition)
+            self.process.after(RETRY_BACKOFF_MS, self._next, delivery.partition)
 
     def _settle(self, delivery: Delivery) -> None:
         delivery.done_at = self.process.clock.now

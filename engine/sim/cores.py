@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.client.core import ANY, Ask, Core
 from engine.client.metadata import MetadataView
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.sim.client import Client
 from engine.sim.clock import Timer
 
@@ -68,7 +68,7 @@ class SimulatedCores:
 
     def _answered(self, core: Core, ask: Ask, response: Any) -> None:
         if response is None:
-            error = KafkaError(ErrorCode.network_exception, "the connection broke")
+            error = ApiException(ErrorCode.network_exception, "the connection broke")
             core.failed(ask, error, self.now)
         else:
             self._seen(ask, response)

@@ -27,7 +27,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import control
 from engine.storage.aborted import Aborted, search
@@ -173,7 +173,7 @@ class MemoryLog:
     ) -> Piece:
         """Whole batches only: a reader would ignore one that is cut short."""
         if not self.start_offset <= offset <= self.end_offset:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"{self.partition} has offsets {self.start_offset} to {self.end_offset}, "
                 f"not {offset}",

@@ -1,17 +1,19 @@
 """A simulated broker's environment, instead of the operating system: see broker/environment.py."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from random import Random
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from engine.broker.broker import Broker
-from engine.broker.environment import Environment
+from engine.broker.call import Handler
+from engine.broker.environment import Environment, ServerSetup
 from engine.broker.events import Ring
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.peer import Peer
 from engine.broker.rules import Rules
+from engine.broker.secure_listeners import PeerSecurity
 from engine.broker.zookeeper.mode import ZooKeeperMode
 from engine.config import BrokerConfig
 from engine.links import Links
@@ -23,6 +25,7 @@ from engine.sim.process import SimulatedProcess
 from engine.sim.serving import SimulatedServer
 from engine.sim.zookeeper.client import SimulatedZookeeperClient
 from engine.storage.log import Emit
+from engine.wire.apis import Api
 from engine.zookeeper.client import Session
 
 
@@ -50,6 +53,7 @@ class SimulatedEnvironment(Environment):
     ) -> None:
         self.config = config
         self.links = Links()  # without faults: the simulated network makes them
+        self.peers = PeerSecurity(config)  # not used: there are no sockets
         self.random = random
         self.events = EventForwarder(emit)
         self.rules = rules
@@ -82,12 +86,12 @@ class SimulatedEnvironment(Environment):
         called = Port(self.config.inter_broker_listener, port)
         return SimulatedPeer(self._process, self.links, peer_id, called, timeout_s)
 
-    def server(self, broker: Broker) -> Any:
-        return SimulatedServer(self._process, broker)
-
-    def secure(self, listener: Any) -> Any:
+    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> Any:
         """Messages have no transport that could be secured: the listener's name stands for it."""
-        return listener.name
+        server = SimulatedServer(self._process, broker, handlers)
+        return ServerSetup(cast(Any, server), lambda listener: cast(Any, listener.name), None)
 
-    async def announce(self, stack: AsyncExitStack, control: Callable[[], Any]) -> None:
+    async def announce(
+        self, stack: AsyncExitStack, metrics: object, control: Callable[[], Any]
+    ) -> None:
         """No debug server: labs can read the state of a simulated broker directly."""

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from engine.sim.clock import Clock
 
-PATIENCE = 30_000  # ms
+UNACKNOWLEDGED_MS = 30_000  # until a connection breaks that cannot deliver a message
 LOST = -1  # in place of a time of arrival
 
 Carried = Callable[[str, str, Any, int], object]  # from, to, what, when it arrives
@@ -97,7 +97,7 @@ class Network:
         clock: Clock,
         random: Random,
         delay: tuple[int, int] = (1, 1),
-        patience: int = PATIENCE,
+        patience: int = UNACKNOWLEDGED_MS,
     ) -> None:
         self._clock = clock
         self._random = random

@@ -1,6 +1,6 @@
 """One broker of the simulated cluster: a machine with a disk, and the process that runs on it.
 
-    SimulatedBroker                      Life, one process
+    SimulatedBroker                      RunningBroker, one process
       start ──────────────────────────>    engine/broker, on an event loop of its own
       pause, resume   SIGSTOP, SIGCONT     the loop does not run: timers and messages wait
       kill            SIGKILL              the loop is closed; the disk has all that was written
@@ -21,12 +21,12 @@ from random import Random
 from typing import Any
 
 from engine.broker.broker import Broker
-from engine.broker.broker_server import BrokerServer as Shell
+from engine.broker.broker_server import BrokerServer
 from engine.broker.rules import KAFKAS, Rules
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
 from engine.coordinator.group import Group
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.sim.clock import Clock
 from engine.sim.disk import Disk, MemoryLog
@@ -56,7 +56,7 @@ class SimulatedBroker:
     ) -> None:
         self.id = broker
         self.disk = Disk()
-        self.life: Life | None = None  # while a process runs
+        self.current: RunningBroker | None = None  # while a process runs
         self.skew = 0  # ms by which its clock is ahead
         given = {
             "broker.id": str(broker),
@@ -74,18 +74,18 @@ class SimulatedBroker:
         return self._clock.now + self.skew
 
     @property
-    def running(self) -> "Life":
-        assert self.life is not None, f"broker {self.id} is down"
-        return self.life
+    def running(self) -> "RunningBroker":
+        assert self.current is not None, f"broker {self.id} is down"
+        return self.current
 
     @property
     def broker(self) -> Broker | None:
         """None while the process is down or still starting."""
-        return self.life.shell.broker if self.life is not None else None
+        return self.current.server.broker if self.current is not None else None
 
     @property
     def is_up(self) -> bool:
-        return self.life is not None
+        return self.current is not None
 
     def configure(self, settings: Mapping[str, str]) -> None:
         """The next process starts with these settings, too; the current one goes on as it is."""
@@ -93,13 +93,13 @@ class SimulatedBroker:
         self.config = BrokerConfig.parse(self._settings)
 
     def start(self) -> None:
-        assert self.life is None, f"broker {self.id} is up"
+        assert self.current is None, f"broker {self.id} is up"
         process = SimulatedProcess(self._clock, self._network, machine(self.id))
         self._loops.append(process.start_loop())
         environment = SimulatedEnvironment(
             self.config, process, self.disk, self._random, self.now, self._emit, self._rules
         )
-        self.life = Life(process, environment, self._emit, self._over)
+        self.current = RunningBroker(process, environment, self._emit, self._over)
 
     def kill(self) -> None:
         self.running.process.kill()
@@ -111,13 +111,13 @@ class SimulatedBroker:
         return self.disk.power_cut()
 
     def _over(self) -> None:
-        self.life = None
+        self.current = None
 
     def log(self, partition: TopicPartition) -> MemoryLog | None:
         return self.disk.logs.get(partition)
 
 
-class Life:
+class RunningBroker:
     """A process, from its start to its end."""
 
     def __init__(
@@ -134,14 +134,14 @@ class Life:
         process.do(self._start)
 
     def _start(self) -> None:
-        self.shell = Shell(self.environment.config, self.environment)
+        self.server = BrokerServer(self.environment.config, self.environment)
         self.process.spawn(self._run())
 
     async def _run(self) -> None:
         try:
-            await self.shell.run(lambda port: None)
-        except (KafkaError, TimeoutError) as error:
-            if isinstance(error, KafkaError) and error.code not in REFUSED:
+            await self.server.run(lambda port: None)
+        except (ApiException, TimeoutError) as error:
+            if isinstance(error, ApiException) and error.code not in REFUSED:
                 raise
             facts = {"broker": self.environment.config.broker_id, "why": str(error)}
             self._emit(Event("broker.refused", self.environment.now(), facts))
@@ -153,15 +153,15 @@ class Life:
         self.is_stopping = True
         self.process.do(self.environment.stop)
 
-    def ask_controller(self, wish: Any, done: Callable[[Any], object]) -> None:
+    def ask_controller(self, event: Any, done: Callable[[Any], object]) -> None:
         """As an administrator's request does; `done` gets the result, or the error."""
 
         async def ask() -> None:
             try:
-                if self.shell.broker is None:
-                    raise KafkaError(ErrorCode.not_controller, "this broker is still starting")
-                done(await gateway_of(self.shell.broker).controller_service.ask(wish))
-            except KafkaError as error:
+                if self.server.broker is None:
+                    raise ApiException(ErrorCode.not_controller, "this broker is still starting")
+                done(await gateway_of(self.server.broker).controller_service.ask(event))
+            except ApiException as error:
                 done(error)
 
         self.process.do(lambda: self.process.spawn(ask()))
@@ -170,8 +170,8 @@ class Life:
 
     @property
     def broker(self) -> Broker:
-        assert self.shell.broker is not None, "it is still starting"
-        return self.shell.broker
+        assert self.server.broker is not None, "it is still starting"
+        return self.server.broker
 
     @property
     def session(self) -> int | None:
@@ -183,5 +183,5 @@ class Life:
         """None if this broker does not know the group, or is not its coordinator."""
         try:
             return self.broker.groups.coordinator.groups.find(group_id)
-        except KafkaError:
+        except ApiException:
             return None

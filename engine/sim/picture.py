@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from engine.broker.debug.debug_server import CAUGHT_UP, DebugConnection, Row
-from engine.cluster.state import NOBODY, ClusterState, LinkState, Status
+from engine.cluster.state import ClusterState, LinkState, Status
 from engine.cluster.state_merger import ProcessState, StateMerger
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
-from engine.sim.node import PORT, Life, SimulatedBroker
+from engine.sim.node import PORT, RunningBroker, SimulatedBroker
 from engine.sim.world import World
 
 
@@ -23,32 +23,32 @@ class Picture:
         self._world = world
         self._view = StateMerger()
         self._reported: dict[int, DebugConnection] = {}  # of each broker's current process
-        self._lives: dict[int, list[Life]] = {}  # the processes of each broker so far
+        self._incarnations: dict[int, list[RunningBroker]] = {}  # of each broker, so far
 
     def take(self) -> ClusterState:
         """As it is now. What has not changed since the last one is the same object."""
         for broker, node in self._world.nodes.items():
-            life = node.life
-            if life is not None and node.broker is not None and not life.process.paused:
-                lives = self._lives.setdefault(broker, [])
-                if life not in lives:
-                    lives.append(life)
+            running = node.current
+            if running is not None and node.broker is not None and not running.process.paused:
+                incarnations = self._incarnations.setdefault(broker, [])
+                if running not in incarnations:
+                    incarnations.append(running)
                     self._reported[broker] = DebugConnection()
-                self._view.update(broker, len(lives), self._answer(node, life))
+                self._view.update(broker, len(incarnations), self._answer(node, running))
         members = {
             broker: ProcessState(_status(node), 0, PORT + broker)
             for broker, node in self._world.nodes.items()
         }
         return self._view.snapshot(self._world.clock.now, members, self._links())
 
-    def _answer(self, node: SimulatedBroker, life: Life) -> dict[str, Any]:
-        rows, gone = self._reported[node.id].changed_rows(_rows(node, life))
-        broker = life.broker
+    def _answer(self, node: SimulatedBroker, running: RunningBroker) -> dict[str, Any]:
+        rows, gone = self._reported[node.id].changed_rows(_rows(node, running))
+        broker = running.broker
         gateway, metadata = broker.gateway, broker.metadata
         return {
             "at": node.now(),
             "epoch": broker.replicas.broker_epoch,
-            "session": life.session,
+            "session": running.session,
             "controller": gateway.controller_id,
             "controller_epoch": broker.replicas.controller_epoch,
             "active": gateway.is_controller,
@@ -58,11 +58,11 @@ class Picture:
             "quotas": [],
             "max_lag_ms": node.config.replica_lag_time_max_ms,
             "session_ms": node.config.zookeeper_session_timeout_ms,
-            "headless": [
+            "leaderless": [
                 (name, number, each.leader_epoch, each.replicas, each.isr)
                 for name, topic in metadata.topics.items()
                 for number, each in topic.partitions.items()
-                if each.leader == NOBODY
+                if each.leader == NO_BROKER
             ],
             "groups": None,
             "transactions": None,
@@ -78,27 +78,37 @@ class Picture:
                 yield LinkState(_end(source), _end(target), way.cut, delay)
 
 
-def _rows(node: SimulatedBroker, life: Life) -> Iterator[tuple[TopicPartition, Row]]:
+def _rows(node: SimulatedBroker, running: RunningBroker) -> Iterator[tuple[TopicPartition, Row]]:
     """As engine.cluster.state reads them."""
-    for partition, role in life.broker.replicas.partitions.items():
-        log = node.log(partition)
+    for topic_partition, partition in running.broker.replicas.partitions.items():
+        log = node.log(topic_partition)
         if log is not None:
             followers = [
                 (each.id, each.end, CAUGHT_UP if each.end >= log.end_offset else each.caught_up)
-                for each in role.followers.values()
+                for each in partition.followers.values()
             ]
             row = (
-                *(role.role.value, role.leader, role.leader_epoch, role.isr, role.replicas),
-                *(log.start_offset, role.high_watermark, last_stable(cast(Any, log), role)),
+                *(
+                    partition.role.value,
+                    partition.leader,
+                    partition.leader_epoch,
+                    partition.isr,
+                    partition.replicas,
+                ),
+                *(
+                    log.start_offset,
+                    partition.high_watermark,
+                    last_stable(cast(Any, log), partition),
+                ),
                 *(log.end_offset, sum(len(each.data) for each in log.batches), 1, followers),
             )
-            yield partition, row
+            yield topic_partition, row
 
 
 def _status(node: SimulatedBroker) -> Status:
-    if node.life is None:
+    if node.current is None:
         return Status.DOWN
-    return Status.PAUSED if node.life.process.paused else Status.UP
+    return Status.PAUSED if node.current.process.paused else Status.UP
 
 
 def _end(machine: str) -> str:

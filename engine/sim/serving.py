@@ -10,6 +10,7 @@ their requests arrive at the listener between brokers, whichever that is.
 Left out: several requests in flight on one connection; here each request waits for its answer.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
@@ -17,9 +18,8 @@ from typing import Any, NamedTuple, cast
 from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kio.schema.produce.v9.response import ProduceResponse
 
-from engine.broker import dispatch
-from engine.broker.broker import Broker, Call
-from engine.broker.zookeeper import mode
+from engine.broker.broker import Broker
+from engine.broker.call import Call, Handler
 from engine.client.consuming.fetcher import fetch_request
 from engine.errors import ErrorCode
 from engine.model import Event, TopicPartition
@@ -30,10 +30,9 @@ from engine.wire.apis import Api
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.fetch import FetchAnswer
 
-HANDLERS = dispatch.HANDLERS | mode.HANDLERS
 ALL = -1  # acks
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # the isolation levels
-NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in HANDLERS}
+NAMES = {f"{api.name.title().replace('_', '')}Request": api for api in Api}
 OF_LEADERS = 10  # the version of a Fetch that followers do not answer
 CONTROLLERS = {Api.LEADER_AND_ISR, Api.STOP_REPLICA, Api.UPDATE_METADATA}  # only they send these
 BYTES = 50 * 2**20  # of a fetch, at most
@@ -75,11 +74,13 @@ class Locate(NamedTuple):
 
 
 class SimulatedServer:
-    def __init__(self, process: SimulatedProcess, broker: Broker) -> None:
+    def __init__(
+        self, process: SimulatedProcess, broker: Broker, handlers: Mapping[Api, Handler]
+    ) -> None:
         self._process = process
-        self._broker = broker
+        self._broker, self._handlers = broker, handlers
         self._apis: dict[type, Api] = {}
-        self._calls = {api: self._call(api, api.newest) for api in HANDLERS}
+        self._calls = {api: self._call(api, api.newest) for api in handlers}
         self._of_leaders = self._call(Api.FETCH, OF_LEADERS)
         self._ports: set[Port] = set()
 
@@ -130,7 +131,7 @@ class SimulatedServer:
         return self._apis[kind]
 
     async def _ask(self, api: Api, request: Any) -> Any:
-        response = await HANDLERS[api](self._broker, self._calls[api], request)
+        response = await self._handlers[api](self._calls[api], request)
         if api in CONTROLLERS and response.error_code != ErrorCode.none:
             facts = {
                 "request": type(request).__name__.removesuffix("Request"),
@@ -171,7 +172,7 @@ class SimulatedServer:
             rack=rack,
         )
         call = self._calls[Api.FETCH] if anywhere or rack else self._of_leaders
-        response = await HANDLERS[Api.FETCH](self._broker, call, message)
+        response = await self._handlers[Api.FETCH](call, message)
         for found in response.responses:
             for each in found.partitions:
                 records = cast(Any, each.records).read() if each.records else b""

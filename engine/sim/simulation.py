@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 from engine.broker.metadata import PartitionInfo
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.sim.client import Client, Delivery, Row, rows_of
 from engine.sim.message_text import message_text
 from engine.sim.transactional_producer import SteppedProducer
@@ -34,7 +35,7 @@ from engine.zookeeper import znodes
 from engine.zookeeper.requests import Ask, Multi, Set
 
 SETTLED = 100  # ms until new brokers have found each other, and a topic its leaders
-PATIENCE = 200  # seconds of simulated time until `wait` gives up
+SIMULATED_WAIT_S = 200  # of simulated time until `wait` gives up
 ACKS = {"0": 0, "1": 1, "-1": -1, "all": -1}
 
 Ids = int | Sequence[int]
@@ -129,7 +130,7 @@ class Simulation:
         Each name in `producer` is a producer of its own.
         """
         if str(acks) not in ACKS:
-            raise KafkaError(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
+            raise ApiException(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
         sent = self._producer(producer).send(
             TopicPartition(topic, partition),
             value,
@@ -184,7 +185,7 @@ class Simulation:
     def run(self, seconds: float = 0, *, ms: float = 0) -> None:
         self.world.run(round(seconds * 1000 + ms))
 
-    def wait(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = SIMULATED_WAIT_S) -> None:
         """Let time pass until a condition is true."""
         if not self.world.until(lambda: bool(condition()), round(seconds * 1000)):
             raise TimeoutError(f"not within {seconds:g} seconds of simulated time")
@@ -278,17 +279,20 @@ class Simulation:
     def known_end(self, broker: int, topic: str, partition: int = 0) -> int | None:
         """LEO of a broker, as the leader knows it; None: nobody leads."""
         leader = self.leader(topic, partition)
-        up = self.world[leader].broker if leader > 0 else None
-        role = up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
-        if role is None or broker == leader:
-            return role.end if role else None
-        return role.followers[broker].end
+        led = self._partition(leader, topic, partition) if leader > 0 else None
+        if led is None or broker == leader:
+            return led.end if led else None
+        return led.followers[broker].end
 
     def high_watermark(self, broker: int, topic: str, partition: int = 0) -> int | None:
         """HW, as the broker knows it; None: it is down, or it knows none yet."""
+        known = self._partition(broker, topic, partition)
+        return known.high_watermark if known else None
+
+    def _partition(self, broker: int, topic: str, partition: int) -> Partition | None:
+        """What a broker knows of a partition; None: it is down, or has no role in it."""
         up = self.world[broker].broker
-        role = up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
-        return role.high_watermark if role else None
+        return up.replicas.partitions.get(TopicPartition(topic, partition)) if up else None
 
     def log(self, broker: int, topic: str, partition: int = 0) -> list[Row]:
         """All records in the log of a broker, committed or not."""

@@ -25,13 +25,12 @@ from uuid import UUID
 
 from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
-from engine.controller.events import AlterReassignments, ElectLeaders
-from engine.controller.events import Event as Wish
+from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
 from engine.model import Event, TopicPartition
-from engine.sim import node as nodes
-from engine.sim.client import TIMEOUT, Client, Seen
+from engine.sim.client import REQUEST_TIMEOUT_MS, Client, Seen
 from engine.sim.clock import Clock
-from engine.sim.network import PATIENCE, Network
+from engine.sim.network import UNACKNOWLEDGED_MS, Network
+from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
 from engine.sim.request_repeats import RequestRepeats
@@ -53,7 +52,7 @@ from engine.zookeeper.znodes import LeaderAndIsr
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
 FOREVER = 2**40  # ms: the administrator's session
-NOBODY = 0  # in place of a broker, for events of ZooKeeper and faults
+NO_NODE = 0  # in place of a broker, for events of ZooKeeper and faults
 
 FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
 T = TypeVar("T")
@@ -74,7 +73,7 @@ class World:
         delay: tuple[int, int] = (1, 1),
         config: Mapping[str, str] | None = None,
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
-        patience: int = PATIENCE,  # ms until a connection that carries nothing breaks
+        patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
         rules: Rules = KAFKAS,
     ) -> None:
@@ -84,7 +83,7 @@ class World:
         self.ensemble = Ensemble(self.clock, self.network, zookeepers, Random(seed))
         self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
-        self.nodes: dict[int, nodes.SimulatedBroker] = {}
+        self.nodes: dict[int, SimulatedBroker] = {}
         self._config = dict(config or {})
         self._rules = rules
         self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
@@ -121,17 +120,17 @@ class World:
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **dotted(settings)}
-        self.nodes[broker] = nodes.SimulatedBroker(
+        self.nodes[broker] = SimulatedBroker(
             broker, self.clock, self.network, self._note, self._rules, **given
         )
         self.start(broker)
 
-    def add_client(self, name: str, timeout: int = TIMEOUT) -> Client:
+    def add_client(self, name: str, timeout: int = REQUEST_TIMEOUT_MS) -> Client:
         """One more machine, with a client on it; `timeout`: ms for an answer."""
         process = SimulatedProcess(self.clock, self.network, name)
         return Client(process, self._answering, lambda: next(self._producer_ids), timeout)
 
-    def __getitem__(self, broker: int) -> nodes.SimulatedBroker:
+    def __getitem__(self, broker: int) -> SimulatedBroker:
         return self.nodes[broker]
 
     def start(self, broker: int) -> None:
@@ -278,9 +277,9 @@ class World:
     ) -> None:
         self._tell_controller(AlterReassignments(moves), done)
 
-    def _tell_controller(self, wish: Wish, done: Callable[[Any], object]) -> None:
+    def _tell_controller(self, event: ControllerEvent, done: Callable[[Any], object]) -> None:
         assert self.controller is not None, "there is no controller"
-        self.nodes[self.controller].running.ask_controller(wish, done)
+        self.nodes[self.controller].running.ask_controller(event, done)
 
     def _must(self, ask: Ask) -> None:
         answer = self.ask(ask)
@@ -322,16 +321,16 @@ class World:
 
     def _answering(self) -> list[int]:
         """The brokers that would answer a client: it finds them without trying the others."""
-        up = [each for each in self.nodes.values() if each.life is not None]
+        up = [each for each in self.nodes.values() if each.current is not None]
         return [each.id for each in up if not each.running.process.paused]
 
     def note(self, kind: str, **facts: Any) -> None:
         """Note something that was done to the cluster or to a client."""
-        self._note(NOBODY, Event(kind, self.clock.now, facts))
+        self._note(NO_NODE, Event(kind, self.clock.now, facts))
 
     def report(self, event: Event) -> None:
         """Note an event of a client."""
-        self._note(NOBODY, event)
+        self._note(NO_NODE, event)
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))
@@ -342,7 +341,7 @@ class World:
             owner = [
                 each.id
                 for each in self.nodes.values()
-                if each.life is not None and each.life.session == session
+                if each.current is not None and each.current.session == session
             ]
             self.note("write.refused", path=FENCED.path, reason=FENCED.reason.value, who=owner)
 

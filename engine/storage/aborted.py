@@ -28,7 +28,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files
 
 VERSION = 0
@@ -125,5 +125,5 @@ def read_aborted(path: Path) -> list[Aborted]:
     return entries
 
 
-def _corrupt(path: Path, what: str) -> KafkaError:
-    return KafkaError(ErrorCode.corrupt_message, f"corrupt index {path}: {what}")
+def _corrupt(path: Path, what: str) -> ApiException:
+    return ApiException(ErrorCode.corrupt_message, f"corrupt index {path}: {what}")

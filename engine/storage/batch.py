@@ -31,7 +31,8 @@ from typing import NamedTuple, Self
 
 from crc32c import crc32c
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage.files import Buffer
 
 HEADER_SIZE = 61
@@ -41,7 +42,6 @@ MAGIC_AT = 16
 LEAST_LENGTH = 14  # of the smallest message of magic 0
 
 NO_PRODUCER_ID = -1
-NO_EPOCH = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
 
@@ -115,7 +115,7 @@ class Header(NamedTuple):
     def codec(self) -> Codec:
         bits = self.attributes & _CODEC_BITS
         if bits > Codec.ZSTD:  # Kafka answers "unknown server error", too
-            raise KafkaError(ErrorCode.unknown_server_error, f"there is no codec {bits}")
+            raise ApiException(ErrorCode.unknown_server_error, f"there is no codec {bits}")
         return Codec(bits)
 
     @property
@@ -187,7 +187,7 @@ def check(batch: Buffer) -> Header:
     """The checks for every batch: its size, its CRC and its count."""
     header = framed(batch)
     if not crc_ok(batch, 0, header):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.corrupt_message,
             f"the batch does not match the CRC {header.crc:#010x} at byte {_CRC_AT}",
         )
@@ -238,5 +238,5 @@ def attributes(
     )
 
 
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_record, message)
+def _invalid(message: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_record, message)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition, id_text, parse_id
 from engine.storage import files
 
@@ -128,5 +128,5 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def malformed(path: Path, what: object) -> KafkaError:
-    return KafkaError(ErrorCode.kafka_storage_error, f"malformed {path}: {what}")
+def malformed(path: Path, what: object) -> ApiException:
+    return ApiException(ErrorCode.kafka_storage_error, f"malformed {path}: {what}")

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints
 from engine.storage.compaction import Compaction, LogChanged
@@ -44,7 +44,7 @@ class Cleaner:
         self.first_dirty: dict[TopicPartition, int] = {}
         try:
             self.first_dirty = checkpoints.read_offsets(self.path)
-        except KafkaError as error:  # then everything is dirty
+        except ApiException as error:  # then everything is dirty
             facts = {"file": self.path.name, "reason": error.message}
             emit(Event("checkpoint.damaged", now, facts))
 
@@ -100,7 +100,7 @@ class Cleaner:
         except LogChanged as change:
             log.emit("log.cleaning.aborted", now, reason=str(change))
             return
-        except KafkaError as error:
+        except ApiException as error:
             if error.code is ErrorCode.kafka_storage_error:
                 raise
             self.uncleanable.add(log.partition)

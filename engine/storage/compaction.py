@@ -32,7 +32,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files, records
 from engine.storage.aborted import Aborted
 from engine.storage.batch import HEADER_SIZE, MAGIC, Header, crc_ok, scan
@@ -301,7 +301,7 @@ def _index_size(size: int, interval: int) -> int:
     return (size // max(interval, HEADER_SIZE) + 2) * TimeIndex.ENTRY.size
 
 
-def _corrupt(segment: Segment, position: int, what: str) -> KafkaError:
-    return KafkaError(
+def _corrupt(segment: Segment, position: int, what: str) -> ApiException:
+    return ApiException(
         ErrorCode.corrupt_message, f"{segment.path.name}, position {position}: {what}"
     )

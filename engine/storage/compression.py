@@ -22,7 +22,7 @@ from struct import Struct
 
 import cramjam
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import Codec
 from engine.storage.files import Buffer
 
@@ -76,10 +76,10 @@ def decompress(codec: Codec, data: Buffer, limit: int = LIMIT) -> bytes:
     except cramjam.DecompressionError as error:
         what = f"{codec.name.lower()} payload of {len(data)} bytes"
         if any(words in str(error) for words in _NO_ROOM):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.message_too_large, f"{what} holds more than {limit} bytes"
             ) from error
-        raise KafkaError(ErrorCode.unknown_server_error, f"{what} is damaged: {error}") from error
+        raise ApiException(ErrorCode.unknown_server_error, f"{what} is damaged: {error}") from error
 
 
 def _xerial(data: Buffer) -> bytes:

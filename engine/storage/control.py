@@ -14,8 +14,9 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, Header
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
+from engine.storage.batch import NO_PRODUCER_ID, Header
 from engine.storage.files import Buffer
 from engine.storage.records import Record, stream
 
@@ -76,5 +77,7 @@ def find_all(buffer: Buffer, headers: Iterable[Header]) -> list[Marker | None]:
     return markers
 
 
-def _invalid(record: Record, why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_record, f"control record at offset {record.offset}: {why}")
+def _invalid(record: Record, why: str) -> ApiException:
+    return ApiException(
+        ErrorCode.invalid_record, f"control record at offset {record.offset}: {why}"
+    )

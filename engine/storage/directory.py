@@ -30,7 +30,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
 from engine.storage.loading import load
@@ -73,7 +73,7 @@ class LogDirectory:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_config,
                 f"Failed to acquire lock on file .lock in {self.path}. "
                 "A Kafka instance in another process or thread is using this directory.",
@@ -92,14 +92,14 @@ class LogDirectory:
             return
         stored_id, stored_cluster = owner
         if stored_cluster != cluster_id:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.inconsistent_cluster_id,
                 f"The Cluster ID {cluster_id} doesn't match stored clusterId {stored_cluster} in "
                 f"{path}. The broker is trying to join the wrong cluster. "
                 "Configured zookeeper.connect may be wrong.",
             )
         if stored_id != broker_id:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_config,
                 f"Configured broker.id {broker_id} doesn't match stored broker.id {stored_id} in "
                 f"{path}. If you moved your data, make sure your configured broker.id matches. "
@@ -136,7 +136,7 @@ class LogDirectory:
                     high_watermark=self.high_watermarks.get(partition, 0),
                     emit=self._emit,
                 )
-            except (OSError, KafkaError) as error:
+            except (OSError, ApiException) as error:
                 self._fail(partition, error, now)
                 if clean:  # so it counts as flushed at the next start, too
                     flushed.setdefault(partition, ALL)
@@ -169,7 +169,7 @@ class LogDirectory:
         batches are checked, and only the last segment of a log may be cut."""
         try:
             return checkpoints.read_offsets(self.path / name)
-        except KafkaError as error:
+        except ApiException as error:
             self._report("checkpoint.damaged", now, file=name, reason=error.message)
             return {}
 
@@ -192,7 +192,7 @@ class LogDirectory:
             checkpoints.write_topic_id(log.directory / checkpoints.PARTITION, topic_id)
             log.topic_id = topic_id
         if topic_id is not None and log.topic_id != topic_id:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.inconsistent_topic_id,
                 f"{log.directory} has the log of topic id {log.topic_id}, not {topic_id}",
             )
@@ -246,19 +246,19 @@ class LogDirectory:
     def guard(self, now: int) -> Iterator[None]:
         """In this block an I/O error takes the directory offline."""
         if self.offline is not None:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.kafka_storage_error, f"{self.path} is offline: {self.offline}"
             )
         try:
             yield
         except LogOffline:
             raise  # an error of one partition
-        except (OSError, KafkaError) as error:
-            if isinstance(error, KafkaError) and error.code != ErrorCode.kafka_storage_error:
+        except (OSError, ApiException) as error:
+            if isinstance(error, ApiException) and error.code != ErrorCode.kafka_storage_error:
                 raise
             self.offline = str(error)
             self._report(OFFLINE, now, directory=str(self.path), reason=str(error))
-            raise KafkaError(ErrorCode.kafka_storage_error, str(error)) from error
+            raise ApiException(ErrorCode.kafka_storage_error, str(error)) from error
 
     def attempt(self, now: int, work: Callable[[], T]) -> T | None:
         """Do something on this disk; nothing if it is offline. A disk that fails meanwhile goes
@@ -266,7 +266,7 @@ class LogDirectory:
         try:
             with self.guard(now):
                 return work()
-        except KafkaError:
+        except ApiException:
             if self.offline is None:
                 raise
         return None

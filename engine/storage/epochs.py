@@ -14,8 +14,8 @@ Invariant: no batch is flushed before its epoch.
 from itertools import pairwise
 from pathlib import Path
 
+from engine.model import NO_EPOCH
 from engine.storage import checkpoints, files
-from engine.storage.batch import NO_EPOCH
 
 
 class Epochs:

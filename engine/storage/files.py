@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mmap import mmap
 from pathlib import Path
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 Buffer = bytes | bytearray | memoryview | mmap
 
@@ -30,7 +30,7 @@ def append_whole(fd: int, parts: Sequence[Buffer], size: int, position: int, pat
     except OSError as error:
         truncate(fd, position)
         reason = f"cannot append to {path}: {error.strerror or error}"
-        raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
+        raise ApiException(ErrorCode.kafka_storage_error, reason) from error
 
 
 def truncate(fd: int, size: int) -> None:

@@ -25,12 +25,19 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
-from engine.storage import batch as batches
 from engine.storage import control, files, snapshots
 from engine.storage.aborted import Aborted, search
-from engine.storage.batch import HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP, Header
+from engine.storage.batch import (
+    HEADER_SIZE,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    Header,
+    placed,
+    seal,
+    with_log_append_time,
+)
 from engine.storage.control import Marker
 from engine.storage.epochs import Epochs
 from engine.storage.producers import Producers
@@ -108,7 +115,7 @@ class Log:
         self._make_room(len(batch), header.max_timestamp, first, last, now)
         if epoch != self.epochs.latest:
             self.epochs.assign(epoch, first)
-        parts = batches.placed(batch, first, epoch)
+        parts = placed(batch, first, epoch)
         self.active.append(parts, len(batch), last, (header.max_timestamp, last))
         self.end_offset = last + 1
         if header.producer_id != NO_PRODUCER_ID:
@@ -126,11 +133,11 @@ class Log:
             batch = recompressed(batch, config.compression_type)
             header = Header.parse(batch)
         if config.message_timestamp_type == "LogAppendTime":
-            batch = batches.with_log_append_time(batch, now)
+            batch = with_log_append_time(batch, now)
             return batch, Header.parse(batch)
         if header.max_timestamp < header.base_timestamp:  # a client that left it out
             header = header._replace(max_timestamp=newest_timestamp(batch, header))
-            batch = batches.seal(header, memoryview(batch)[HEADER_SIZE:])
+            batch = seal(header, memoryview(batch)[HEADER_SIZE:])
         return batch, header
 
     def append_copied(self, data: files.Buffer, now: int) -> int:
@@ -140,7 +147,7 @@ class Log:
         """
         try:
             headers = validate_copied(data, self.end_offset)
-        except KafkaError as error:
+        except ApiException as error:
             if error.code is ErrorCode.unsupported_for_message_format:
                 self.emit("log.refused", now, offset=self.end_offset, reason=error.message)
             raise
@@ -221,7 +228,7 @@ class Log:
         short, which readers ignore.
         """
         if not self.start_offset <= offset <= self.end_offset:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"{self.partition} has offsets {self.start_offset} to {self.end_offset}, "
                 f"not {offset}",

@@ -30,9 +30,9 @@ from struct import error as StructError
 from typing import NamedTuple
 from zlib import crc32
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.storage import batch
 from engine.storage.batch import LEAST_LENGTH, LOG_OVERHEAD, MAGIC, MAGIC_AT, NO_TIMESTAMP, Codec
-from engine.storage.batch import scan as scan_batches
 from engine.storage.compression import compress, decompress
 from engine.storage.files import Buffer
 from engine.storage.records import Record, encode, stream
@@ -62,7 +62,9 @@ class OldMessage(NamedTuple):
     def codec(self) -> Codec:
         bits = self.attributes & _CODEC_BITS
         if bits > Codec.ZSTD:
-            raise KafkaError(ErrorCode.unknown_server_error, f"Unknown compression type id: {bits}")
+            raise ApiException(
+                ErrorCode.unknown_server_error, f"Unknown compression type id: {bits}"
+            )
         if bits == Codec.ZSTD:
             raise _invalid("a message of magic 0 or 1 cannot be compressed with zstd")
         return Codec(bits)
@@ -111,7 +113,7 @@ def scan(data: Buffer, max_bytes: int | None = None) -> Iterator[OldMessage]:
         if position + LOG_OVERHEAD + size > end:
             return
         if max_bytes is not None and LOG_OVERHEAD + size > max_bytes:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.message_too_large,
                 f"a message has {LOG_OVERHEAD + size} bytes, max.message.bytes is {max_bytes}",
             )
@@ -187,11 +189,11 @@ def from_batches(data: Buffer, magic: int, first_offset: int) -> bytes:
     records it is not larger than the batches.
     """
     parts, left, first = list[bytes](), len(data), -1
-    for position, header in scan_batches(data):
+    for position, header in batch.scan(data):
         if header.is_control or header.last_offset < first_offset:
             continue
         if header.codec is Codec.ZSTD:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unsupported_compression_type,
                 "Down-conversion of zstandard-compressed batches is not supported",
             )
@@ -277,9 +279,9 @@ def magic_of(data: Buffer) -> int:
     return data[MAGIC_AT] if len(data) > MAGIC_AT else MAGIC
 
 
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_record, why)
+def _invalid(why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_record, why)
 
 
-def _corrupt(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.corrupt_message, why)
+def _corrupt(why: str) -> ApiException:
+    return ApiException(ErrorCode.corrupt_message, why)

@@ -35,10 +35,11 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import files
 from engine.storage.aborted import Aborted
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Header
+from engine.storage.batch import NO_PRODUCER_ID, NO_SEQUENCE, Header
 from engine.storage.control import ControlType, Marker
 
 REMEMBERED = 5  # batches a producer; also the most requests it may have in flight
@@ -121,7 +122,7 @@ class Producers:
         if producer is None:
             return None  # new, or removed with its records: any sequence is valid
         if header.producer_epoch < producer.epoch:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_producer_epoch,
                 f"producer {header.producer_id} has epoch {header.producer_epoch}, "
                 f"but {producer.epoch} is known",
@@ -134,7 +135,7 @@ class Producers:
             if stored is not None:
                 return stored
         if header.producer_id in self.open and not header.is_transactional:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_txn_state,
                 f"producer {header.producer_id} has a transaction open since offset "
                 f"{self.open[header.producer_id]}, and this batch is not part of it",
@@ -242,7 +243,7 @@ class Producers:
 def _expect_coordinator(header: Header, marker: Marker, producer: ProducerStateEntry) -> None:
     """A marker must come from the newest known coordinator, or a newer one."""
     if marker.coordinator_epoch < producer.coordinator_epoch:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.transaction_coordinator_fenced,
             f"a coordinator of epoch {marker.coordinator_epoch} would end a transaction of "
             f"producer {header.producer_id}, but {producer.coordinator_epoch} is known",
@@ -252,7 +253,7 @@ def _expect_coordinator(header: Header, marker: Marker, producer: ProducerStateE
 def _expect(header: Header, sequence: int) -> None:
     """A batch must begin at this sequence number."""
     if header.base_sequence != sequence:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.out_of_order_sequence_number,
             f"producer {header.producer_id} sent sequence {header.base_sequence}, not {sequence}",
         )
@@ -273,5 +274,5 @@ def read_snapshot(path: Path) -> list[ProducerEntry]:
     return [ProducerEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :])]
 
 
-def _corrupt(path: Path, what: str) -> KafkaError:
-    return KafkaError(ErrorCode.corrupt_message, f"corrupt snapshot {path}: {what}")
+def _corrupt(path: Path, what: str) -> ApiException:
+    return ApiException(ErrorCode.corrupt_message, f"corrupt snapshot {path}: {what}")

@@ -21,11 +21,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import varint
 from engine.storage.batch import (
     HEADER_SIZE,
-    NO_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
@@ -311,5 +311,5 @@ def _null(n: int, start: int) -> bytes | None:
     return None
 
 
-def _bad(start: int, why: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_record, f"record at byte {start} of the payload: {why}")
+def _bad(start: int, why: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_record, f"record at byte {start} of the payload: {why}")

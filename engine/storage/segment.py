@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files
 from engine.storage.aborted import AbortedIndex
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
@@ -319,7 +319,7 @@ class Segment:
         for position, header in self.batches_from(offset):
             end = position + header.size
         if end != self.size:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.corrupt_message,
                 f"{self.path} is damaged at byte {end}: offset {offset} cannot be read",
             )

@@ -15,7 +15,7 @@ Snapshots are kept for the start of each segment, where a truncation may end, an
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import control, files
 from engine.storage.batch import Header, crc_ok
 from engine.storage.control import Marker
@@ -42,7 +42,7 @@ def restore(
         if segments[0].base_offset <= at <= latest:
             try:
                 producers.load(path)
-            except KafkaError:
+            except ApiException:
                 drop(path)
             else:
                 replay_from = at

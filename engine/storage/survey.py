@@ -32,7 +32,8 @@ from struct import unpack_from
 from typing import NamedTuple
 from zlib import crc32
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import checkpoints
 from engine.storage.batch import (
     HEADER_SIZE,
@@ -40,7 +41,6 @@ from engine.storage.batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_AT,
-    NO_EPOCH,
     NO_TIMESTAMP,
     Header,
     crc_ok,
@@ -69,7 +69,7 @@ _OURS = re.compile(
 )
 
 
-class LogOffline(KafkaError):
+class LogOffline(ApiException):
     """A log that is not opened, and not changed: a person has to decide.
 
     `place`: position, offset and bytes of the data that is not understood, if they are known.
@@ -211,14 +211,14 @@ class _Surveyor:
                 self._known.load()
             elif any(segment.size for segment in self._log.segments):
                 self.found.epochs = "it is missing"
-        except KafkaError as error:
+        except ApiException as error:
             self.found.epochs = error.message
 
     def _read_topic_id(self) -> None:
         path = self._log.directory / checkpoints.PARTITION
         try:
             self._log.topic_id = checkpoints.read_topic_id(path)
-        except KafkaError as error:  # the log may belong to another topic
+        except ApiException as error:  # the log may belong to another topic
             raise LogOffline(path, error.message) from error
 
     def _first_unflushed(self) -> int:
@@ -374,7 +374,7 @@ def aborted_fault(segment: Segment, limit: int) -> str:
     """Why the index of aborted transactions cannot be trusted; nothing if it can."""
     try:
         entries = segment.aborted.entries
-    except KafkaError as error:
+    except ApiException as error:
         return error.message
     for entry in entries[:1] + entries[-1:]:
         if not segment.base_offset <= entry.last_offset < limit:

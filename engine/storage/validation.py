@@ -3,7 +3,7 @@
 The broker checks the header and the checksum. A compressed payload is decompressed once, so that no
 consumer gets a payload that cannot be decompressed, and its records are counted by their lengths,
 without decoding them. Only on a compacted topic records are checked: each needs a key. If a batch
-is refused for some of its records, the error names them: `KafkaError.records`.
+is refused for some of its records, the error names them: `ApiException.records`.
 
 Left out: counting the records of an uncompressed payload. It would add a tenth or more to the cost
 of a batch of 200-byte records. A count that is too large for the bytes is refused; another wrong
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import varint
 from engine.storage.batch import (
     HEADER_SIZE,
@@ -43,10 +43,10 @@ LEAST_RECORD = 7  # bytes: its length, attributes, two deltas, no key, no value,
 
 
 def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = True) -> Header:
-    """The header of exactly one batch that may be appended by a leader, or a KafkaError."""
+    """The header of exactly one batch that may be appended by a leader, or an ApiException."""
     size = len(batch)
     if size > config.max_message_bytes:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.message_too_large,
             f"the batch has {size} bytes, max.message.bytes is {config.max_message_bytes}",
         )
@@ -65,7 +65,7 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     if keyless or _is_ill_timed(header, config, now):
         raise _rejected(batch, header, config, now, keyless)
     if size > config.segment_bytes:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.record_list_too_large,
             f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
         )
@@ -128,7 +128,7 @@ def _is_ill_timed(header: Header, config: TopicConfig, now: int) -> bool:
 
 def _rejected(
     batch: Buffer, header: Header, config: TopicConfig, now: int, keyless: list[int]
-) -> KafkaError:
+) -> ApiException:
     """The error that names the records without a key, or with a bad timestamp."""
     bad = dict.fromkeys(keyless, "Compacted topic cannot accept message without key.")
     code, what = ErrorCode.invalid_record, "One or more records have been rejected"
@@ -137,7 +137,7 @@ def _rejected(
         for number, timestamp in enumerate(_timestamps(batch, header)):
             if len(bad) < NAMED and (fault := _time_fault(timestamp, header, config, now)):
                 bad.setdefault(number, fault)
-    error = KafkaError(code, ": ".join([what, *islice(bad.values(), 1)]))
+    error = ApiException(code, ": ".join([what, *islice(bad.values(), 1)]))
     error.records = bad
     return error
 
@@ -184,12 +184,12 @@ def validate_copied(data: Buffer, log_end: int) -> list[Header]:
     for position, header in scan(data):
         _check_known(data, position, log_end)
         if not crc_ok(data, position, header):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.corrupt_message,
                 f"the leader sent a corrupt batch at byte {position}, offset {header.base_offset}",
             )
         if header.base_offset < log_end:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.offset_out_of_range,
                 f"the leader sent offset {header.base_offset}, but the log ends at {log_end}",
             )
@@ -203,11 +203,11 @@ def validate_copied(data: Buffer, log_end: int) -> list[Header]:
 
 def _check_known(data: Buffer, position: int, offset: int) -> None:
     if reason := unknown(data, position):
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_for_message_format,
             f"the leader sent a batch that this broker cannot read, at offset {offset}: {reason}",
         )
 
 
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_record, message)
+def _invalid(message: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_record, message)

@@ -8,7 +8,7 @@ is in the lowest bit ("zigzag"): 0 -1 1 -2 2 become 0 1 2 3 4.
 Most numbers in a batch are small deltas and lengths: they are in a table.
 """
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 _SHIFTS = range(7, 70, 7)  # of the bytes behind the first; a 64-bit number has nine at most
 
@@ -51,4 +51,4 @@ def read_long(data: bytes, at: int, first: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             return number, at
-    raise KafkaError(ErrorCode.invalid_record, f"number before byte {at} does not end")
+    raise ApiException(ErrorCode.invalid_record, f"number before byte {at} does not end")

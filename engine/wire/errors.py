@@ -1,6 +1,6 @@
 """Errors in bytes from the network.
 
-None of these is a `KafkaError`: a peer that does not speak the protocol would not understand a
+None of these is an `ApiException`: a peer that does not speak the protocol would not understand a
 response, so the connection is closed, as by Kafka. The exception is ApiVersions in an unknown
 version, which gets a response.
 """

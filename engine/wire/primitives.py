@@ -54,6 +54,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _NO_TIME = -1
 _NO_ID = bytes(16)
+NO_THROTTLE = timedelta()  # the broker puts in another time, if the client is over a quota
 _ERRORS = {int(code): code for code in ErrorCode}
 
 
@@ -63,11 +64,12 @@ def _error(number: int) -> ErrorCode:
     return _ERRORS[number]
 
 
-def _duration(milliseconds: int) -> timedelta:
+def duration(milliseconds: int) -> timedelta:
+    """The value in a message. Below and above the messages time is a number of milliseconds."""
     return timedelta(milliseconds=milliseconds)
 
 
-def _milliseconds(duration: timedelta | int) -> int:
+def milliseconds(duration: timedelta | int) -> int:
     """The sans-IO core counts time in milliseconds, so a plain number is accepted too."""
     return duration if isinstance(duration, int) else duration // _MILLISECOND
 
@@ -101,8 +103,8 @@ FIXED = {
     "float64": Fixed("d", 0.0),
     "bool": Fixed("?", False),
     "error_code": Fixed("h", ErrorCode.none, _error),  # an int already, on the way out
-    "timedelta_i32": Fixed("i", timedelta(), _duration, _milliseconds),
-    "timedelta_i64": Fixed("q", timedelta(), _duration, _milliseconds),
+    "timedelta_i32": Fixed("i", timedelta(), duration, milliseconds),
+    "timedelta_i64": Fixed("q", timedelta(), duration, milliseconds),
     "datetime_i64": Fixed("q", None, _time, _timestamp),
     "uuid": Fixed("16s", None, _uuid, _uuid_bytes),
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.wire import schema
 from engine.wire.apis import Api
 from engine.wire.codec import message
@@ -22,12 +22,14 @@ NAMES = "name", "topic", "topic_name"
 NUMBERS = "index", "partition_index", "partition", "partition_id"
 
 
-def refusal(api: Api, request: Any, error: KafkaError) -> Any:
+def refusal(api: Api, request: Any, error: ApiException) -> Any:
     """The response to a request of which nothing was done."""
     return _row(message(api, api.newest, "response"), request, error)
 
 
-def refused_rows(api: Api, listed: str, rows: Iterable[Any], error: KafkaError) -> tuple[Any, ...]:
+def refused_rows(
+    api: Api, listed: str, rows: Iterable[Any], error: ApiException
+) -> tuple[Any, ...]:
     """Rows for the field `listed` of the response, one for each refused row of the request."""
     response = schema.fields(message(api, api.newest, "response"))
     kind = next(field.type for field in response if field.name == listed)
@@ -35,7 +37,7 @@ def refused_rows(api: Api, listed: str, rows: Iterable[Any], error: KafkaError) 
     return tuple(_row(kind, row, error) for row in rows)
 
 
-def _row(kind: type, source: Any, error: KafkaError) -> Any:
+def _row(kind: type, source: Any, error: ApiException) -> Any:
     values: dict[str, Any] = {}
     for field in schema.fields(kind):
         name = field.name

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from rebalance.exercises import AUDIT, BACK_TO, KITCHEN, MENU, RECEIPTS, SHOP
 from rebalance.team import Team
 
-from engine import Cluster, TopicPartition
+from engine import Cluster, TopicPartition, model
 from engine.assignors import Subscriber
-from engine.model import TopicPartition as Partition
 
 
 def answer_1(cluster: Cluster) -> Team:
@@ -51,15 +50,19 @@ def answer_4(members: Sequence[str], partitions: int) -> dict[str, list[int]]:
 
 def answer_5(
     members: Sequence[Subscriber], counts: Mapping[str, int]
-) -> dict[str, tuple[Partition, ...]]:
+) -> dict[str, tuple[model.TopicPartition, ...]]:
     """Keep up to the quota, then deal what is left to whoever has least.
 
     The quota: the same number for each, and one more for the first few that had more.
     """
-    every = [Partition(topic, it) for topic in sorted(counts) for it in range(counts[topic])]
+    every = [
+        model.TopicPartition(topic, number)
+        for topic in sorted(counts)
+        for number in range(counts[topic])
+    ]
     quota, extra = divmod(len(every), len(members))
-    shares: dict[str, list[Partition]] = {}
-    taken: set[Partition] = set()
+    shares: dict[str, list[model.TopicPartition]] = {}
+    taken: set[model.TopicPartition] = set()
     for member in members:
         had = [it for it in member.owned if it in every and it not in taken]
         more = extra > 0 and len(had) > quota

@@ -17,7 +17,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell
 
-from handout.answer import cell as worked
+from handout import answer
 from handout.exercises import LABS, Exercise, Lab
 
 Cell = Any  # nbformat's own, which has no types
@@ -44,7 +44,7 @@ def answers(path: Path) -> Any:
     notebook, lab = _read(path), LABS[path.stem]
     module = path.parent / "answers" / f"{lab.answers}.py"
     for exercise, cell in zip(lab.exercises, _prepare(notebook, lab), strict=True):
-        cell.source = worked(module, exercise.answer, cell.source, exercise.call)
+        cell.source = answer.cell(module, exercise.answer, cell.source, exercise.call)
         cell.outputs, cell.execution_count = [], None
     return notebook
 

@@ -23,7 +23,7 @@ from engine import Cluster
 from engine.client.address import Address
 from engine.client.admin.security_values import AclBinding
 from engine.client.raw_connection import RawConnection
-from engine.cluster import single_requests as by_hand
+from engine.cluster import single_requests
 from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
 from engine.quotas.entity import ClientQuotaEntity
@@ -309,8 +309,8 @@ def _may(cluster: Cluster, user: str, topic: str) -> dict[str, bool]:
     security = cluster.settings(user)
     del security["bootstrap.servers"]
     with RawConnection(address, user, security) as one:
-        stored = one.ask(Api.PRODUCE, by_hand.produce_request(topic, "tea"), None)
-        fetched = one.ask(Api.FETCH, by_hand.fetch_request(topic), 12)
+        stored = one.ask(Api.PRODUCE, single_requests.produce_request(topic, "tea"), None)
+        fetched = one.ask(Api.FETCH, single_requests.fetch_request(topic), 12)
     write = stored.responses[0].partition_responses[0].error_code
     read = fetched.responses[0].partitions[0].error_code
     return {

@@ -28,7 +28,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from engine import Cluster, Consumer, ListenerContainer, Producer
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 SLOW_MEMBER, SKEWED_KEY, POISON = "slow member", "skewed key", "poison record"
 TRANSACTION, FOLLOWER = "open transaction", "slow follower"
@@ -110,7 +110,7 @@ class LagCase:
     def _check(self) -> None:
         if self._ending.is_set():
             words = "these brokers are stopped: run the cell with lag.plant() again"
-            raise KafkaError(ErrorCode.broker_not_available, words)
+            raise ApiException(ErrorCode.broker_not_available, words)
 
     # -- what is planted -------------------------------------------------------------------
 

@@ -12,8 +12,7 @@ from typing import cast
 
 from engine import Cluster
 from engine.assignors import ASSIGNORS, Assignor, Subscriber, sticky
-from engine.assignors.member import Counts
-from engine.assignors.member import Shares as Assigned
+from engine.assignors.member import Counts, Shares
 from engine.assignors.protocol import decode_member_data
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
@@ -136,7 +135,7 @@ def _range(members: Sequence[str], partitions: int) -> Mapping[str, list[int]]:
 
 # -- 5 ------------------------------------------------------------------------------------------
 
-Assign = Callable[[Sequence[Subscriber], Counts], Assigned]
+Assign = Callable[[Sequence[Subscriber], Counts], Shares]
 
 
 def few_moves() -> Trial:
@@ -236,7 +235,7 @@ def _registered(assign: Assign) -> Iterator[None]:
     """A row in the table of strategies, for a while."""
     table = cast(dict[str, Assignor], ASSIGNORS)
 
-    def remembering(members: Sequence[Subscriber], counts: Counts) -> Assigned:
+    def remembering(members: Sequence[Subscriber], counts: Counts) -> Shares:
         return assign([_with_past(member) for member in members], counts)
 
     table[MINE] = Assignor(MINE, "", remembering, sticky.user_data)

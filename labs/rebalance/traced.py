@@ -20,7 +20,7 @@ from lab import until
 from engine import Cluster
 from engine.assignors.protocol import decode_assignment
 from engine.broker.frames import frame
-from engine.cluster import single_requests as by_hand
+from engine.cluster import single_requests
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
@@ -147,7 +147,7 @@ def coordinator(cluster: Cluster, group: str, asked: int = 0) -> int:
     broker = asked or cluster.brokers[0]
 
     def found() -> Any:
-        answer = by_hand.ask(cluster, broker, Api.FIND_COORDINATOR, request)
+        answer = single_requests.ask(cluster, broker, Api.FIND_COORDINATOR, request)
         return None if answer.error_code in PASSING else answer
 
     return int(until(f"a coordinator for {group}", found).node_id)
@@ -172,5 +172,5 @@ def commit_by_hand(
         group_instance_id=None,
         topics=(Body(name=topic, partitions=(row,)),),
     )
-    answer = by_hand.ask(cluster, broker, Api.OFFSET_COMMIT, request)
+    answer = single_requests.ask(cluster, broker, Api.OFFSET_COMMIT, request)
     return ErrorCode(answer.topics[0].partitions[0].error_code).name

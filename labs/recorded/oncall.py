@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lab import PATIENCE, until
 
-from engine.cli.main import main as command
+from engine.cli.main import main
 from engine.quotas.entity import ClientQuotaEntity
 from recorded.stand import Stand
 
@@ -66,9 +66,9 @@ def _move(stand: Stand, broker: int) -> None:
     moves = stand.cluster.data / "moves.json"
     moves.write_text(json.dumps({"version": 1, "partitions": rows}))
     which = ["--bootstrap-server", stand.cluster.bootstrap, "--reassignment-json-file", str(moves)]
-    command(["reassign-partitions", *which, "--execute", "--throttle", THROTTLE])
+    main(["reassign-partitions", *which, "--execute", "--throttle", THROTTLE])
     until("the move", lambda: stand.state("clicks").assignment == (broker,))
-    command(["reassign-partitions", *which, "--verify"])
+    main(["reassign-partitions", *which, "--verify"])
 
 
 def _leader(stand: Stand) -> str:

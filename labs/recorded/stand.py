@@ -21,8 +21,7 @@ from lab import PATIENCE, dotted, until
 from engine import Cluster
 from engine.client.admin.values import NewTopic
 from engine.cluster.recorded_files import WantedFiles
-from engine.cluster.recording import NONE as NO_TRACKS
-from engine.cluster.recording import Track
+from engine.cluster.recording import NO_TRACKS, Track
 from engine.cluster.state import ClusterState, PartitionState
 from engine.model import TopicPartition
 

@@ -184,11 +184,11 @@ def _marks() -> list[tuple[Any, ...]]:
 
 def _mark(end: int, known: dict[int, int], counted: tuple[int, ...], old: int) -> int:
     """By the engine: nobody is let in only because it keeps up."""
-    role = Partition(TopicPartition("orders", 0), 1, counted=frozenset({1, *counted}))
-    role.followers = {it: Follower(it, known_end) for it, known_end in known.items()}
-    role.end, role.high_watermark = end, old
-    role.advance(role.max_lag_ms + 1)
-    return role.high_watermark
+    partition = Partition(TopicPartition("orders", 0), 1, counted=frozenset({1, *counted}))
+    partition.followers = {it: Follower(it, known_end) for it, known_end in known.items()}
+    partition.end, partition.high_watermark = end, old
+    partition.advance(partition.max_lag_ms + 1)
+    return partition.high_watermark
 
 
 def _in_a_storm(code: Code) -> str:

@@ -6,9 +6,14 @@ group.commits(cluster, topic, "readers")                                [50]
 
 from collections.abc import Iterable
 
-from engine import Cluster
-from engine import TopicPartition as Place
-from engine.coordinator.records import TOPIC, OffsetKey, OffsetValue, decode_key, decode_value
+from engine import Cluster, TopicPartition
+from engine.coordinator.records import (
+    GROUP_METADATA_TOPIC,
+    OffsetKey,
+    OffsetValue,
+    decode_key,
+    decode_value,
+)
 from storage import disk
 from widgets.log.fields import count
 
@@ -21,7 +26,7 @@ def read(
     `new`: records that are written once the member knows where it begins.
     """
     settings = {"group.id": name, "auto.offset.reset": reset, "enable.auto.commit": "false"}
-    place, found = Place(topic, 0), list[int]()
+    place, found = TopicPartition(topic, 0), list[int]()
 
     def look() -> bool:
         for message in consumer.consume(number - len(found), 0.05):
@@ -34,7 +39,7 @@ def read(
         cluster.wait("a position", lambda: look() or consumer.position([place])[0].offset >= 0)
         cluster.write(topic, new)
         cluster.wait(count(number, "record"), lambda: len(found) >= number or look())
-        consumer.commit(offsets=[Place(topic, 0, found[-1] + 1)], asynchronous=False)
+        consumer.commit(offsets=[TopicPartition(topic, 0, found[-1] + 1)], asynchronous=False)
     return found
 
 
@@ -42,7 +47,7 @@ def commits(cluster: Cluster, topic: str, name: str) -> list[int]:
     """The offsets that a group has committed: what stands in the files of __consumer_offsets."""
     found = {}
     for broker in cluster.brokers:
-        for path in cluster.directory(broker).glob(f"{TOPIC}-*/*.log"):
+        for path in cluster.directory(broker).glob(f"{GROUP_METADATA_TOPIC}-*/*.log"):
             for record in disk.decoded(path):
                 key = decode_key(record.key or b"")
                 ours = isinstance(key, OffsetKey) and (key.group, key.topic) == (name, topic)

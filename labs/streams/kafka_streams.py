@@ -1,6 +1,6 @@
 """Kafka Streams itself, where Kafka's jars are: WordCount.java counts the words of a topic.
 
-    ready()                                    or a KafkaError that says what is missing
+    ready()                                    or an ApiException that says what is missing
     with WordCount(cluster, orders, counts):
         ...                                    `counts` gets a record for each count that changes
 
@@ -16,7 +16,7 @@ from engine.cluster import java
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import command, jars
 from engine.cluster.scratch import Scratch
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from streams.processes import PATIENCE
 
 PROGRAM = Path(__file__).with_name("WordCount.java")
@@ -26,7 +26,7 @@ def ready() -> Path:
     """The folder with Kafka's jars, if there is also a Java that compiles."""
     folder, home = jars(), java.find().resolve().parent
     if not (home / "javac").exists():
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.broker_not_available,
             f"A Java with its compiler (a JDK) is needed, and {home} has none",
         )

@@ -6,7 +6,7 @@
     cluster_reader   reads what the cluster has in the end, by a stock client
     judge            compares both: lost, moved, doubled, phantom, reordered ...
     transaction_*    the same for clients that read and write in transactions, each of them a
-                     process: copier, kept by client_keeper
+                     process: copier, restarted by client_supervisor
     random_*         clients that send and poll in random transactions; operations is their history,
                      anomalies its checks, jepsen_edn its form for others
     run              all of it, from the start of a cluster to the verdict

@@ -29,7 +29,7 @@ QUICK: dict[str, Any] = {
     "retry.backoff.ms": 50,
     "retry.backoff.max.ms": 200,
 }
-PATIENCE = 20.0  # seconds
+READ_WAIT_S = 20.0  # seconds
 
 
 def consumer(bootstrap: str, **settings: Any) -> "closing[Consumer]":
@@ -48,7 +48,7 @@ def read_all(
     bootstrap: str,
     topic: str,
     ends: Mapping[int, int],
-    patience: float = PATIENCE,
+    patience: float = READ_WAIT_S,
     **settings: Any,
 ) -> list[ReadRecord]:
     """Every record of these partitions, up to their high watermarks.
@@ -81,7 +81,7 @@ def high_watermark(
 
 def _partition(reader: Consumer, topic: str, partition: int, high: int) -> list[ReadRecord]:
     found: list[ReadRecord] = []
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + READ_WAIT_S
     reader.assign([TopicPartition(topic, partition, 0)])
     while (found[-1].offset + 1 if found else 0) < high and time.monotonic() < deadline:
         for message in reader.consume(1000, 0.1):

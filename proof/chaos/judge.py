@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from engine.cluster.cluster import Cluster
 from engine.storage.batch import Header, crc_ok, scan
-from proof.chaos.cluster_reader import PATIENCE, placement, read_all
+from proof.chaos.cluster_reader import READ_WAIT_S, placement, read_all
 from proof.chaos.disk_faults import log_of
 from proof.chaos.history import ClientHistory, ReadRecord, SendOutcome, Sent
 
@@ -102,7 +102,7 @@ class ChaosVerdict:
         return "\n  ".join(lines + ["..."] * (len(self.findings) > SHOWN))
 
 
-def judge(history: ClientHistory, cluster: Cluster, patience: float = PATIENCE) -> ChaosVerdict:
+def judge(history: ClientHistory, cluster: Cluster, patience: float = READ_WAIT_S) -> ChaosVerdict:
     """Judge a cluster that has recovered: every replica is up, every follower in sync."""
     secured = cluster.security_settings
     found = read_all(cluster.bootstrap, history.topic, history.ends(), patience, **secured)

@@ -22,7 +22,7 @@ from typing import Self
 
 from engine.cluster.cluster import Cluster
 from proof.chaos import anomalies, jepsen_edn
-from proof.chaos.client_keeper import ClientKeeper
+from proof.chaos.client_supervisor import ClientSupervisor
 from proof.chaos.history import ReadRecord
 from proof.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, files_alike
 from proof.chaos.operations import (
@@ -51,7 +51,7 @@ class RandomWorkload:
         self._began = time.monotonic()
         self._open: dict[int, ClientOperation] = {}  # by process: what it has begun
         names = [f"client-{number + 1}" for number in range(CLIENTS)]
-        self._keeper = ClientKeeper(
+        self._supervisor = ClientSupervisor(
             names, self._command, self._heard, cluster.data, pauses=PAUSE, ended=self._ended
         )
 
@@ -103,7 +103,7 @@ class RandomWorkload:
             f"{counts[each.value]} {each.value}" for each in OperationType if counts[each.value]
         )
         evidence = (
-            f"{len(done)} random transactions ({ends}) of {self._keeper.lives} clients, "
+            f"{len(done)} random transactions ({ends}) of {self._supervisor.lives} clients, "
             f"{sum(len(it.sent) for it in done)} values sent, "
             f"{sum(len(it.read) for it in done)} polled, {len(final)} committed in the end"
         )
@@ -111,7 +111,7 @@ class RandomWorkload:
 
     def _note_final(self, final: list[ReadRecord]) -> None:
         """The last reading as one more process, which has polled everything."""
-        at, process = time.monotonic() - self._began, self._keeper.lives
+        at, process = time.monotonic() - self._began, self._supervisor.lives
         records = tuple(PolledValue(it.partition, it.offset, int(it.value)) for it in final)
         for kind, step in ((OperationType.INVOKE, Poll()), (OperationType.OK, Poll(records))):
             self.history.operations.append(ClientOperation(process, kind, TXN, (step,), at=at))
@@ -120,7 +120,7 @@ class RandomWorkload:
         path.write_text("".join(f"{line}\n" for line in jepsen_edn.lines(self.history)))
 
     def close(self) -> None:
-        self._keeper.stop()
+        self._supervisor.stop()
 
     def __enter__(self) -> Self:
         return self

@@ -31,7 +31,7 @@ from random import Random
 
 from engine.cluster.cluster import Cluster
 from engine.cluster.faults import End
-from engine.cluster.state import NOBODY
+from engine.model import NO_BROKER
 from engine.storage.batch import HEADER_SIZE
 from engine.wire.apis import Api
 from proof.chaos.disk_faults import (
@@ -79,7 +79,7 @@ def is_redundant(cluster: Cluster, broker: int) -> bool:
     It is not if nobody else was in sync: then a partition has no leader until it is back.
     """
     partitions = cluster.state().partitions.values()
-    return all(broker not in each.isr and each.leader != NOBODY for each in partitions)
+    return all(broker not in each.isr and each.leader != NO_BROKER for each in partitions)
 
 
 def flip(path: Path, at: int) -> None:

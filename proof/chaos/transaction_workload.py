@@ -20,12 +20,12 @@ from typing import Self
 from confluent_kafka import KafkaException, TopicPartition
 
 from engine.cluster.cluster import Cluster
-from proof.chaos.client_keeper import ClientKeeper
+from proof.chaos import judge
+from proof.chaos.client_supervisor import ClientSupervisor
 from proof.chaos.cluster_reader import as_read, consumer, read_all
 from proof.chaos.copier import GROUP, STEP
 from proof.chaos.history import ClientHistory, ReadRecord
 from proof.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind, files_alike
-from proof.chaos.judge import judge as judge_records
 from proof.chaos.transaction_history import TransactionEnd, TransactionHistory
 from proof.chaos.transaction_judge import compare
 from proof.chaos.wait import Late, until
@@ -57,7 +57,7 @@ class CopierWorkload:
         self.history.errors = copies.errors
         self.follower = TailReader(cluster.bootstrap, copies, "the reader of copies")
         names = [f"copier-{number + 1}" for number in range(COPIERS)]
-        self.copiers = ClientKeeper(names, self._command, self._heard, cluster.data)
+        self.copiers = ClientSupervisor(names, self._command, self._heard, cluster.data)
 
     def _command(self, name: str, life: int) -> list[str]:
         history = self.history
@@ -99,7 +99,7 @@ class CopierWorkload:
         outputs, below = read_committed(bootstrap, history.sink, history.partitions)
         verdict = compare(history, inputs, outputs, self._offsets())
         findings += files_alike(self._cluster, history.sink, below)
-        source = judge_records(written, self._cluster)
+        source = judge.judge(written, self._cluster)
         findings += source.findings
         evidence = f"{verdict.evidence}; the source: {source.evidence}"
         return ChaosVerdict((*verdict.findings, *findings), evidence)

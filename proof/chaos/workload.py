@@ -23,8 +23,7 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from engine.cluster.cluster import Cluster
-from proof.chaos.cluster_reader import PATIENCE as READING
-from proof.chaos.cluster_reader import QUICK, as_read, consumer
+from proof.chaos.cluster_reader import QUICK, READ_WAIT_S, as_read, consumer
 from proof.chaos.history import ClientHistory, SendOutcome, Sent
 from proof.chaos.judge import ChaosVerdict, judge
 from proof.chaos.wait import Late, until
@@ -238,7 +237,7 @@ class ChaosWorkload:
                 self.history.errors.append(f"{reader.name} never came to {ends}")
         self.close()
 
-    def verdict(self, patience: float = READING) -> ChaosVerdict:
+    def verdict(self, patience: float = READ_WAIT_S) -> ChaosVerdict:
         """Stop, wait until all replicas are in sync, read everything, and judge."""
         self.await_whole()
         self.stop()

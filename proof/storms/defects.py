@@ -24,11 +24,11 @@ from engine.coordinator.transactions.coordinator import TransactionCoordinator
 from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
 from engine.coordinator.transactions.transaction import Transaction
 from engine.metadata.delta import MetadataDelta, PartitionChange
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.log_read import ANY_EPOCH
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import IsrState, Partition, Proposal
-from engine.replication.replica_manager import NO_EPOCH, ReplicaManager
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
@@ -59,11 +59,11 @@ class PartitionsWith(ReplicaManager):
     partition: type[Partition]
 
     def _create(
-        self, partition: TopicPartition, topic_id: UUID | None
+        self, topic_partition: TopicPartition, topic_id: UUID | None
     ) -> tuple[Partition, PartitionLog]:
-        role, log = super()._create(partition, topic_id)
-        role.__class__ = self.partition
-        return role, log
+        partition, log = super()._create(topic_partition, topic_id)
+        partition.__class__ = self.partition
+        return partition, log
 
 
 class JoinsUnchecked(Partition):
@@ -109,9 +109,9 @@ class Unfenced(ReplicaManager):
             self.controller_epoch = delta.controller_epoch
 
     def find(
-        self, partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
+        self, topic_partition: TopicPartition, epoch: int = ANY_EPOCH, *, leads: bool = True
     ) -> tuple[Partition, PartitionLog]:
-        return super().find(partition, leads=leads)
+        return super().find(topic_partition, leads=leads)
 
     def _change_role(self, change: PartitionChange) -> None:
         if change.partition in self.partitions:
@@ -121,11 +121,11 @@ class Unfenced(ReplicaManager):
 
 class SequenceUnchecked(ReplicaManager):
     def append(
-        self, partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
+        self, topic_partition: TopicPartition, batch: Buffer, *, to_all: bool, client: bool = True
     ) -> Appended:
-        if partition in self.logs.directory_of:
-            self.logs[partition].producers.known.clear()
-        return super().append(partition, batch, to_all=to_all, client=client)
+        if topic_partition in self.logs.directory_of:
+            self.logs[topic_partition].producers.known.clear()
+        return super().append(topic_partition, batch, to_all=to_all, client=client)
 
 
 class TakesAnyCommit(Group):
@@ -154,11 +154,11 @@ class AlwaysStable(Producers):
 
 class ReadsTheUnstable(ReplicaManager):
     def _create(
-        self, partition: TopicPartition, topic_id: UUID | None
+        self, topic_partition: TopicPartition, topic_id: UUID | None
     ) -> tuple[Partition, PartitionLog]:
-        role, log = super()._create(partition, topic_id)
+        partition, log = super()._create(topic_partition, topic_id)
         log.producers.__class__ = AlwaysStable
-        return role, log
+        return partition, log
 
 
 class StoresAtOnce(GroupOffsets):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
 from engine.sim.peer import machine
-from proof.storms.group_workload import MACHINES as MEMBERS
+from proof.storms.group_workload import MEMBERS
 from proof.storms.moment import Moment, TraceMessage
 from proof.storms.workload import MACHINES
 

@@ -87,14 +87,14 @@ def committed_offsets_survive(observed: ObservedState) -> Iterator[str]:
     this offset, or one that was committed later."""
     for leader in _coordinators(observed):
         for member in observed.group_workload.everyone:
-            key = ("survives", leader.broker, leader.role.leader_epoch, member)
+            key = ("survives", leader.broker, leader.partition.leader_epoch, member)
             known = observed.memory.get(key, 0)
             for signature in member.acknowledged[known:]:
                 place = _place(leader.log, signature)
                 if place == NO_PLACE:
                     yield (
                         f"the commit {signature!r} was acknowledged, and coordinator "
-                        f"{leader.broker} of epoch {leader.role.leader_epoch} does not have it"
+                        f"{leader.broker} of epoch {leader.partition.leader_epoch} does not have it"
                     )
                 for entry, _ in entries(leader.log.batches[place].data):
                     assert isinstance(entry, OffsetKey)
@@ -106,9 +106,9 @@ def committed_offsets_survive(observed: ObservedState) -> Iterator[str]:
 
 def _forgotten(observed: ObservedState, leader: ObservedReplica) -> Iterator[str]:
     """Offsets that a coordinator does not have, although it has loaded its log."""
-    group = leader.life.group(GROUP)
+    group = leader.running.group(GROUP)
     for each in observed.workload.partitions if group else ():
-        epoch = leader.role.leader_epoch
+        epoch = leader.partition.leader_epoch
         last = observed.memory.get(("last", leader.broker, epoch, each), NO_PLACE)
         stored = group.offsets.stored.get(each) if group else None
         if last > (NO_PLACE if stored is None else _place(leader.log, stored.metadata)):
@@ -126,7 +126,7 @@ def every_partition_has_an_owner(observed: ObservedState) -> Iterator[str]:
     one of them."""
     members = [each.membership for each in observed.group_workload.members.values()]
     for leader in _coordinators(observed):
-        group = leader.life.group(GROUP)
+        group = leader.running.group(GROUP)
         if group is None or group.state is not ClassicGroupState.STABLE:
             yield f"the group is {group.state.value if group else 'unknown'}, not stable"
             return
@@ -145,7 +145,7 @@ def every_partition_has_an_owner(observed: ObservedState) -> Iterator[str]:
 def the_group_has_read_everything(observed: ObservedState) -> Iterator[str]:
     """And has committed that."""
     for leader in _coordinators(observed):
-        group = leader.life.group(GROUP)
+        group = leader.running.group(GROUP)
         for partition in observed.workload.partitions if group else ():
             stored = group.offsets.stored.get(partition) if group else None
             end = len(observed.committed[partition])
@@ -160,7 +160,7 @@ def the_group_has_read_everything(observed: ObservedState) -> Iterator[str]:
 def _coordinators(observed: ObservedState) -> Iterator[ObservedReplica]:
     """The coordinator by ZooKeeper, if it knows that it is."""
     for each in observed.leaders if observed.group_workload.machines else ():
-        if each.role.id == COORDINATED:
+        if each.partition.id == COORDINATED:
             yield each
 
 

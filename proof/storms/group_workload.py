@@ -15,7 +15,7 @@ from engine.model import Event, TopicPartition
 from engine.sim.world import World
 from proof.storms.member import Member
 
-MACHINES = ("member-1", "member-2", "member-3")
+MEMBERS = ("member-1", "member-2", "member-3")
 COORDINATED = TopicPartition(OFFSETS, 0)  # where the group's records are
 STRATEGIES = ("range", "sticky", "cooperative-sticky")
 TIMEOUT = 3000  # ms for an answer

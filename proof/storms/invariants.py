@@ -9,7 +9,7 @@ group_invariants.py and transaction_invariants.py.
 
 from collections.abc import Callable, Iterator
 
-from engine.broker.metadata import NO_BROKER
+from engine.model import NO_BROKER
 from engine.sim.disk import MemoryLog
 from engine.storage.batch import NO_SEQUENCE
 from engine.zookeeper import znodes
@@ -41,15 +41,18 @@ def check(observed: ObservedState, invariants: tuple[Invariant, ...]) -> None:
 
 def no_acknowledged_record_is_lost(observed: ObservedState) -> Iterator[str]:
     """Every leader has each record that was acknowledged with acks=all, at its offset."""
-    for broker, _, role, log in observed.leaders:
-        facts, key = observed.acknowledged[role.id], ("kept", broker, role.id, role.leader_epoch)
+    for broker, _, partition, log in observed.leaders:
+        facts, key = (
+            observed.acknowledged[partition.id],
+            ("kept", broker, partition.id, partition.leader_epoch),
+        )
         for offset, value, delivery in facts[observed.memory.get(key, 0) :]:
             at = log.before(offset)
             there = log.batches[at].data if at < len(log.batches) else b""
             if value not in there:
                 yield (
-                    f"{delivery.value} was acknowledged at offset {offset} of {role.id}, which "
-                    f"leader {broker} of epoch {role.leader_epoch} does not have"
+                    f"{delivery.value} was acknowledged at offset {offset} of {partition.id}, "
+                    f"which leader {broker} of epoch {partition.leader_epoch} does not have"
                 )
         observed.memory[key] = len(facts)
 
@@ -57,24 +60,24 @@ def no_acknowledged_record_is_lost(observed: ObservedState) -> Iterator[str]:
 def replicas_agree_below_the_high_watermark(observed: ObservedState) -> Iterator[str]:
     """Two replicas have the same records below both of their high watermarks, also if one of them
     has lost its high watermark meanwhile, or reaches it much later."""
-    for broker, _, role, log in observed.replicas:
-        yield from _differs(observed, broker, log, role.high_watermark)
+    for broker, _, partition, log in observed.replicas:
+        yield from _differs(observed, broker, log, partition.high_watermark)
 
 
 def what_is_committed_is_on_every_replica_in_sync(observed: ObservedState) -> Iterator[str]:
     """Every replica that may be elected has all committed records, also if the current leader does
     not know yet which ones are committed."""
-    for broker, _, role, log in observed.leaders:
-        yield from _differs(observed, broker, log, role.high_watermark)
-    for partition, committed in observed.committed.items():
+    for broker, _, partition, log in observed.leaders:
+        yield from _differs(observed, broker, log, partition.high_watermark)
+    for topic_partition, committed in observed.committed.items():
         if not committed:
             continue
         end = committed[-1].header.next_offset
-        for broker, log in observed.electable(partition):
+        for broker, log in observed.electable(topic_partition):
             if log.end_offset < end:
                 yield (
-                    f"{partition} is committed up to {end}, but the log of broker {broker}, which "
-                    f"is in sync, ends at {log.end_offset}"
+                    f"{topic_partition} is committed up to {end}, but the log of broker {broker}, "
+                    f"which is in sync, ends at {log.end_offset}"
                 )
             yield from _differs(observed, broker, log, end)
 
@@ -82,12 +85,12 @@ def what_is_committed_is_on_every_replica_in_sync(observed: ObservedState) -> It
 def the_leader_waits_for_all_who_may_follow_it(observed: ObservedState) -> Iterator[str]:
     """The leader counts every replica that is in the ISR in ZooKeeper: a record is committed only
     when all of them have it."""
-    for leader, _, role, _ in observed.leaders:
-        forgotten = set(observed.states[role.id].isr) - role.counted - {leader}
+    for leader, _, partition, _ in observed.leaders:
+        forgotten = set(observed.states[partition.id].isr) - partition.counted - {leader}
         if forgotten:
             yield (
-                f"in ZooKeeper {sorted(forgotten)} are in sync, but leader {leader} of {role.id} "
-                f"counts {sorted(role.counted)} only"
+                f"in ZooKeeper {sorted(forgotten)} are in sync, but leader {leader} "
+                f"of {partition.id} counts {sorted(partition.counted)} only"
             )
 
 
@@ -115,11 +118,11 @@ def epochs_only_grow(observed: ObservedState) -> Iterator[str]:
     epoch = observed.world.zookeeper.tree.get(znodes.CONTROLLER_EPOCH)
     if epoch is not None and epoch.data.isdigit():  # else the storm has written nonsense there
         seen.append(("controller", "the controller epoch", znodes.decode_epoch(epoch.data)))
-    for broker, life, role, _ in observed.replicas:
-        what = f"the leader epoch of {role.id}, as broker {broker} has heard,"
-        seen.append(((life, role.id), what, role.leader_epoch))
+    for broker, running, partition, _ in observed.replicas:
+        what = f"the leader epoch of {partition.id}, as broker {broker} has heard,"
+        seen.append(((running, partition.id), what, partition.leader_epoch))
         what = f"the controller epoch that broker {broker} has heard"
-        seen.append((life, what, life.broker.replicas.controller_epoch))
+        seen.append((running, what, running.broker.replicas.controller_epoch))
     for key, what, now in seen:
         was = observed.memory.get(("epoch", key), now)
         if now < was:
@@ -129,13 +132,14 @@ def epochs_only_grow(observed: ObservedState) -> Iterator[str]:
 
 def the_high_watermark_grows_while_one_leads(observed: ObservedState) -> Iterator[str]:
     """While one broker leads without interruption, which may last several epochs."""
-    for broker, life, role, _ in observed.replicas:
-        if role.is_leader:
-            key = ("high watermark", life, role.id, role.leader_since)
+    for broker, running, partition, _ in observed.replicas:
+        if partition.is_leader:
+            key = ("high watermark", running, partition.id, partition.leader_since)
             was = observed.memory.get(key, 0)
-            if role.high_watermark < was:
-                yield f"leader {broker} of {role.id} went from {was} to {role.high_watermark}"
-            observed.memory[key] = role.high_watermark
+            if partition.high_watermark < was:
+                now = partition.high_watermark
+                yield f"leader {broker} of {partition.id} went from {was} to {now}"
+            observed.memory[key] = partition.high_watermark
 
 
 def what_was_read_stays(observed: ObservedState) -> Iterator[str]:

@@ -21,7 +21,7 @@ from engine.client.core import Ask
 from engine.client.metadata import MetadataView
 from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.sim.client import Client
 from engine.sim.cores import SimulatedCores
@@ -136,8 +136,8 @@ class Member:
     def _commit(
         self, offsets: dict[TopicPartition, int], then: Callable[[], None] = lambda: None
     ) -> None:
-        def done(codes: dict[TopicPartition, ErrorCode] | KafkaError) -> None:
-            if not isinstance(codes, KafkaError):
+        def done(codes: dict[TopicPartition, ErrorCode] | ApiException) -> None:
+            if not isinstance(codes, ApiException):
                 good = [each for each, code in codes.items() if code == ErrorCode.none]
                 self._committed |= {each: offsets[each] for each in good}
             then()
@@ -156,8 +156,8 @@ class Member:
     def _found(self, found: Any) -> None:
         self._asking = False
         for each in sorted(self._sought & self.membership.owned):
-            row = found if isinstance(found, KafkaError) else found[each]
-            if not isinstance(row, KafkaError):
+            row = found if isinstance(found, ApiException) else found[each]
+            if not isinstance(row, ApiException):
                 self.readers[each] = Reader(self._client, each, max(row.offset, 0))
                 self._committed[each] = row.offset
 

@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Delivery
 from engine.sim.disk import MemoryLog, Stored
-from engine.sim.node import Life
+from engine.sim.node import RunningBroker
 from engine.sim.world import Happened, World
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Unreadable, decoded
@@ -36,8 +36,8 @@ class ObservedReplica(NamedTuple):
     """A replica on a broker that is up, with the broker's view of it."""
 
     broker: int
-    life: Life
-    role: Partition
+    running: RunningBroker
+    partition: Partition
     log: MemoryLog
 
 
@@ -137,17 +137,17 @@ class ObservedState:
     def _observe_brokers(self) -> None:
         self.replicas, self.leaders = [], []
         for broker, node in self.world.nodes.items():
-            if node.life is None or node.broker is None:
+            if node.current is None or node.broker is None:
                 continue
-            for partition, role in node.life.broker.replicas.partitions.items():
-                log = node.log(partition)
-                if log is None or partition not in self.states:
+            for topic_partition, partition in node.current.broker.replicas.partitions.items():
+                log = node.log(topic_partition)
+                if log is None or topic_partition not in self.states:
                     continue
-                replica = ObservedReplica(broker, node.life, role, log)
+                replica = ObservedReplica(broker, node.current, partition, log)
                 self.replicas.append(replica)
-                state = self.states[partition]
-                epochs_agree = role.leader_epoch == state.leader_epoch
-                if role.is_leader and epochs_agree and broker == state.leader:
+                state = self.states[topic_partition]
+                epochs_agree = partition.leader_epoch == state.leader_epoch
+                if partition.is_leader and epochs_agree and broker == state.leader:
                     self.leaders.append(replica)
 
     def _observe_producers(self) -> None:

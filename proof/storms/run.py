@@ -18,13 +18,11 @@ from typing import NamedTuple
 from engine.model import TopicPartition
 from engine.sim.world import START, World
 from proof.storms.defects import SOUND, Defect
-from proof.storms.group_workload import COORDINATED, GroupWorkload
-from proof.storms.group_workload import MACHINES as MEMBERS
+from proof.storms.group_workload import COORDINATED, MEMBERS, GroupWorkload
 from proof.storms.invariants import ALWAYS, AT_REST, Violation, check
 from proof.storms.observed_state import ObservedState
 from proof.storms.storm import Storm
-from proof.storms.transactions.workload import MACHINES as WRITERS
-from proof.storms.transactions.workload import TransactionWorkload
+from proof.storms.transactions.workload import TRANSACTIONAL_CLIENTS, TransactionWorkload
 from proof.storms.workload import MACHINES, Workload
 
 BEGIN = 2000  # ms
@@ -80,7 +78,7 @@ class Run:
         self.world = self._made(defect, 3 if servers else 1)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
-        writers = WRITERS if writes else ()
+        writers = TRANSACTIONAL_CLIENTS if writes else ()
         members = MEMBERS if _is_one_of(WITH_GROUP, seed) and not writes else ()
         self.workload = Workload(self.world, PARTITIONS, self._chance)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)

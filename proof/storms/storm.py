@@ -108,7 +108,7 @@ class Storm:
 
     @property
     def _away(self) -> int:
-        down = sum(node.life is None for node in self._world.nodes.values())
+        down = sum(node.current is None for node in self._world.nodes.values())
         return down + len(self._paused)
 
     @property
@@ -126,7 +126,7 @@ class Storm:
         return self._chance.choice(up) if up and self._away < MOST_AWAY else None
 
     def _is_up(self, broker: int) -> bool:
-        return self._world[broker].life is not None and broker not in self._paused
+        return self._world[broker].current is not None and broker not in self._paused
 
     def may_restart(self, broker: int) -> bool:
         """Whether an operator may stop or kill this broker now, in the middle of the storm."""
@@ -151,8 +151,8 @@ class Storm:
         has all its servers: no session is about to end."""
         if self._world.ensemble.leader is None or self._world.ensemble.away:
             return False
-        lives = [node.life for node in self._world.nodes.values()]
-        stays = all(life is not None and not life.is_stopping for life in lives)
+        running_brokers = [node.current for node in self._world.nodes.values()]
+        stays = all(running is not None and not running.is_stopping for running in running_brokers)
         return (stays and not self._paused) and all(
             set(self._world.isr(each)) == set(self._world.replicas(each))
             for each in self._partitions
@@ -257,7 +257,7 @@ class Storm:
             if self._servers is not None and self._servers.random() < likely:
                 world.restart_zookeeper(server)
         for broker, node in world.nodes.items():
-            if node.life is None and chance.random() < likely and self._has_power(broker):
+            if node.current is None and chance.random() < likely and self._has_power(broker):
                 self._without_power.pop(broker, None)
                 world.start(broker)
 

@@ -69,14 +69,14 @@ def readers_get_what_is_committed(observed: ObservedState) -> Iterator[str]:
 def the_last_stable_offset_waits(observed: ObservedState) -> Iterator[str]:
     """No leader's last stable offset is behind the first record of an open transaction."""
     for leader in observed.leaders:
-        log = observed.transaction_logs.get(leader.role.id)
+        log = observed.transaction_logs.get(leader.partition.id)
         if log is None or not log.open:
             continue
         first = min(it.first_offset for it in log.open.values())
-        if (stable := last_stable(cast(Any, leader.log), leader.role)) > first:
+        if (stable := last_stable(cast(Any, leader.log), leader.partition)) > first:
             yield (
-                f"a transaction is open from offset {first} of {leader.role.id} on, and to leader "
-                f"{leader.broker} all is stable below {stable}"
+                f"a transaction is open from offset {first} of {leader.partition.id} on, and to "
+                f"leader {leader.broker} all is stable below {stable}"
             )
 
 
@@ -135,10 +135,10 @@ def _logs(observed: ObservedState) -> Iterator[tuple[TopicPartition, Transaction
 def _stored_offsets(observed: ObservedState) -> Iterator[tuple[str, int]]:
     """Transactional ids, and the offset of their group, by its coordinator."""
     for leader in observed.leaders:
-        if leader.role.id != OFFSETS_OF_GROUPS:
+        if leader.partition.id != OFFSETS_OF_GROUPS:
             continue
         for id in IDS:
-            group = leader.life.group(group_of(id))
+            group = leader.running.group(group_of(id))
             for value in group.offsets.stored.values() if group else ():
                 yield id, value.offset
 

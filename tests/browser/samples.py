@@ -207,7 +207,7 @@ def join() -> StreamView:
 
 
 def much() -> StreamView:
-    ended = {"ended": "KafkaError: there is no topic ordres. See the list. " * 3, "failed": True}
+    ended = {"ended": "ApiException: there is no topic ordres. See the list. " * 3, "failed": True}
     return StreamView.replay([*wide_batches(2), ended])
 
 

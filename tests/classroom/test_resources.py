@@ -4,7 +4,7 @@ import pytest
 
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.cluster import Cluster
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 
 def test_who_was_killed_is_named_and_not_who_missed_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,18 +12,18 @@ def test_who_was_killed_is_named_and_not_who_missed_it(monkeypatch: pytest.Monke
 
     def waits_in_vain(node: BrokerProcess) -> None:
         cluster.child("zookeeper").kill()
-        raise KafkaError(ErrorCode.broker_not_available, "no answer from ZooKeeper")
+        raise ApiException(ErrorCode.broker_not_available, "no answer from ZooKeeper")
 
     monkeypatch.setattr(BrokerProcess, "await_ready", waits_in_vain)
-    with pytest.raises(KafkaError, match=r"^ZooKeeper has ended \(nobody here did .*\)\.$"):
+    with pytest.raises(ApiException, match=r"^ZooKeeper has ended \(nobody here did .*\)\.$"):
         cluster.start()
     assert not cluster.data.exists()
 
 
 def test_a_broker_s_own_trouble_stays_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(node: BrokerProcess) -> None:
-        raise KafkaError(ErrorCode.broker_not_available, "my disk")
+        raise ApiException(ErrorCode.broker_not_available, "my disk")
 
     monkeypatch.setattr(BrokerProcess, "await_ready", fails)
-    with pytest.raises(KafkaError, match=r"^my disk$"):
+    with pytest.raises(ApiException, match=r"^my disk$"):
         Cluster().start()

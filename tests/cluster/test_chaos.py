@@ -9,8 +9,7 @@ import pytest
 from engine.cli.main import FAILED, USAGE, main
 from engine.cluster.state import PartitionState
 from engine.model import TopicPartition
-from proof.chaos import run as chaos
-from proof.chaos import storm
+from proof.chaos import run, storm
 from proof.chaos.history import SendOutcome, Sent
 from proof.chaos.transaction_history import TransactionEnd
 from proof.chaos.transaction_workload import await_copies
@@ -67,12 +66,12 @@ def test_a_run_on_the_way_to_sasl_ssl(capsys, monkeypatch):
     """Nine restarts with other listeners, faults between them, clients of both protocols."""
     judged = []
 
-    class Judged(chaos.ChaosWorkload):
+    class Judged(run.ChaosWorkload):
         def verdict(self):
             judged.append(self.history)
             return super().verdict()
 
-    monkeypatch.setattr(chaos, "ChaosWorkload", Judged)
+    monkeypatch.setattr(run, "ChaosWorkload", Judged)
     assert main(["chaos", "--switch", "--seconds", "5", "--seed", "3"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("nothing wrong: ")
@@ -96,7 +95,7 @@ def test_half_a_transaction_is_told(capsys, monkeypatch):
         next(it for it in with_values if it.end is TransactionEnd.COMMITTED).values.add(b"lost")
         return []
 
-    monkeypatch.setattr(chaos, "blow", blow)
+    monkeypatch.setattr(run, "blow", blow)
     assert main(["chaos", "--transactions", "--brokers", "1"]) == FAILED
     out = capsys.readouterr().out
     assert out.startswith("1 half: ")
@@ -156,7 +155,7 @@ def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     seconds, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(storm, "FAULTS", {storm.ROT: storm.FAULTS[storm.ROT]})
-    monkeypatch.setitem(chaos.CONFIG, "log.segment.bytes", "20000")
+    monkeypatch.setitem(run.CONFIG, "log.segment.bytes", "20000")
     assert main(["chaos", "--seconds", seconds, "--seed", "3", "--data", str(tmp_path)]) == 0
     assert "rot " in capsys.readouterr().err
     told = "".join(path.read_text() for path in tmp_path.glob("broker-*/broker.log"))
@@ -231,7 +230,7 @@ def test_what_is_lost_is_told_with_its_offset(capsys, monkeypatch):
         work.history.add(lost)
         return []
 
-    monkeypatch.setattr(chaos, "blow", blow)
+    monkeypatch.setattr(run, "blow", blow)
     assert main(["chaos", "--brokers", "1"]) == FAILED
     out = capsys.readouterr().out
     assert out.startswith("1 lost: ")

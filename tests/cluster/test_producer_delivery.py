@@ -18,8 +18,7 @@ from engine.client.producer import Producer
 from engine.client.values import KafkaException
 from engine.cluster.cluster import Cluster
 from engine.wire.apis import Api
-from proof.chaos.cluster_reader import consumer as reading
-from proof.chaos.cluster_reader import high_watermark
+from proof.chaos.cluster_reader import consumer, high_watermark
 from proof.chaos.workload import PATIENCE, ChaosWriter
 from tests.cluster.conftest import PARTITIONS
 
@@ -78,7 +77,7 @@ class Run:
     def stored(self, *partitions: int) -> dict[int, list[int]]:
         """The numbers that each partition holds, in its order; of all, if none is named."""
         found: dict[int, list[int]] = {}
-        with reading(self.cluster.bootstrap) as reader:
+        with consumer(self.cluster.bootstrap) as reader:
             for partition in partitions or range(PARTITIONS):
                 end = high_watermark(reader, self.topic, partition, 1, PATIENCE)
                 numbers = found[partition] = []

@@ -1,6 +1,7 @@
 """What a lab's cell does with a cluster in one line: topics, records, leaders, single requests."""
 
 import time
+from functools import partial
 
 import pytest
 from kazoo.client import KazooClient
@@ -8,9 +9,8 @@ from kazoo.client import KazooClient
 from engine.client.admin.client import AdminClient
 from engine.client.consumer import Consumer
 from engine.client.values import TopicPartition
-from engine.cluster import clients
-from engine.cluster import single_requests as by_hand
-from engine.errors import ErrorCode, KafkaError
+from engine.cluster import clients, single_requests
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 
@@ -29,7 +29,7 @@ def test_a_topic_its_records_and_its_leader(cluster):
     assert cluster.read(again, partition=1) == []
     assert (cluster.leader(name), set(cluster.isr(name))) == (1, {1, 2, 3})
     assert b'"retention.ms":"86400000"' in cluster.znode(f"/config/topics/{name}")
-    with pytest.raises(KafkaError, match="there is no partition nothing-0"):
+    with pytest.raises(ApiException, match="there is no partition nothing-0"):
         cluster.isr("nothing")
 
 
@@ -46,10 +46,10 @@ def test_records_of_all_partitions_with_their_keys(cluster):
 
 def test_two_requests_on_the_way(cluster):
     name = cluster.topic("pair", replicas=[1])
-    with by_hand.connection(cluster, 1) as one:
-        one.send(Api.PRODUCE, by_hand.produce_request(name, "tea"))
-        one.send(Api.FETCH, by_hand.fetch_request(name, wait_ms=1000))
-        one.send(Api.LIST_OFFSETS, by_hand.list_offsets_request(name, 0))
+    with single_requests.connection(cluster, 1) as one:
+        one.send(Api.PRODUCE, single_requests.produce_request(name, "tea"))
+        one.send(Api.FETCH, single_requests.fetch_request(name, wait_ms=1000))
+        one.send(Api.LIST_OFFSETS, single_requests.list_offsets_request(name, 0))
         stored = one.receive().responses[0].partition_responses[0]
         read = one.receive().responses[0].partitions[0]
         found = one.receive().topics[0].partitions[0]
@@ -93,7 +93,7 @@ def test_zookeeper_can_be_paused(cluster):
         cluster.resume("zookeeper")
         reader.stop()
         reader.close()
-    with pytest.raises(KafkaError, match="there is no 'zoo' in this cluster, only brokers"):
+    with pytest.raises(ApiException, match="there is no 'zoo' in this cluster, only brokers"):
         cluster.pause("zoo")
 
 
@@ -102,8 +102,8 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
     cluster.pause("zookeeper")
     try:
         with monkeypatch.context() as sooner:
-            sooner.setattr(clients, "ANSWER", 0.5)
-            with pytest.raises(KafkaError, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
+            sooner.setattr(clients, "ZOOKEEPER_WAIT_S", 0.5)
+            with pytest.raises(ApiException, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
                 cluster.isr(name)
     finally:
         cluster.resume("zookeeper")
@@ -112,13 +112,14 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
 
 def test_single_requests_go_to_the_broker_that_is_named(cluster):
     name = cluster.topic("by-hand", replicas=[1, 2, 3])
-    refused = by_hand.produce(cluster, 2, name, "no")
+    refused = single_requests.produce(cluster, 2, name, "no")
     assert (refused.ok, refused.code) == (False, ErrorCode.not_leader_or_follower)
-    assert by_hand.produce(cluster, 1, name, "yes").offset == 0
-    found = cluster.wait("a copy", lambda: by_hand.fetch(cluster, 3, name, version=11).values)
+    assert single_requests.produce(cluster, 1, name, "yes").offset == 0
+    fetch = partial(single_requests.fetch, cluster, 3, name)
+    found = cluster.wait("a copy", lambda: fetch(version=11).values)
     assert found == ("yes",)
-    assert by_hand.fetch(cluster, 3, name, version=10).code == ErrorCode.not_leader_or_follower
-    assert by_hand.leaders(cluster, 2, name) == {0: 1}
+    assert fetch(version=10).code == ErrorCode.not_leader_or_follower
+    assert single_requests.leaders(cluster, 2, name) == {0: 1}
 
 
 def test_what_does_not_come_is_named(cluster):

@@ -10,7 +10,7 @@ from engine.cluster.recording import Recording
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange
 from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.cluster.zookeeper import ZookeeperServer, free_port
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.zookeeper.znodes import ControllerInfo, broker_path
 from tests.cluster.conftest import new_topic
 from tests.interop.watch import until
@@ -268,6 +268,6 @@ def test_below_a_root_of_its_own(server, kazoo):
 
 
 def test_where_nobody_answers_the_error_says_so(monkeypatch):
-    monkeypatch.setattr(znode_watcher, "PATIENCE", 0.2)
-    with pytest.raises(KafkaError, match=r"no answer from ZooKeeper .* is it running"):
+    monkeypatch.setattr(znode_watcher, "ANSWER_WAIT_S", 0.2)
+    with pytest.raises(ApiException, match=r"no answer from ZooKeeper .* is it running"):
         ZnodeWatcher(f"127.0.0.1:{free_port()}")

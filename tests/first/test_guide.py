@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.labs.order import LABS, Learner
 from widgets.cells import Code, Notebook
 from widgets.guide import Guide
@@ -201,7 +201,7 @@ def raised(by: Callable[[], object]) -> BaseException:
 
 
 def refusing() -> None:
-    raise KafkaError(ErrorCode.invalid_config, "there is no key acsk; did you mean acks?")
+    raise ApiException(ErrorCode.invalid_config, "there is no key acsk; did you mean acks?")
 
 
 def test_a_refusal_from_below_speaks_for_itself(
@@ -211,16 +211,16 @@ def test_a_refusal_from_below_speaks_for_itself(
     assert reader.fail(BOOK[2], error) == ""  # the learner's own, as far as anyone can tell
     monkeypatch.setitem(globals(), "__name__", "engine.broker")
     told = reader.fail(BOOK[2], error)
-    assert told.startswith("KafkaError: there is no key acsk; did you mean acks?\n")
+    assert told.startswith("ApiException: there is no key acsk; did you mean acks?\n")
     assert "%tb" in told
 
 
 def test_what_a_future_raises_speaks_for_itself(reader: Reader) -> None:
     """The admin client's answers come from another thread, so none of our frames is below."""
     future: Future[None] = Future()
-    future.set_exception(KafkaError(ErrorCode.invalid_partitions, "there are 12 already"))
+    future.set_exception(ApiException(ErrorCode.invalid_partitions, "there are 12 already"))
     told = reader.fail(BOOK[2], raised(future.result))
-    assert told.startswith("KafkaError: there are 12 already\n")
+    assert told.startswith("ApiException: there are 12 already\n")
     other: Future[None] = Future()
     other.set_exception(ValueError("the learner's own"))
     assert reader.fail(BOOK[2], raised(other.result)) == ""

@@ -15,7 +15,7 @@ from engine.cluster import ports
 from engine.cluster.ports import taken
 from engine.cluster.scratch import Scratch
 from engine.cluster.zookeeper import ZookeeperServer
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.interop.watch import until
 from widgets import ClusterView
 
@@ -104,7 +104,7 @@ def test_where_nothing_may_be_written_the_folder_is_named(
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
     monkeypatch.setattr(tempfile, "tempdir", str(blocked))
-    with pytest.raises(KafkaError, match=rf"no temporary folder .*{blocked}.* Set TMPDIR"):
+    with pytest.raises(ApiException, match=rf"no temporary folder .*{blocked}.* Set TMPDIR"):
         Scratch()
 
 
@@ -112,7 +112,7 @@ def test_a_cluster_that_has_ended_says_so_and_comes_not_half_back() -> None:
     """Its picture may still stand in a notebook, with buttons to click."""
     with Cluster() as cluster:
         view = ClusterView(cluster)
-    with pytest.raises(KafkaError, match="this cluster has ended"):
+    with pytest.raises(ApiException, match="this cluster has ended"):
         cluster.restart(1)
     view.do("restart", "1")
     until(lambda: "this cluster has ended" in view.trouble)

@@ -250,14 +250,16 @@ class Story:
     def replicas(self, plain: list[str], options: Options) -> list[str]:
         return list(self._replicas(_partition(plain[0]))) or ["there are none"]
 
-    def _replicas(self, partition: TopicPartition) -> Iterator[str]:
+    def _replicas(self, topic_partition: TopicPartition) -> Iterator[str]:
         for node in self.world.nodes.values():
-            log = node.log(partition)
+            log = node.log(topic_partition)
             if log is None:
                 continue
-            role = node.broker.replicas.partitions.get(partition) if node.broker else None
-            what = role.role.value if role else "" if node.is_up else "down"
-            high = f"HW {role.high_watermark}" if role else "    "
+            partition = (
+                node.broker.replicas.partitions.get(topic_partition) if node.broker else None
+            )
+            what = partition.role.value if partition else "" if node.is_up else "down"
+            high = f"HW {partition.high_watermark}" if partition else "    "
             records = _records([row for each in log.batches for row in rows_of(each.data)])
             yield f"{node.id} {what:8}  LEO {log.end_offset}  {high}  {records}".rstrip()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import retention
 from engine.storage.log import Log
 from tests.unit.storage.disk import NOW, Disk, batch, temporary_disk
@@ -62,7 +62,7 @@ class Story:
         action: Callable[[list[int], Options], list[str]] = getattr(self, name.replace("-", "_"))
         try:
             printed = action(numbers, options)
-        except KafkaError as error:
+        except ApiException as error:
             printed = [f"{error.code.name.upper()}: {error.message}"]
         return [*map(self._event, self.disk.events), *(f"  {line}" for line in printed)]
 

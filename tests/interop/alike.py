@@ -17,10 +17,10 @@ from typing import Any
 import confluent_kafka
 import confluent_kafka.admin
 
+import engine.client.admin.client
+import engine.client.admin.values
 from engine.client import consumer, producer, values
-from engine.client.admin import client as admin_client
 from engine.client.admin import security_values
-from engine.client.admin import values as admin_values
 from engine.cluster.cluster import Cluster
 
 Script = Callable[[Any, str], Any]
@@ -43,9 +43,9 @@ def kit(*homes: Any, **more: Any) -> Kit:
 
 OURS = kit(
     values,
-    admin_values,
+    engine.client.admin.values,
     security_values,
-    AdminClient=admin_client.AdminClient,
+    AdminClient=engine.client.admin.client.AdminClient,
     Consumer=consumer.Consumer,
     Producer=producer.Producer,
 )

@@ -20,14 +20,13 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID, uuid4
 
-from engine.broker import publisher
 from engine.broker.broker import Broker
 from engine.broker.broker_server import BrokerServer
 from engine.broker.environment import Environment
 from engine.broker.metadata_source import SourceContext
 from engine.config import BrokerConfig
 from engine.controller.election import elect
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -152,7 +151,7 @@ class PlainGateway:
         self, name: str, assignment: Assignment, overrides: Mapping[str, str]
     ) -> None:
         if name in self._controller.topics:
-            raise KafkaError(ErrorCode.topic_already_exists)
+            raise ApiException(ErrorCode.topic_already_exists)
         self._controller.topics[name] = {"id": str(uuid4()), "partitions": {}}
         self._controller.configs[f"topics/{name}"] = dict(overrides)
         self._controller.add(name, assignment)
@@ -192,7 +191,7 @@ class PlainGateway:
         return self._controller.producer_ids()
 
     async def _refuse(self, *asked: Any, **more: Any) -> Any:
-        raise KafkaError(ErrorCode.unsupported_version, "this controller is only a list")
+        raise ApiException(ErrorCode.unsupported_version, "this controller is only a list")
 
     elect_leaders = alter_reassignments = list_reassignments = _refuse
     quotas = alter_quotas = credentials = alter_credentials = alter_acls = _refuse
@@ -202,7 +201,6 @@ class PlainGateway:
 class PlainSource:
     """Of one broker."""
 
-    handlers: Mapping[Any, Any] = {}  # no broker of this mode sends requests of its own
     address = "a file"
     session_id = None
     is_settled = True
@@ -219,6 +217,9 @@ class PlainSource:
     def gateway(self, configs: Any, authorizer: Any) -> Any:
         self._gateway = PlainGateway(self._controller, self)
         return self._gateway
+
+    def handlers(self, broker: Broker) -> Mapping[Any, Any]:
+        return {}  # no broker of this mode sends requests of its own
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
         self.broker = broker
@@ -254,7 +255,7 @@ class PlainSource:
         assert self.broker is not None
         rows = self._controller.rows()
         gone = self._known.keys() - {each.partition for each in rows}
-        publisher.apply(self.broker, self._configs())
+        self.broker.publisher.apply(self._configs())
         roles = [
             each
             for each in rows
@@ -266,8 +267,7 @@ class PlainSource:
             ReplicaStop(each, None, delete=True)
             for each in gone & self.broker.replicas.partitions.keys()
         ]
-        errors = publisher.apply(
-            self.broker,
+        errors = self.broker.publisher.apply(
             MetadataDelta(
                 controller=PlainGateway.controller_id,
                 brokers=list(self._controller.live.values()),

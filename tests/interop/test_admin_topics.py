@@ -10,12 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from engine.broker.dispatch import HANDLERS
-from engine.broker.zookeeper import mode
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from tests.interop.plain import TEN_SECONDS, asked, create, new_name
 from tests.interop.raw import framed
+from tests.unit.broker.alone import served
 
 CONFIG = {"num.partitions": "2", "offsets.topic.replication.factor": "3"}
 
@@ -40,7 +39,7 @@ class TestApiVersions:
         software = {"client_software_name": "kcat", "client_software_version": "1.7.0-rc.1"}
         answer = ask(Api.API_VERSIONS, version, **(software if version == 3 else {}))
         assert answer.error_code == ErrorCode.none
-        assert [row.api_key for row in answer.api_keys] == sorted({*HANDLERS, *mode.HANDLERS})
+        assert [row.api_key for row in answer.api_keys] == sorted(served())
         rows = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
         assert rows[Api.FETCH] == (0, 12)
         assert rows[Api.API_VERSIONS] == (0, 3)

@@ -2,16 +2,12 @@
 
 import pytest
 
-from engine.broker.dispatch import HANDLERS
 from engine.storage.batch import Codec, scan
-from engine.wire.apis import Api
 from tests.interop.clients import CLIENTS, CODECS, RECORDS
 
 
-def used(writer: str, codec: str) -> set[Codec]:
-    """librdkafka takes a broker without FindCoordinator for one that is too old for lz4."""
-    too_old = writer == "confluent" and codec == "lz4" and Api.FIND_COORDINATOR not in HANDLERS
-    return set() if codec == "none" or too_old else {Codec[codec.upper()]}
+def used(codec: str) -> set[Codec]:
+    return set() if codec == "none" else {Codec[codec.upper()]}
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -19,6 +15,6 @@ def used(writer: str, codec: str) -> set[Codec]:
 def test_what_one_writes_all_read(cluster, client, topic, writer, codec):
     CLIENTS[writer].write(cluster.bootstrap, topic, RECORDS, codec)
     stored = {header.codec for _, header in scan(client.fetch(topic, 0).records)}
-    assert stored - {Codec.NONE} == used(writer, codec)  # a batch that would grow is sent plain
+    assert stored - {Codec.NONE} == used(codec)  # a batch that would grow is sent plain
     for reader, other in CLIENTS.items():
         assert other.read(cluster.bootstrap, topic, len(RECORDS)) == RECORDS, reader

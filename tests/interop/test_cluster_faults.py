@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from engine.cluster import broker_process
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import LinkState, Status
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.wire.apis import Api
 from tests.interop.raw import Raw, batch, metadata, produce
 from tests.interop.watch import told, until
@@ -107,7 +107,7 @@ def test_killed_while_it_starts(cluster):
     def restart() -> None:
         try:
             cluster.restart(1)
-        except KafkaError as error:
+        except ApiException as error:
             failures.append(error.message)
 
     starting = threading.Thread(target=restart)
@@ -132,14 +132,14 @@ def test_it_can_be_started_without_waiting_for_it(cluster):
 )
 def test_there_is_no_such_link(cluster, one, other):
     for fault in (lambda: cluster.cut(one, other), lambda: cluster.slow(one, other, 5)):
-        with pytest.raises(KafkaError, match="there is no link"):
+        with pytest.raises(ApiException, match="there is no link"):
             fault()
     assert cluster.state().links == ()
 
 
 def test_there_is_no_such_broker(cluster):
     for fault in (cluster.kill, cluster.pause, cluster.resume, cluster.restart):
-        with pytest.raises(KafkaError, match=r"there is no broker 2 in this cluster, only \[1\]"):
+        with pytest.raises(ApiException, match=r"there is no broker 2 in this cluster, only \[1\]"):
             fault(2)
 
 
@@ -273,7 +273,7 @@ def test_nothing_is_left_of_a_start_that_failed(monkeypatch):
         taken.listen()
         cluster = Cluster(port=taken.getsockname()[1])
         data = cluster.data
-        with pytest.raises(KafkaError, match=r"broker 1 did not start: .*failed to bind"):
+        with pytest.raises(ApiException, match=r"broker 1 did not start: .*failed to bind"):
             cluster.start()
     assert gone(cluster.child(1).pid)
     assert not data.exists()

@@ -15,7 +15,7 @@ from engine import (
 )
 from engine.client.values import OFFSET_INVALID, KafkaException, Message
 from engine.cluster.cluster import Cluster
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.interop.watch import threads, until
 
 _numbers = count()
@@ -328,7 +328,7 @@ def test_an_error_of_the_listener_stops_the_container_and_is_raised(
 def test_a_container_that_makes_no_sense(change: dict[str, Any], words: str) -> None:
     given = {"config": {}, "topics": ["t"], "ack_mode": "MANUAL"} | change
     config = {"bootstrap.servers": "127.0.0.1:1", **given.pop("config")}
-    with pytest.raises(KafkaError, match=words):
+    with pytest.raises(ApiException, match=words):
         ListenerContainer(config, len, **given)
 
 

@@ -155,7 +155,7 @@ def test_what_has_no_sense_is_refused_before_zookeeper_is_asked(
 
 
 def test_a_zookeeper_that_does_not_answer(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zookeeper_session, "PATIENCE", 0.1)
+    monkeypatch.setattr(zookeeper_session, "CONNECT_WAIT_S", 0.1)
     address = f"127.0.0.1:{free_port()}"
     error = f"no answer from ZooKeeper at {address} in 0 s: is it running?"
     typed("topics", "--list", "--zookeeper", address, error=error)

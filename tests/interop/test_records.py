@@ -8,9 +8,9 @@ import aiokafka.record.default_records
 import pytest
 from kio.records import readers
 
+from engine.storage import control
 from engine.storage.batch import Codec, check
 from engine.storage.control import ControlType, Marker
-from engine.storage.control import encode as encode_marker
 from engine.storage.records import Headers, Record, decode, encode
 
 with warnings.catch_warnings():
@@ -76,7 +76,7 @@ def test_they_read_what_compaction_leaves(peer: str) -> None:
 
 
 def test_they_read_markers() -> None:
-    key, value = encode_marker(Marker(ControlType.ABORT, 1))
+    key, value = control.encode(Marker(ControlType.ABORT, 1))
     batch = encode([Record(0, 0, key, value)], control=True, transactional=True)
     theirs = kafka.record.default_records.DefaultRecordBatch(batch)
     assert theirs.is_control_batch

@@ -7,7 +7,7 @@ broker, in each of these cases. After InitProducerId the epoch is another one, a
 import pytest
 
 from engine.cluster.cluster import Cluster
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.interop.delivering import making, new_topic
 from tests.interop.raw import batch
@@ -198,6 +198,6 @@ def test_the_first_one_is_done_and_answered_as_always(cluster, client, pair):
 )
 def test_what_is_not_there_is_refused_in_a_sentence(cluster, ask, says):
     before = cluster.events()[-1].number
-    with pytest.raises(KafkaError, match=says):
+    with pytest.raises(ApiException, match=says):
         ask(cluster)
     assert cluster.events(before) == []

@@ -8,9 +8,9 @@ from contextlib import closing
 import confluent_kafka
 import pytest
 
-from engine.client.values import KafkaError as ClientError
+from engine.client.values import KafkaError
 from engine.cluster.cluster import Cluster
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from tests.interop.delivering import Told, making
 from tests.interop.raw import Raw, batch, metadata, produce
@@ -112,7 +112,7 @@ def test_clients_try_again_after_an_error_that_passes(cluster, client, topic):
         ours.produce(topic, b"refused", partition=0, on_delivery=told)
         assert ours.flush(ANSWER_S) == 0
     assert [each and each.code() for each in told.errors] == [int(ErrorCode.invalid_record)]
-    assert isinstance(told.errors[0], ClientError)
+    assert isinstance(told.errors[0], KafkaError)
     assert values(client, topic) == [b"again", b"again"]
 
 
@@ -133,7 +133,7 @@ def test_clients_try_again_after_an_error_that_passes(cluster, client, topic):
 )
 def test_what_is_not_there_is_refused_in_a_sentence(cluster, ask, says):
     before = now(cluster)
-    with pytest.raises(KafkaError, match=says) as caught:
+    with pytest.raises(ApiException, match=says) as caught:
         ask(cluster)
     assert "\n" not in caught.value.message
     assert cluster.events(before) == []
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(cluster, ask, says):
 
 def test_a_broker_that_does_not_run_is_to_be_started_first(cluster):
     cluster.pause(1)
-    with pytest.raises(KafkaError, match=r"broker 1 is paused: first call cluster.resume\(1\)"):
+    with pytest.raises(ApiException, match=r"broker 1 is paused: first call cluster.resume\(1\)"):
         cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS")
     cluster.resume(1)
     until(lambda: cluster.state().brokers[1].answers)

@@ -10,7 +10,7 @@ import pytest
 
 from engine import Cluster
 from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.interop.watch import until
 
 PASSWORD = "gehe=im\\x"
@@ -69,9 +69,9 @@ def test_commands_take_the_user_s_file(cluster):
 
 
 def test_a_cluster_without_security_has_no_users(tmp_path):
-    with pytest.raises(KafkaError, match="has no users"):
+    with pytest.raises(ApiException, match="has no users"):
         Cluster(data=tmp_path).settings("alice")
-    with pytest.raises(KafkaError, match="'TLS' is none of"):
+    with pytest.raises(ApiException, match="'TLS' is none of"):
         Cluster(data=tmp_path, security="TLS")
 
 

@@ -14,8 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError as KafkaPythonError
 
-from engine import AdminClient as OwnAdminClient
-from engine import Cluster
+from engine import AdminClient, Cluster
 from engine.client.values import KafkaException
 from engine.cluster.security.authority import CertificateAuthority
 from engine.cluster.single_requests import Body, ask
@@ -129,7 +128,7 @@ def test_our_own_clients_are_told_why_and_nothing_more(sasl_ssl):
     texts = []
     for user in ("alice", "nobody"):
         with (
-            OwnAdminClient({**wrong, "sasl.username": user}) as admin,
+            AdminClient({**wrong, "sasl.username": user}) as admin,
             pytest.raises(KafkaException) as refused,
         ):
             admin.list_topics(timeout=20)
@@ -157,7 +156,7 @@ def test_credentials_are_changed_while_the_brokers_run(sasl_ssl, kit):
     for address in sasl_ssl.bootstrap.split(","):  # each broker follows them
 
         def knows(address=address):
-            with OwnAdminClient({**bob, "bootstrap.servers": address}) as client:
+            with AdminClient({**bob, "bootstrap.servers": address}) as client:
                 try:
                     return "orders" in client.list_topics(timeout=20).topics
                 except KafkaException:
@@ -227,7 +226,7 @@ def test_certificates_that_are_refused(mutual_tls, tmp_path, fault):
         for place, text in zip(("certificate", "key"), pair, strict=True):
             (tmp_path / place).write_text(text)
             settings[f"ssl.{place}.location"] = str(tmp_path / place)
-    with OwnAdminClient(settings) as admin, pytest.raises(KafkaException):
+    with AdminClient(settings) as admin, pytest.raises(KafkaException):
         admin.list_topics(timeout=2)
     assert written(mutual_tls.settings("alice"), "orders") is None  # the others are served
 

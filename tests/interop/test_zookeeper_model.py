@@ -15,7 +15,7 @@ from kazoo.client import KazooClient
 
 from engine.cluster.zookeeper import ZookeeperServer
 from engine.sim.clock import Clock
-from engine.sim.zookeeper import Zookeeper as Model
+from engine.sim.zookeeper import Zookeeper
 from engine.zookeeper.client import SessionState, ZookeeperClient
 from engine.zookeeper.requests import (
     NEVER,
@@ -134,7 +134,7 @@ def end_copy(address, client):
 def modelled(script):
     owners: dict = {}
     heard = [Heard(who, owners) for who in range(SESSIONS)]
-    model = Model(Clock())
+    model = Zookeeper(Clock())
 
     def begin(who):
         session = model.connect(10_000, heard[who].changed)

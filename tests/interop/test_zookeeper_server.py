@@ -93,7 +93,7 @@ def test_a_fixed_port_taken_under_its_nose_is_told(tmp_path, monkeypatch, server
 
 
 def test_two_servers_never_share_a_directory(server, monkeypatch):
-    monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT", 0)
+    monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT_S", 0)
     with pytest.raises(StartError, match="another ZooKeeper runs in"):
         ZookeeperServer(server.data_dir).start()
 

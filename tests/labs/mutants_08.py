@@ -11,11 +11,12 @@ import pytest
 
 from engine.controller import partition_state_machine
 from engine.controller.controller import Controller
-from engine.controller.controller_epoch import ControllerEpoch
-from engine.controller.election import NOBODY, Elected
+from engine.controller.election import Elected
+from engine.controller.metadata_store import MetadataStore
 from engine.controller.requests import ControllerRequestBatch
 from engine.controller.topic_changes import TopicChanges
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 from engine.replication.partition import Partition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Children
@@ -48,7 +49,7 @@ def brokers_that_all_watch(patch: pytest.MonkeyPatch) -> None:
 
 def a_controller_that_elects_nobody(patch: pytest.MonkeyPatch) -> None:
     def nobody(replicas: Any, isr: Any, live: Any, **how: Any) -> Elected:
-        return Elected(NOBODY, tuple(isr))
+        return Elected(NO_BROKER, tuple(isr))
 
     patch.setattr(partition_state_machine, "elect", nobody)
 
@@ -61,13 +62,13 @@ def a_controller_that_overlooks_changes_of_the_isr(patch: pytest.MonkeyPatch) ->
 
 
 def a_controller_that_reads_half(patch: pytest.MonkeyPatch) -> None:
-    def half(epoch: ControllerEpoch, partitions: Any, *, watch: bool = False) -> Any:
+    def half(store: MetadataStore, partitions: Any, *, watch: bool = False) -> Any:
         some = partitions[: (len(partitions) + 1) // 2]
-        found = yield from read(epoch, some, watch=watch)
+        found = yield from read(store, some, watch=watch)
         return found + [None] * (len(partitions) - len(some))
 
-    read = ControllerEpoch.read
-    patch.setattr(ControllerEpoch, "read", half)
+    read = MetadataStore.read_states
+    patch.setattr(MetadataStore, "read_states", half)
 
 
 def a_request_for_each_partition(patch: pytest.MonkeyPatch) -> None:
@@ -75,8 +76,8 @@ def a_request_for_each_partition(patch: pytest.MonkeyPatch) -> None:
         role(batch, *order, new=new)
         batch.send()
 
-    role = ControllerRequestBatch.role
-    patch.setattr(ControllerRequestBatch, "role", at_once)
+    role = ControllerRequestBatch.leader_and_isr
+    patch.setattr(ControllerRequestBatch, "leader_and_isr", at_once)
 
 
 def a_broker_that_does_not_compete(patch: pytest.MonkeyPatch) -> None:
@@ -88,8 +89,8 @@ def a_broker_that_does_not_compete(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_leader_that_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
-    def advance(role: Partition, now: int) -> bool:
-        moved, role.high_watermark = role.end > role.high_watermark, role.end
+    def advance(partition: Partition, now: int) -> bool:
+        moved, partition.high_watermark = partition.end > partition.high_watermark, partition.end
         return moved
 
     patch.setattr(Partition, "advance", advance)

@@ -48,7 +48,7 @@ def test_what_python_tells_best_is_left_to_it() -> None:
         assert "x = (" in mistyped
         assert "IPython" not in mistyped
         refused = learner.own("from engine import Cluster\nCluster(brokers=0)")
-        assert refused.told.startswith("KafkaError: a cluster has brokers, not 0\n")
+        assert refused.told.startswith("ApiException: a cluster has brokers, not 0\n")
         assert "Cluster.__init__" in learner.own("%tb").told
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import TopicPartition
+from engine import TopicPartition, model
 from engine.assignors import ASSIGNORS
-from engine.model import TopicPartition as Partition
 from tests.interop.watch import until
 
 
@@ -101,8 +100,8 @@ def keeps_all(members: Any, counts: Any) -> Any:
     shares = {member.id: list(member.owned) for member in members}
     taken = {it for share in shares.values() for it in share}
     for number in range(counts["orders"]):
-        if Partition("orders", number) not in taken:
-            min(shares.values(), key=len).append(Partition("orders", number))
+        if model.TopicPartition("orders", number) not in taken:
+            min(shares.values(), key=len).append(model.TopicPartition("orders", number))
     return {name: tuple(share) for name, share in shares.items()}
 
 

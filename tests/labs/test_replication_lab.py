@@ -65,21 +65,21 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
 
 
 def a_leader_that_commits_at_once(patch: pytest.MonkeyPatch) -> None:
-    def advance(role: Partition, now: int) -> bool:
-        before, role.high_watermark = role.high_watermark, role.end
-        return role.end > before
+    def advance(partition: Partition, now: int) -> bool:
+        before, partition.high_watermark = partition.high_watermark, partition.end
+        return partition.end > before
 
     patch.setattr(Partition, "advance", advance)
 
 
 def a_leader_that_never_drops_a_follower(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Partition, "lagging", lambda role, now: ())
+    patch.setattr(Partition, "lagging", lambda partition, now: ())
 
 
 def a_follower_that_commits_by_itself(patch: pytest.MonkeyPatch) -> None:
     def copied(self: FollowerPartition, data: Any, now: int) -> int:
         size = copy(self, data, now)
-        self.role.high_watermark = self.log.end_offset
+        self.partition.high_watermark = self.log.end_offset
         return size
 
     copy = FollowerPartition.copy

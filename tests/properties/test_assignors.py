@@ -25,7 +25,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from engine.assignors import ASSIGNORS, Assignor, Subscriber, protocol
 from engine.assignors.protocol import MemberData
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from tests.search import examples
 
@@ -371,5 +371,5 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         protocol.decode_member_data,
         protocol.decode_generation,
     ):
-        with suppress(KafkaError):
+        with suppress(ApiException):
             decode(data)

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from engine.config import TopicConfig
 from engine.model import TopicPartition
-from engine.storage import batch as batches
 from engine.storage import files, loading, records
-from engine.storage.batch import Codec
+from engine.storage.batch import Codec, scan
 from engine.storage.cleaner import Cleaner
 from engine.storage.compaction import ENTRY_COST
 from engine.storage.log import Log
@@ -161,7 +160,7 @@ def read(log: Log, offset: int) -> Iterator[Record]:
     while offset < log.end_offset:
         data = log.read(offset, 300).read()
         position = None
-        for position, header in batches.scan(data):
+        for position, header in scan(data):
             for record in records.decode(data[position : position + header.size]):
                 if record.offset >= offset:
                     yield record

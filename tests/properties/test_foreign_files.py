@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from engine.config import TopicConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints
 from engine.storage.control import ControlType
@@ -208,7 +208,7 @@ def met(words: str, note: str) -> Iterator[None]:
     told = words
     try:
         yield
-    except KafkaError as error:
+    except ApiException as error:
         told = error.message
     assert words in told, note
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 
 from engine.coordinator.effects import Append
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.records import GroupKey, decode_key
 from engine.errors import ErrorCode
 from tests.search import examples
@@ -179,7 +179,7 @@ class World:
         shares = {name: f"{self.counter} {name}".encode() for name in by_name}
         group = self.group
         if group and (group.state, group.generation) == (
-            State.COMPLETING_REBALANCE,
+            ClassicGroupState.COMPLETING_REBALANCE,
             leader.generation,
         ):
             self.shares.setdefault(leader.generation, shares)
@@ -249,7 +249,7 @@ class World:
             member is not None
             and member.instance_id == client.instance
             and group.generation == client.generation
-            and group.state is not State.COMPLETING_REBALANCE
+            and group.state is not ClassicGroupState.COMPLETING_REBALANCE
         )
         number = broker.commit(
             {partition: self.counter}, client.id, client.generation, instance=client.instance
@@ -290,7 +290,9 @@ class World:
             assert successor is None or successor.generation == 0
             return
         last = [each for each in self.log if each.is_group][-1:]
-        if group.state in (State.STABLE, State.EMPTY) and all(w.error == NONE for w in last):
+        if group.state in (ClassicGroupState.STABLE, ClassicGroupState.EMPTY) and all(
+            w.error == NONE for w in last
+        ):
             assert picture(group) == picture(successor)
         elif successor is not None:
             assert successor.generation <= group.generation
@@ -306,9 +308,9 @@ class World:
         self.check()
         names = {each.name for each in self.clients}
         if not self.clients:
-            assert self.group is None or self.group.state is State.EMPTY
+            assert self.group is None or self.group.state is ClassicGroupState.EMPTY
             return
-        assert self.group.state is State.STABLE
+        assert self.group.state is ClassicGroupState.STABLE
         assert {each.instance_id or each.id for each in self.group.members.values()} == names
         assert {(each.stage, each.generation) for each in self.clients} == {
             ("stable", self.group.generation)
@@ -324,7 +326,7 @@ def picture(group):
         group.members.protocol,
         group.members.leader,
         group.topics,
-        group.since if group.state is State.EMPTY else None,
+        group.since if group.state is ClassicGroupState.EMPTY else None,
         {
             each.id: (
                 each.instance_id,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import retention
 from engine.storage.batch import Header, scan
 from engine.storage.log import Log
@@ -195,7 +195,7 @@ class Life:
         data = sequenced(producer, sequence, count)
         try:
             stored_at = self.log.append(data, self.model.epoch, NOW)
-        except KafkaError:  # what it follows was cut away: the producer goes back to what is left
+        except ApiException:  # what it follows was cut away: the producer goes back to what is left
             expected = (self.log.producers.known[producer].last_sequence + 1) % 2**31
             assert expected != sequence
             self.model.sequences[producer] = expected

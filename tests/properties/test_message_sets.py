@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import records
 from engine.storage.batch import Codec, check
 from engine.storage.compression import decompress
@@ -77,7 +77,7 @@ def test_of_many_batches_the_first_is_whole_and_the_rest_fits(several, codec, ma
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_message_set_or_refused(data):
-    with suppress(KafkaError):
+    with suppress(ApiException):
         assert to_batch(data, GENEROUS) == b"" or decode(data)
 
 
@@ -89,7 +89,7 @@ def test_a_changed_byte_is_found(written, codec, magic, data):
     size = int.from_bytes(good[8:12])
     assume(at < 12 + size)
     good[at] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         to_batch(bytes(good), GENEROUS)
 
 
@@ -102,7 +102,7 @@ def test_the_offsets_within_a_wrapper(written, codec, magic, base):
     assert wrapper.offset == moved[-1].offset
     packed = wrapper.value
     if codec is Codec.LZ4 and magic == 0:
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             decompress(codec, packed)  # the checksum is the wrong one that old clients expect
         return
     inner = [each.offset for each in scan(decompress(codec, packed))]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.client.core import Ask
 from engine.client.values import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.unit.client.logs import P0, P1, Message, Reading
 
@@ -26,7 +26,7 @@ STEP = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from([0.05, 0.5, 2])),
     st.tuples(st.just("read")),
 )
-LOST = KafkaError(ErrorCode.network_exception)
+LOST = ApiException(ErrorCode.network_exception)
 
 
 class Application(Reading):

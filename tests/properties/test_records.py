@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
-from engine.storage import batch as batches
-from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan
+from engine.errors import ApiException
+from engine.storage.batch import HEADER_SIZE, Codec, Header, check, crc_ok, scan, seal
 from engine.storage.compression import compress
 from engine.storage.records import Builder, Headers, Record, decode, encode, retain
 from tests.search import examples
@@ -86,7 +85,7 @@ def test_a_flipped_bit_is_found(drawn: tuple[int, int, list[Record]], data: st.D
     damaged = bytearray(batch)
     covered = [8, 9, 10, 11, *range(16, len(batch))]  # all but base offset and leader epoch
     damaged[data.draw(st.sampled_from(covered))] ^= 1 << data.draw(st.integers(0, 7))
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         check(damaged)
 
 
@@ -134,7 +133,7 @@ class Hostile(NamedTuple):
         if self.chance.random() < 0.3:
             payload = mutated(payload, self.chance)
         header = Header.parse(self.whole)._replace(attributes=codec, **self.fields)
-        return batches.seal(header, payload)
+        return seal(header, payload)
 
 
 @st.composite
@@ -156,7 +155,7 @@ def test_a_malformed_payload_is_a_kafka_error(codec: Codec, drawn: Hostile) -> N
     batch = drawn.batch(codec)
     try:
         decoded = decode(batch, limit=1 << 20)
-    except KafkaError as error:
+    except ApiException as error:
         known = "invalid_record", "unknown_server_error", "message_too_large"
         assert error.code.name in known  # noqa: PT017
     else:
@@ -173,5 +172,5 @@ def test_truncated_anywhere(drawn: tuple[int, int, list[Record]], codec: Codec) 
         return
     header, payload = Header.parse(batch), batch[HEADER_SIZE:]
     for cut in {*range(min(len(payload), 150)), len(payload) - 1}:
-        with pytest.raises(KafkaError):
-            decode(batches.seal(header, payload[:cut]))
+        with pytest.raises(ApiException):
+            decode(seal(header, payload[:cut]))

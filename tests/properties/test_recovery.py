@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
+from engine.model import NO_EPOCH
 from engine.storage import checkpoints
-from engine.storage.batch import NO_EPOCH, Header
+from engine.storage.batch import Header
 from engine.storage.survey import LogOffline
 from tests.search import examples
 from tests.unit.storage.disk import (
@@ -243,7 +244,7 @@ def suppress_damage() -> Iterator[None]:
     """A reader may be told that there is damage, and of nothing else."""
     try:
         yield
-    except KafkaError as error:
+    except ApiException as error:
         # The others are those of what does not decode: the header lied about the records.
         known = "corrupt_message", "invalid_record", "unknown_server_error", "message_too_large"
         assert error.code.name in known  # noqa: PT017

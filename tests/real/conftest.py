@@ -19,7 +19,7 @@ from engine.cluster.single_requests import list_offsets_request
 from engine.wire.apis import Api
 from engine.zookeeper.znodes import CONTROLLER
 from proof.chaos.cluster_reader import create
-from proof.chaos.run import CONFIG as QUICK
+from proof.chaos.run import CONFIG
 from proof.chaos.storm import heal
 from proof.chaos.workload import ChaosWorkload
 from tests.cluster.conftest import bug
@@ -31,7 +31,7 @@ from tests.limits import JVM_S, JVM_SESSION_MS
 from tests.real import jars
 from tests.real.kafka import MixedCluster
 
-CONFIG = QUICK | {
+CONFIG = CONFIG | {
     "zookeeper.session.timeout.ms": JVM_SESSION_MS,
     "group.min.session.timeout.ms": "1000",
     "transaction.state.log.num.partitions": "1",

@@ -7,7 +7,7 @@ import pytest
 from engine.cluster.cluster import Cluster
 from engine.cluster.kafka_process import KAFKA, OURS
 from engine.cluster.state import ClusterState, ReplicaState, Status
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from tests.interop.watch import until
 from tests.limits import JVM_S
@@ -117,11 +117,11 @@ def test_what_it_cannot_do_is_told(cluster):
     cluster.trace(True)
     cluster.trace(False)
     for broken in (lambda: cluster.cut(1, 3), lambda: cluster.slow(3, 1, 50)):
-        with pytest.raises(KafkaError, match="broker 3 is one of Apache Kafka"):
+        with pytest.raises(ApiException, match="broker 3 is one of Apache Kafka"):
             broken()
     assert cluster.state().links == ()
     cluster.cut(1, 3, both=False)
     assert len(cluster.state().links) == 1
     cluster.heal(1, 3)
-    with pytest.raises(KafkaError, match="one of Apache Kafka"):
+    with pytest.raises(ApiException, match="one of Apache Kafka"):
         cluster.drop_next_answer(3)

@@ -33,8 +33,13 @@ from engine import (
 from engine.client.values import Message
 from engine.cluster.child import Child
 from engine.cluster.kafka_process import OURS, command
-from engine.coordinator.records import TOPIC as OFFSETS
-from engine.coordinator.records import OffsetKey, OffsetValue, decode_key, decode_value
+from engine.coordinator.records import (
+    GROUP_METADATA_TOPIC,
+    OffsetKey,
+    OffsetValue,
+    decode_key,
+    decode_value,
+)
 from tests.interop.watch import until
 from tests.limits import JVM_S
 from tests.real.jars import JARS, compiled
@@ -299,8 +304,8 @@ def committed(cluster: MixedCluster) -> dict[str, Commits]:
     """All commits of each group, in order."""
     found: dict[str, Commits] = defaultdict(list)
     with cluster.consumer() as consumer:
-        consumer.assign([TopicPartition(OFFSETS, 0, 0)])
-        _, end = consumer.get_watermark_offsets(TopicPartition(OFFSETS, 0))
+        consumer.assign([TopicPartition(GROUP_METADATA_TOPIC, 0, 0)])
+        _, end = consumer.get_watermark_offsets(TopicPartition(GROUP_METADATA_TOPIC, 0))
         record: Message | None = None
         while end and (record is None or record.offset() < end - 1):
             record = consumer.poll(JVM_S)

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 
+import proof.storms.invariants
 from proof.chaos.anomalies import find
 from proof.chaos.history import ReadRecord
 from proof.chaos.operations import (
@@ -15,7 +16,6 @@ from proof.chaos.operations import (
     PolledValue,
     SentValue,
 )
-from proof.storms import invariants as invariants_of_runs
 from proof.storms.defects import DEFECTS, SOUND
 from proof.storms.invariants import ALWAYS, Violation
 from proof.storms.run import Run
@@ -40,7 +40,7 @@ def anomalies(seed, defect, monkeypatch):
 
     def check(observed, invariants):
         if invariants is not ALWAYS:
-            invariants_of_runs.check(observed, invariants)
+            proof.storms.invariants.check(observed, invariants)
 
     monkeypatch.setattr("proof.storms.run.check", check)
     run = Run(seed, defect=defect)

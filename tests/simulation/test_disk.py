@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import engine.sim.disk
 from engine.config import TopicConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
-from engine.sim.disk import Disk as Memory
 from engine.storage.aborted import Aborted
 from engine.storage.batch import Header, scan
 from engine.storage.control import ControlType
@@ -37,7 +37,7 @@ class Both:
     """Whatever is asked of it, it asks both logs, and they must agree."""
 
     def __init__(self, disk: Disk) -> None:
-        self.disk, self.memory = disk, Memory()
+        self.disk, self.memory = disk, engine.sim.disk.Disk()
         self.events = []
         self.memory.emit = self.events.append
         self.real = disk.open()
@@ -48,7 +48,7 @@ class Both:
         for log in (self.real, self.copy):
             try:
                 outcomes.append(getattr(log, name)(*args, **more))
-            except KafkaError as error:
+            except ApiException as error:
                 outcomes.append((error.code, error.message))
         assert outcomes[0] == outcomes[1]
         return outcomes[0]
@@ -82,7 +82,7 @@ class Both:
                     break
                 data += found
             return data
-        except KafkaError as error:
+        except ApiException as error:
             return error.message
 
 
@@ -149,7 +149,7 @@ def test_what_is_cut_is_told_alike():
 
 
 def test_a_read_reaches_as_far_as_its_last_batch():
-    log = Memory().create(ORDERS, TopicConfig(), NOW)
+    log = engine.sim.disk.Disk().create(ORDERS, TopicConfig(), NOW)
     for count in (2, 1, 3):
         log.append(batch(count), 0, NOW)
     size = [len(it.data) for it in log.batches]
@@ -158,7 +158,7 @@ def test_a_read_reaches_as_far_as_its_last_batch():
 
 
 def test_ends_that_are_not_replicated_are_known_after_a_kill():
-    memory = Memory()
+    memory = engine.sim.disk.Disk()
     log = memory.create(ORDERS, TopicConfig(), NOW)
     written = batch(producer_id=3, producer_epoch=0, transactional=True)
     log.append(written, 0, NOW, client=False)
@@ -179,7 +179,7 @@ def test_a_time_is_found_alike():
 
 @pytest.mark.parametrize(("flushed_every", "left"), [(1, 3), (2, 2), (9, 0)])
 def test_the_power_takes_what_was_not_flushed(flushed_every, left):
-    memory = Memory()
+    memory = engine.sim.disk.Disk()
     config = TopicConfig(flush_messages=flushed_every)
     partition = TopicPartition("orders", 0)
     log = memory.create(partition, config, NOW)
@@ -194,7 +194,7 @@ def test_the_power_takes_what_was_not_flushed(flushed_every, left):
 
 
 def test_an_epoch_in_which_nothing_was_written_goes_with_the_power():
-    memory = Memory()
+    memory = engine.sim.disk.Disk()
     log = memory.create(TopicPartition("orders", 0), TopicConfig(), NOW)
     log.append(batch(1), 0, NOW)
     log.flush(NOW)
@@ -205,7 +205,7 @@ def test_an_epoch_in_which_nothing_was_written_goes_with_the_power():
 
 
 def test_a_kill_takes_nothing_but_what_was_not_checkpointed():
-    memory = Memory()
+    memory = engine.sim.disk.Disk()
     partition = TopicPartition("orders", 0)
     log = memory.create(partition, TopicConfig(), NOW)
     for _ in range(4):

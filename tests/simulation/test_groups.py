@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from engine.sim.world import World
-from proof.storms.group_workload import COORDINATED, MACHINES, STRATEGIES, GroupWorkload
+from proof.storms.group_workload import COORDINATED, MEMBERS, STRATEGIES, GroupWorkload
 from proof.storms.member import GROUP
 from proof.storms.run import CONFIG, CONFIG_OF_TOPICS, PARTITIONS, TOPIC, Run
 from proof.storms.trace import Trace
@@ -22,7 +22,7 @@ class Story:
         self.world.create(TOPIC, [[1, 2, 3], [2, 3, 1]], **CONFIG_OF_TOPICS)
         self.world.create(COORDINATED.topic, [[3, 1, 2]], **CONFIG_OF_TOPICS)
         self.world.run(1000)
-        self.group_workload = GroupWorkload(self.world, TOPIC, MACHINES[:2], Random(1))
+        self.group_workload = GroupWorkload(self.world, TOPIC, MEMBERS[:2], Random(1))
         self.group_workload.strategy, self.group_workload.trouble = strategy, 0
         self.sent = 0
 
@@ -148,7 +148,7 @@ def test_two_of_three_seeds_have_no_group():
 def test_a_trace_shows_what_members_ask_and_own():
     trace = Trace.of(4, 10)
     head, *rows = trace.diagram().splitlines()
-    assert head.split()[3:7] == ["reader", *MACHINES]
+    assert head.split()[3:7] == ["reader", *MEMBERS]
     assert any("OffsetCommit orders-" in row and "in generation" in row for row in rows)
     assert any("* consumer.assigned" in row for row in rows)
     assert not any("Heartbeat" in row for row in rows)

@@ -21,8 +21,7 @@ from random import Random
 
 import pytest
 
-from engine.broker.metadata import NO_BROKER
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.sim.node import PORT
 from engine.sim.world import World
 from proof.storms.invariants import Violation
@@ -150,8 +149,8 @@ class RollingRestart:
 
     def _has(self, broker: int, step: str) -> bool:
         """Whether it runs with the settings of this step."""
-        life, (names, between) = self._world[broker].life, STEPS[step]
-        config = life and life.environment.config
+        running, (names, between) = self._world[broker].current, STEPS[step]
+        config = running and running.environment.config
         return config is not None and (
             [each.name for each in config.endpoints] == [*names]
             and config.inter_broker_listener == between

@@ -4,10 +4,8 @@ from functools import cache
 
 import pytest
 
-from engine.broker import creation
-from engine.broker.metadata import NO_BROKER
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.replication.partition import Role
 from engine.replication.replica_manager import ReplicaManager
 from engine.sim.client import rows_of
@@ -68,7 +66,7 @@ def placements(seed):
     world = World(seed, 3, config={"num.partitions": "6", "default.replication.factor": "2"})
     world.run(2000)
     broker = world[1].broker
-    return [creation.automatic(broker, f"topic-{number}").assignment for number in range(5)]
+    return [broker.creation.automatic(f"topic-{number}").assignment for number in range(5)]
 
 
 def test_the_same_seed_places_replicas_in_the_same_way():
@@ -223,8 +221,8 @@ def superseded(world, refused):
     world.run(1000)
     assert world.state(ORDERS) == before
     assert [broker for broker, _ in told(world, "isr.refused")] == refused
-    role = world[1].running.broker.replicas.partitions[ORDERS]
-    assert (role.isr, role.proposal.isr) == ((1, 2, 3), (1,))
+    partition = world[1].running.broker.replicas.partitions[ORDERS]
+    assert (partition.isr, partition.proposal.isr) == ((1, 2, 3), (1,))
 
 
 def test_an_isr_that_was_written_though_nobody_said_so_is_believed():
@@ -402,7 +400,7 @@ def test_a_broker_that_restarts_in_an_election_never_knows_a_part_of_the_topics(
     seen = 0
     for _ in range(3000):
         world.run(1)
-        broker = world[2].running.shell.broker  # None while it starts
+        broker = world[2].running.server.broker  # None while it starts
         if broker and broker.metadata.controller != NO_BROKER:
             seen += 1
             assert broker.metadata.partition(ORDERS) and broker.metadata.partition(CAKES)

@@ -11,7 +11,7 @@ from typing import cast
 from pyspark.sql.types import StructType
 
 from engine.cluster.cluster import Cluster
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams.source import KafkaLab
 from sparkstreams.splits import Split
 from tests.interop.watch import until
@@ -31,7 +31,7 @@ class Query:
             if now:
                 self.reader.prepareForTriggerAvailableNow()
             self.at = json.dumps(self.reader.initialOffset()) if at is None else at
-        except KafkaError:
+        except ApiException:
             self.reader.stop()
             raise
 

@@ -21,7 +21,7 @@ from typing import Self
 from engine.cluster import java
 from engine.cluster.child import Child, end_all
 from engine.cluster.ports import HOST, free_port
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from sparkstreams import jvm
 
 DEPLOY = "org.apache.spark.deploy"
@@ -125,7 +125,7 @@ def _await(child: Child, words: str) -> None:
     while words not in child.output():
         if not child.alive or time.monotonic() > deadline:
             end = "\n".join(child.output().splitlines()[-15:])
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_server_error,
                 f"{child.log.stem} of the Spark cluster did not start:\n{end}",
             )

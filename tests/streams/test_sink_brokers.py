@@ -12,13 +12,13 @@ from itertools import count
 
 import pytest
 
+import proof.chaos.run
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.cluster.cluster import Cluster
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.files import Buffer
-from proof.chaos.run import CONFIG as QUICK
 from sparkstreams.ledger import Staged
 from sparkstreams.partition_client import AppendResult, PartitionClient
 from sparkstreams.publisher import Publisher
@@ -30,7 +30,7 @@ from tests.streams.conftest import NewTopic
 pytestmark = pytest.mark.timeout(300)
 
 BROKERS = 3
-CONFIG = QUICK
+CONFIG = proof.chaos.run.CONFIG
 QUERY = "5f2d"
 ROWS = 600  # ten batches a partition, of which its log remembers five
 

@@ -14,7 +14,7 @@ import pytest
 
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.cluster import Cluster
-from proof.chaos.run import CONFIG as QUICK
+from proof.chaos.run import CONFIG
 from tests.interop.watch import until
 from tests.limits import CALM_SESSION_MS, SPARK_S
 from tests.streams.conftest import NewTopic
@@ -23,7 +23,7 @@ from tests.streams.killing import Pipeline, Sight
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 BROKERS = 3
-CONFIG = QUICK | {  # but on a crowded machine who is slow is not dead
+CONFIG = CONFIG | {  # but on a crowded machine who is slow is not dead
     "zookeeper.session.timeout.ms": CALM_SESSION_MS,
     "replica.lag.time.max.ms": "6000",
 }

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import InputPartition
 
 from engine.client.admin.values import NewPartitions
 from engine.cluster.cluster import Cluster
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams.source import KafkaLab
 from tests.interop.watch import until
 from tests.streams.query import NONE, SCHEMA, Query, batch, produce
@@ -80,7 +80,7 @@ def test_a_time_is_as_good_as_an_offset(cluster: Cluster, topic: str, start: Sta
     each = json.dumps({topic: {"0": 3001, "1": 1}})
     by = {"startingOffsetsByTimestamp": each, "startingOffsetsByTimestampStrategy": "latest"}
     assert start(**by).trigger() == new[1:]
-    with pytest.raises(KafkaError, match=f"no record of {topic}-0 is as new as 3001; with start"):
+    with pytest.raises(ApiException, match=f"no record of {topic}-0 is as new as 3001; with start"):
         start(startingOffsetsByTimestamp=each)
 
 
@@ -97,10 +97,12 @@ def test_a_batch_ends_where_it_is_told(
     assert planned(minPartitions="2") == [(0, 2), (2, 4)]
     assert planned(endingTimestamp="1500") == [(0, 3)]
     assert planned(endingOffsets=json.dumps({topic: {"0": 2, "1": -1}})) == [(0, 2)]
-    with pytest.raises(KafkaError, match=f"endingOffsets: 5 of {topic}-0 is beyond its end, which"):
+    with pytest.raises(
+        ApiException, match=f"endingOffsets: 5 of {topic}-0 is beyond its end, which"
+    ):
         planned(endingOffsets=json.dumps({topic: {"0": 5, "1": -1}}))
     late, early = json.dumps({topic: {"0": 3, "1": 0}}), json.dumps({topic: {"0": 1, "1": 0}})
-    with pytest.raises(KafkaError, match=f"{topic}-0 would begin at 3, after its end 1"):
+    with pytest.raises(ApiException, match=f"{topic}-0 would begin at 3, after its end 1"):
         planned(startingOffsets=late, endingOffsets=early)
 
 
@@ -190,7 +192,7 @@ def test_a_pattern_takes_in_new_topics_and_no_internal_ones(
     assert until(query.trigger) == [(0, 0, "a")]
     assert set(json.loads(query.at)) == {topic, f"{topic}-more"}
     names = {"kafka.bootstrap.servers": cluster.bootstrap, "subscribePattern": "no.*"}
-    with pytest.raises(KafkaError, match="subscribePattern: there is no topic of such a name"):
+    with pytest.raises(ApiException, match="subscribePattern: there is no topic of such a name"):
         batch(names)
 
 
@@ -199,7 +201,7 @@ def test_partitions_can_be_assigned(cluster: Cluster, topic: str, start: Start) 
     wanted = produce(cluster, topic, "b", partition=1)
 
     assert start(subscribe=None, assign=json.dumps({topic: [1]})).trigger() == wanted
-    with pytest.raises(KafkaError, match=f"assign: there is no {topic}-5"):
+    with pytest.raises(ApiException, match=f"assign: there is no {topic}-5"):
         start(subscribe=None, assign=json.dumps({topic: [1, 5]}))
 
 

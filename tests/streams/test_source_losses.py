@@ -11,7 +11,7 @@ from engine import TopicPartition
 from engine.client.cluster import ClusterClient
 from engine.client.metadata import MetadataSnapshot
 from engine.cluster.cluster import Cluster
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.interop.watch import until
 from tests.streams.query import NONE, Query, produce
 
@@ -34,7 +34,9 @@ def test_what_retention_took_away_is_told_by_its_offsets(
     query, careless = start(), start(failOnDataLoss="false")
     cluster.admin.delete_records([TopicPartition(topic, 0, 3)])[TopicPartition(topic, 0)].result()
 
-    with pytest.raises(KafkaError, match=f"offsets 0 to 2 of {topic}-0 are gone: its log starts a"):
+    with pytest.raises(
+        ApiException, match=f"offsets 0 to 2 of {topic}-0 are gone: its log starts a"
+    ):
         query.trigger()
     with caplog.at_level(logging.WARNING):
         assert careless.trigger() == [(0, 3, "d")]
@@ -54,7 +56,7 @@ def test_a_deleted_topic_ends_a_query_or_is_passed_over(
     careless.trigger()
     cluster.admin.delete_topic(topic)
 
-    with pytest.raises(KafkaError, match=f"{topic}-0, {topic}-1 is gone, and what was not read"):
+    with pytest.raises(ApiException, match=f"{topic}-0, {topic}-1 is gone, and what was not read"):
         query.await_error()
     rest = produce(cluster, other, "b")
     assert until(careless.trigger) == rest
@@ -74,7 +76,7 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     anew(cluster, topic)
     new = produce(cluster, topic, *values)
 
-    with pytest.raises(KafkaError, match=f"{topic}-0 was read up to offset 3 and now ends at "):
+    with pytest.raises(ApiException, match=f"{topic}-0 was read up to offset 3 and now ends at "):
         query.await_error()
     assert until(careless.trigger) == new
     assert careless.trigger() == NONE
@@ -93,7 +95,9 @@ def test_a_batch_that_is_done_again_does_not_wait_for_records_that_are_gone(
     anew(cluster, topic)
     new = produce(cluster, topic, "x")
 
-    with pytest.raises(KafkaError, match=f"{topic}-0 was to be read up to offset 3 and ends at 1"):
+    with pytest.raises(
+        ApiException, match=f"{topic}-0 was to be read up to offset 3 and ends at 1"
+    ):
         start(at=before).splits(before, end)
     careless = start(at=before, failOnDataLoss="false")
     assert careless.read(careless.splits(before, end)) == new
@@ -107,14 +111,16 @@ def test_a_checkpoint_of_another_topic_is_refused(
 ) -> None:
     other = start(subscribe=new_topic())
 
-    with pytest.raises(KafkaError, match=r"checkpointLocation: .* does not; every query needs a c"):
+    with pytest.raises(
+        ApiException, match=r"checkpointLocation: .* does not; every query needs a c"
+    ):
         start(at=other.at).trigger()
-    with pytest.raises(KafkaError, match=r"checkpoint: \{.*\} is not of the form"):
+    with pytest.raises(ApiException, match=r"checkpoint: \{.*\} is not of the form"):
         start(at='{"logOffset": 3}').trigger()
 
 
 def test_an_unknown_topic_is_told_with_the_nearest(topic: str, start: Start) -> None:
-    with pytest.raises(KafkaError, match=f"there is no topic {topic}s in this .*did you mean"):
+    with pytest.raises(ApiException, match=f"there is no topic {topic}s in this .*did you mean"):
         start(subscribe=f"{topic}s")
 
 
@@ -134,14 +140,18 @@ def test_a_broker_that_has_not_heard_of_a_topic_yet_is_asked_again(
 
 
 def test_starting_offsets_are_there_for_every_partition(topic: str, start: Start) -> None:
-    with pytest.raises(KafkaError, match=f"startingOffsets: says nothing of {topic}-1; name ever"):
+    with pytest.raises(
+        ApiException, match=f"startingOffsets: says nothing of {topic}-1; name ever"
+    ):
         start(startingOffsets=json.dumps({topic: {"0": 0}}))
-    with pytest.raises(KafkaError, match=f"startingOffsets: 7 of {topic}-1 is beyond its end, whi"):
+    with pytest.raises(
+        ApiException, match=f"startingOffsets: 7 of {topic}-1 is beyond its end, whi"
+    ):
         start(startingOffsets=json.dumps({topic: {"0": 0, "1": 7}}))
 
 
 def test_where_no_broker_is_a_query_ends_within_seconds(start: Start) -> None:
-    with pytest.raises(KafkaError, match=r"no broker at 127.0.0.1:1: Connection refused"):
+    with pytest.raises(ApiException, match=r"no broker at 127.0.0.1:1: Connection refused"):
         start(kafka__bootstrap__servers="127.0.0.1:1")
 
 
@@ -154,7 +164,7 @@ def test_a_broker_that_comes_back_is_waited_for_but_not_for_ever() -> None:
         hasty = Query(options | {"kafkaConsumer.pollTimeoutMs": "300"})
         rows = produce(cluster, "orders", "a")
         cluster.kill(1)
-        with pytest.raises(KafkaError, match="no broker at"):
+        with pytest.raises(ApiException, match="no broker at"):
             hasty.trigger()
         cluster.restart(1, wait=False)
         assert patient.trigger() == rows

@@ -6,7 +6,7 @@ orders (a topic)  ─>  table  ─>  changes (a compacted topic)  ─>  the same
 import pytest
 from pyspark.sql import functions as f
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams import expiring_state, queries, record_columns, state, tables
 from tests.interop.watch import until
 from tests.streams.table_stories import SLOW, finished, folder, put, rows, shows
@@ -190,7 +190,7 @@ def test_a_row_takes_one_branch_and_merging_brings_all_back(spark):
         "rest": [(2,), (None,)],
     }
     assert rows(tables.merge(*branches.values())) == rows(numbers)
-    with pytest.raises(KafkaError, match="'rest' is where all other rows go"):
+    with pytest.raises(ApiException, match="'rest' is where all other rows go"):
         tables.branch(numbers, rest="n > 2")
 
 
@@ -203,5 +203,5 @@ def test_a_row_takes_one_branch_and_merging_brings_all_back(spark):
     ],
 )
 def test_a_schema_that_cannot_be_is_refused(spark, cluster, orders, schema, message):
-    with pytest.raises(KafkaError, match=message):
+    with pytest.raises(ApiException, match=message):
         record_columns.records(spark, cluster.bootstrap, orders, schema)

@@ -21,7 +21,7 @@ from engine.config import (
     inert,
 )
 from engine.config.key import parse, printed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 NEEDED = {"broker.id": "1", "zookeeper.connect": "127.0.0.1:2181"}
 ACK_TEXT = (
@@ -66,7 +66,7 @@ def broker(values: dict[str, str] | None = None) -> BrokerConfig:
 
 def refusal(config: type[Config], **values: str | None) -> str:
     needed = NEEDED if config is BrokerConfig else {}
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         config.parse(needed | {name.replace("_", "."): text for name, text in values.items()})
     assert caught.value.code == ErrorCode.invalid_config
     return caught.value.message
@@ -218,19 +218,21 @@ def test_a_format_from_before_record_batches_is_refused() -> None:
 def test_an_unknown_key_is_refused_with_the_nearest(
     config: type[Config], name: str, message: str
 ) -> None:
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         config.parse({name: "1"})
     assert (caught.value.code, caught.value.message) == (ErrorCode.invalid_config, message)
 
 
 def test_null_is_not_a_value() -> None:
-    with pytest.raises(KafkaError, match=r"Null value not supported for topic configs: flush\.ms"):
+    with pytest.raises(
+        ApiException, match=r"Null value not supported for topic configs: flush\.ms"
+    ):
         TopicConfig.parse({"flush.ms": None})
 
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_what_has_no_default_must_be_given(name: str) -> None:
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         BrokerConfig.parse({key: text for key, text in NEEDED.items() if key != name})
     assert caught.value.message == (
         f'Missing required configuration "{name}" which has no default value.'
@@ -238,9 +240,9 @@ def test_what_has_no_default_must_be_given(name: str) -> None:
 
 
 def test_a_value_that_was_never_text_is_checked_too() -> None:
-    with pytest.raises(KafkaError, match="Value must be at least 14"):
+    with pytest.raises(ApiException, match="Value must be at least 14"):
         TopicConfig(segment_bytes=13)
-    with pytest.raises(KafkaError, match="Value must be at least 14"):
+    with pytest.raises(ApiException, match="Value must be at least 14"):
         replace(TopicConfig(), segment_bytes=13)
 
 
@@ -380,7 +382,7 @@ def test_an_integer_is_what_fits_its_type(number: int) -> None:
         if number.bit_length() < bits or number == -(1 << bits - 1):
             assert parse("x", type, str(number)) == number
         else:
-            with pytest.raises(KafkaError, match=f"Not a number of type {type.name}"):
+            with pytest.raises(ApiException, match=f"Not a number of type {type.name}"):
                 parse("x", type, str(number))
 
 

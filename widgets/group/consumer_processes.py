@@ -20,7 +20,7 @@ from pathlib import Path
 
 from engine.cluster.child import Child, end_all
 from engine.cluster.scratch import Scratch
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 PATIENCE = 3.0  # seconds to leave the group at the end
 SETTINGS: Mapping[str, str] = {  # short times, so that a lab does not wait
@@ -115,7 +115,7 @@ class ConsumerProcesses:
             why = f"{name} does not run any more: add another one"
         else:
             return child
-        raise KafkaError(ErrorCode.unknown_member_id, why)
+        raise ApiException(ErrorCode.unknown_member_id, why)
 
     def _status(self, name: str, child: Child) -> str:
         fate = self._fates.get(name)

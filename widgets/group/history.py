@@ -26,12 +26,12 @@ from typing import Any
 from engine.assignors import ASSIGNORS, RebalanceProtocol
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import GroupState
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from widgets.group.transactions import GroupTransactions
 
 BEGUN, ENDED = (
-    State.PREPARING_REBALANCE.value,
-    (State.STABLE.value, State.EMPTY.value, State.DEAD.value),
+    ClassicGroupState.PREPARING_REBALANCE.value,
+    (ClassicGroupState.STABLE.value, ClassicGroupState.EMPTY.value, ClassicGroupState.DEAD.value),
 )
 UNHEARD = ("expired", "did not join again", "did not sync")
 IDENTITY = re.compile(r"-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -178,7 +178,7 @@ class GroupHistory:
             now.lost, self._missed = now.lost + self._missed, []
         elif data["now"] in ENDED:
             self._end(event.at, data["generation"])
-            if data["now"] != State.STABLE.value:
+            if data["now"] != ClassicGroupState.STABLE.value:
                 self._forget(event.at)
 
     def _miss(self, member: str, why: str) -> None:

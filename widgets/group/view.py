@@ -22,7 +22,7 @@ from engine.assignors import ASSIGNORS, find
 from engine.client.admin.values import NewPartitions
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets import controls
 from widgets.controls import Control
 from widgets.group.consumer_processes import ConsumerProcesses
@@ -250,7 +250,7 @@ class GroupView(Playback):
         known = {partition.topic for partition in self.source.state().partitions}
         if topic not in known:
             why = f"there is no topic {topic}; there are {', '.join(sorted(known)) or 'none'}"
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+            raise ApiException(ErrorCode.unknown_topic_or_partition, why)
         self._topics.append(topic)
         if self.processes:
             self.processes.subscribe(self._topics)
@@ -264,7 +264,7 @@ class GroupView(Playback):
     def _do(self, deed: str, name: str) -> None:
         if self.processes is None:
             why = f"{name} was not started here: add consumers, then {deed} those"
-            raise KafkaError(ErrorCode.unknown_member_id, why)
+            raise ApiException(ErrorCode.unknown_member_id, why)
         getattr(self.processes, deed)(name)
         with self.lock:
             self.marks.append(DeedMark(now_ms(), name, deed))
@@ -278,7 +278,7 @@ class GroupView(Playback):
     def _need_cluster(self) -> None:
         if not self.run_source.live:
             why = "this run is over: to change something, take GroupView(cluster, ...)"
-            raise KafkaError(ErrorCode.broker_not_available, why)
+            raise ApiException(ErrorCode.broker_not_available, why)
 
     def _need_topics(self) -> list[str]:
         """If no topic was given, take the only one that there is."""
@@ -288,7 +288,7 @@ class GroupView(Playback):
             self._topics = others
         if not self._topics:
             why = f"which topic? GroupView(cluster, group={self.group!r}, topic=...)"
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, why)
+            raise ApiException(ErrorCode.unknown_topic_or_partition, why)
         return self._topics
 
     # -- the rest ------------------------------------------------------------------------

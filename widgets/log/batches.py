@@ -12,7 +12,7 @@ Invariant: as in fields.py, each byte is in exactly one field, also in a damaged
 
 from collections.abc import Iterator
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import records, varint
 from engine.storage.batch import HEADER_SIZE, MAGIC, Codec, Header, crc_ok, seal
 from engine.storage.compression import decompress
@@ -146,7 +146,7 @@ def _unpacked(batch: bytes, header: Header) -> str:
         codec = header.codec
         size = len(decompress(codec, batch[HEADER_SIZE:]))
         found = records.decode(batch)
-    except KafkaError as error:
+    except ApiException as error:
         return f"cannot be unpacked: {error.message}"
     packed = len(batch) - HEADER_SIZE
     said = f"{codec.name.lower()}: {packed:,} bytes hold {size:,}, {count(len(found), 'record')}"
@@ -176,7 +176,7 @@ class _Records:
                 held = field
         except IndexError:
             why = "the batch ends in the middle of a record"
-        except (KafkaError, _Unreadable) as error:
+        except (ApiException, _Unreadable) as error:
             why = str(error)
         if self._at < len(self._batch):
             if held is not None:

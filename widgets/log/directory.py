@@ -19,7 +19,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple, overload
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import checkpoints
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
 from engine.storage.directory import parse_name
@@ -170,7 +170,7 @@ class Look(NamedTuple):
 def look(directory: Path, start_offset: int | None = None) -> Look:
     """Read a directory. Without `start_offset`, the log start is read from the checkpoint."""
     if not directory.is_dir():
-        raise KafkaError(ErrorCode.kafka_storage_error, f"there is no directory {directory}")
+        raise ApiException(ErrorCode.kafka_storage_error, f"there is no directory {directory}")
     segments = tuple(_segments(directory, ".log"))
     first = segments[0].base_offset if segments else 0
     if start_offset is None:

@@ -15,12 +15,12 @@ from typing import ClassVar
 
 from crc32c import crc32c
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import Header
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
-from widgets.log.directory import look as look_at
+from widgets.log.directory import look
 from widgets.log.hex_page import ACROSS, ENTRY, HexPage
 from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
@@ -82,7 +82,7 @@ class HexView(SceneWidget):
         found = place.look()
         if not found.segments:
             reason = f"there is no segment in {found.directory}"
-            raise KafkaError(ErrorCode.kafka_storage_error, reason)
+            raise ApiException(ErrorCode.kafka_storage_error, reason)
         self.turn_to(found.segments[-1].path, 0)
 
     def turn_to(self, path: Path, position: int) -> None:
@@ -91,7 +91,7 @@ class HexView(SceneWidget):
             page = hex_page.read(path, position, self.room)
         except FileNotFoundError as error:
             reason = f"{path.name} is gone: retention or compaction took it"
-            raise KafkaError(ErrorCode.kafka_storage_error, reason) from error
+            raise ApiException(ErrorCode.kafka_storage_error, reason) from error
         with self.lock:
             self.page, self._sought = page, position
             self._draw()
@@ -128,12 +128,12 @@ class HexView(SceneWidget):
     def moment(self, index: float) -> None:
         """The files as they were at another moment of a recording."""
         if self._place is None or self._place.past is None:
-            raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
         past = self._place.past
         there = self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
         if not there:
-            raise KafkaError(ErrorCode.kafka_storage_error, NOT_THEN)
+            raise ApiException(ErrorCode.kafka_storage_error, NOT_THEN)
 
     def follow(self, at: int | None) -> None:
         """Show the files of this time, because another view shows it."""
@@ -163,7 +163,7 @@ class HexView(SceneWidget):
 
     def _open_page(self) -> HexPage:
         if self.page is None:
-            raise KafkaError(ErrorCode.kafka_storage_error, "no file is open: open one first")
+            raise ApiException(ErrorCode.kafka_storage_error, "no file is open: open one first")
         return self.page
 
     def file(self, name: str) -> None:
@@ -197,9 +197,9 @@ class HexView(SceneWidget):
     def offset(self, offset: float) -> None:
         """The record with an offset; if it is in a compressed batch, that batch."""
         directory = self._open_page().path.parent
-        lookup = find_offset(look_at(directory, 0), int(offset))
+        lookup = find_offset(look(directory, 0), int(offset))
         if lookup.found is None:
-            raise KafkaError(ErrorCode.offset_out_of_range, lookup.words)
+            raise ApiException(ErrorCode.offset_out_of_range, lookup.words)
         path, position = lookup.found.segment.path, lookup.found.position
         batch = hex_page.fields_of_batch(path, position)
         part = f"offset {lookup.found.offset:,}"
@@ -224,9 +224,9 @@ class HexView(SceneWidget):
             byte = int(value, 16).to_bytes(1, "big")
         except (ValueError, OverflowError) as error:
             reason = f"{value!r} is no byte: two hex digits are, such as 6e. Nothing was written."
-            raise KafkaError(ErrorCode.invalid_request, reason) from error
+            raise ApiException(ErrorCode.invalid_request, reason) from error
         said = "Nothing was written: this view opens files to read only."
-        raise KafkaError(ErrorCode.invalid_request, f"{said} {_what_if(page, at, byte)}")
+        raise ApiException(ErrorCode.invalid_request, f"{said} {_what_if(page, at, byte)}")
 
     # -- drawing -------------------------------------------------------------------------
 

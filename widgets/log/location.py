@@ -14,7 +14,7 @@ from typing import Protocol
 
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, PartitionState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from widgets.log.directory import Look, look
 from widgets.replay.recorded_files import PartitionFiles
@@ -63,7 +63,7 @@ class LogLocation:
         while not self.refresh():
             if self.past or time.monotonic() > deadline:
                 reason = f"the cluster has no partition {self._partition}"
-                raise KafkaError(ErrorCode.unknown_topic_or_partition, reason)
+                raise ApiException(ErrorCode.unknown_topic_or_partition, reason)
             time.sleep(PAUSE)
         assert self._known is not None
         return self._known
@@ -80,7 +80,7 @@ class LogLocation:
         if broker not in self._brokers:
             reason = f"broker {broker} has no replica of {self._partition}, only brokers "
             reason += ", ".join(map(str, self._brokers))
-            raise KafkaError(ErrorCode.replica_not_available, reason)
+            raise ApiException(ErrorCode.replica_not_available, reason)
         self.broker = broker
         self.directory = self._cluster.directory(broker) / str(self._partition)
         if self.past:

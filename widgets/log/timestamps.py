@@ -7,7 +7,7 @@
 
 from datetime import UTC, datetime, time
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 
 def moment(milliseconds: int) -> str:
@@ -30,7 +30,7 @@ def parse(said: str, newest: int) -> int:
             return _milliseconds(datetime.combine(day, time.fromisoformat(said.zfill(5))))
         return _milliseconds(datetime.fromisoformat(said))
     except ValueError as error:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_timestamp,
             f"{said!r} is no time: write 12:30:00, 2026-01-31 12:30:00, or milliseconds since 1970",
         ) from error

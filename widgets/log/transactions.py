@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import control
 from engine.storage.batch import Header
 from engine.storage.control import ControlType
@@ -101,7 +101,7 @@ def _fate(segment: SegmentFiles, position: int, header: Header) -> BatchFate:
         data = segment.read(position, header.size)
         try:
             marker = control.find(data, header)
-        except KafkaError:  # damaged: the fields of HexView say where
+        except ApiException:  # damaged: the fields of HexView say where
             marker = None
         return BatchFate.PLAIN if marker is None else MARKERS[marker.type]
     return BatchFate.OPEN if header.is_transactional else BatchFate.PLAIN

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets  # type: ignore[import-untyped]
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import batch_lane, ribbon, timestamps
@@ -104,7 +104,7 @@ class SegmentView(SceneWidget):
         """Read the files again; if the log is deleted, the last picture stays."""
         try:
             self.reread()
-        except KafkaError as error:
+        except ApiException as error:
             self.trouble = f"{error.message}. This is what was there."
             return False
         return True
@@ -148,7 +148,7 @@ class SegmentView(SceneWidget):
         """The files as they were at another moment of a recording."""
         past = self._place.past
         if past is None:
-            raise KafkaError(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
         self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
 
@@ -247,12 +247,12 @@ class SegmentView(SceneWidget):
         for segment in self._look.segments if self._look else ():
             if str(segment.base_offset) == base_offset:
                 return self._open(segment.path, 0)
-        raise KafkaError(ErrorCode.offset_out_of_range, f"there is no segment {base_offset} now")
+        raise ApiException(ErrorCode.offset_out_of_range, f"there is no segment {base_offset} now")
 
     def open_found(self) -> None:
         """The bytes of what was found."""
         if self.lookup is None or self.lookup.found is None:
-            raise KafkaError(ErrorCode.offset_out_of_range, "nothing was looked up and found yet")
+            raise ApiException(ErrorCode.offset_out_of_range, "nothing was looked up and found yet")
         found = self.lookup.found
         self._open(found.segment.path, found.position)
         self.hex.offset(found.offset)
@@ -265,7 +265,7 @@ class SegmentView(SceneWidget):
                 if header.base_offset == int(offset):
                     self._open(segment.path, position)
                     return self.hex.choose(position)
-        raise KafkaError(ErrorCode.offset_out_of_range, f"no batch begins at {offset:,.0f} now")
+        raise ApiException(ErrorCode.offset_out_of_range, f"no batch begins at {offset:,.0f} now")
 
     def _open(self, path: Path, position: int) -> None:
         self.hex.turn_to(path, position)

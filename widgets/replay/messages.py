@@ -29,8 +29,8 @@ from widgets.scene import (
     text,
     travel,
     width_of,
+    wrap,
 )
-from widgets.scene import wrap as wrapped
 
 ROWS, ROW = 5, 18  # below the picture
 HEAD = 34  # above them
@@ -57,7 +57,7 @@ def added(scene: Scene, moment: ViewMoment) -> Scene:
     if moment.playing:
         sent = film.sent(moment.at - TRAIL, moment.at)
         shapes += [dot for message in sent[-MOST:] if (dot := _travelling(message, plan))]
-        words = wrapped(PLAYING, moment.width - 48, 11)
+        words = wrap(PLAYING, moment.width - 48, 11)
         told = [
             text(f"hint {at}", 24, HEAD + ROW * (at + 1), it, look="soft")
             for at, it in enumerate(words)
@@ -206,7 +206,7 @@ def _told(
     broken = film.trace.violation
     if broken is not None and moment.at >= film.end:
         words = f"A promise is broken: {film.broken}. {broken.text}."
-        rows = wrapped(f"✗ {words}", moment.width - 48, 12)[:ROWS]
+        rows = wrap(f"✗ {words}", moment.width - 48, 12)[:ROWS]
         shapes = [
             text(f"broken {place}", 24, HEAD + ROW * (place + 1) - 4, row, look="bad")
             for place, row in enumerate(rows)

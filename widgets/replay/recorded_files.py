@@ -16,7 +16,7 @@ from pathlib import Path
 from engine.cluster.recorded_files import MOST, Archive, RebuiltFiles
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from widgets import controls
 from widgets.controls import Control
@@ -28,7 +28,7 @@ class PartitionFiles:
         there = archive.partitions()
         if str(partition) not in there:
             known = f" (only those of {', '.join(sorted(there))})" if there else ""
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"this recording has no files of {partition}{known}: make one that has, with "
                 f'cluster.record(path, files=["{partition}"])',

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, NamedTuple
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, MAGIC, Header
 from engine.wire.apis import APIS, Api
@@ -280,7 +280,7 @@ def _contents(batch: bytes, header: Header) -> str:
     """The content of a batch, as text."""
     try:
         found = records.decode(batch)
-    except KafkaError as error:
+    except ApiException as error:
         return f"{count(header.count, 'record')}: {error.message}"
     first = next(iter(found), None)
     if first is None:

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.assignors.protocol import decode_assignment, decode_subscription
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import id_text
 from engine.wire.apis import Api
 from widgets.log.fields import text
@@ -55,7 +55,7 @@ def meaning(api: Api, name: str, data: bytes) -> str:
         return text(data)
     try:
         return reader(data)
-    except KafkaError:  # another kind of group than that of consumers
+    except ApiException:  # another kind of group than that of consumers
         return text(data)
 
 

@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets import controls
 from widgets.controls import Control
 from widgets.shared_time import SharedTime
@@ -186,7 +186,7 @@ class WireView(SceneWidget):
             arrow = page.find(str(key))
             if arrow is None:
                 why = "that message is forgotten: too much was said since"
-                raise KafkaError(ErrorCode.invalid_request, why)
+                raise ApiException(ErrorCode.invalid_request, why)
             if not self.opened:
                 self._follows = self.until is None
             self.opened, self._first = arrow.key, 0

@@ -13,7 +13,7 @@ import time
 from typing import Any, ClassVar
 
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from widgets import controls, palette
 from widgets.controls import Control
 from widgets.scene import ABOUT, Scene, text, wrap
@@ -225,7 +225,9 @@ class ZooKeeperTree(SceneWidget):
     def choose(self, path: str) -> None:
         """Show a znode in full; a second call with the same one closes it."""
         if path not in self.view_state().tree.nodes:
-            raise KafkaError(ErrorCode.invalid_request, f"there is no znode {path} at this moment")
+            raise ApiException(
+                ErrorCode.invalid_request, f"there is no znode {path} at this moment"
+            )
         with self.lock:
             self.chosen, self.watcher = ("" if path == self.chosen else path), 0
             self.choice.first = None

@@ -41,7 +41,7 @@ from typing import Any
 from engine.broker.broker import Broker
 from engine.broker.server import Server
 from engine.errors import ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
 from engine.wire.apis import APIS, Api
@@ -49,14 +49,13 @@ from engine.wire.apis import APIS, Api
 CONTROL_FILE = "broker.control"
 LINE = 64 * 1024  # bytes of a request
 MAX_CONNECTIONS = 16  # further ones are closed
-TIMEOUT = 5.0  # seconds for a client to send the token, and to take a response
+CLIENT_WAIT_S = 5.0  # for a client to send the token, and to take a response
 MAX_EVENTS = 5_000  # in one response
-COUNT_INTERVAL = 1_000  # ms between two counts of requests
+COUNT_INTERVAL_MS = 1_000  # between two counts of requests
 
 log = logging.getLogger(__name__)
 
-MAX_DELAY = 3600.0  # seconds that a link may delay a message
-NO_LEADER = -1
+MAX_DELAY_S = 3600.0  # that a link may delay a message
 CAUGHT_UP = -1  # "behind since", of a follower that is not behind
 Row = tuple[Any, ...]
 
@@ -152,13 +151,13 @@ class DebugServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(CLIENT_WAIT_S):
                 token = await reader.readline()
             if secrets.compare_digest(token.strip(), self._token.encode()):
                 state = partial(self._state, DebugConnection())
                 while line := await reader.readline():
                     writer.write(_answer({"state": state, **self._requests}, line))
-                    async with asyncio.timeout(TIMEOUT):
+                    async with asyncio.timeout(CLIENT_WAIT_S):
                         await writer.drain()
         except (OSError, ValueError) as error:  # TimeoutError is one; ValueError: a line too long
             log.info("a debug connection ended: %s", error)
@@ -186,11 +185,11 @@ class DebugServer:
             "session_ms": broker.config.zookeeper_session_timeout_ms,
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
-            "headless": [
+            "leaderless": [
                 (name, number, each.leader_epoch, each.replicas, each.isr)
                 for name, topic in metadata.topics.items()
                 for number, each in topic.partitions.items()
-                if each.leader == NO_LEADER
+                if each.leader == NO_BROKER
             ],
             "groups": connection.if_changed("groups", broker.groups.snapshot()),
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
@@ -203,10 +202,10 @@ class DebugServer:
     def _rows(self) -> Iterator[tuple[TopicPartition, Row]]:
         replicas = self._broker.replicas
         for directory in replicas.logs.directories:
-            for partition, each in directory.logs.items():
-                role = replicas.partitions.get(partition)
-                if role is not None:
-                    yield partition, _row(role, each, directory.offline is not None)
+            for topic_partition, each in directory.logs.items():
+                partition = replicas.partitions.get(topic_partition)
+                if partition is not None:
+                    yield topic_partition, _row(partition, each, directory.offline is not None)
 
     def _events_after(self, after: int, most: int = 1000) -> dict[str, Any]:
         if not 0 <= after <= self._events.total:
@@ -234,14 +233,14 @@ class DebugServer:
         return self._request_faults()
 
     def _slow_coordinator(self, ms: int) -> dict[str, Any]:
-        if not 0 <= ms / 1000 <= MAX_DELAY:
-            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
+        if not 0 <= ms / 1000 <= MAX_DELAY_S:
+            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY_S * 1000:.0f}")
         self._faults.slow_coordinator(ms / 1000)
         return self._request_faults()
 
     def _repeat(self, api: int, ms: int | None, times: int) -> dict[str, Any]:
-        if ms is not None and not 0 <= ms / 1000 <= MAX_DELAY:
-            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY * 1000:.0f}")
+        if ms is not None and not 0 <= ms / 1000 <= MAX_DELAY_S:
+            raise ValueError(f"{ms} ms: 0 to {MAX_DELAY_S * 1000:.0f}")
         self._faults.repeat(_api(api), ms, max(0, int(times)))
         return self._request_faults()
 
@@ -262,7 +261,7 @@ class DebugServer:
         now = self._broker.now()
         if not self._counting:
             self._counted = (0, {})
-        elif now - self._counted[0] >= COUNT_INTERVAL:
+        elif now - self._counted[0] >= COUNT_INTERVAL_MS:
             self._counted = (now, self._broker.request_counts.rows())
         return self._counted[1]
 
@@ -286,7 +285,7 @@ def _checked(name: str, faults: object) -> dict[str, Any]:
         raise ValueError(f"{faults!r} is not a set of faults of the link to {name}")
     for kind, value in faults.items():
         if kind == "delay":
-            fine = isinstance(value, int | float) and 0 <= value <= MAX_DELAY
+            fine = isinstance(value, int | float) and 0 <= value <= MAX_DELAY_S
         else:
             fine = kind in ("out_cut", "in_cut") and isinstance(value, bool)
         if not fine:
@@ -304,23 +303,23 @@ def _line(answer: Any) -> bytes:
     return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
 
 
-def _row(role: Partition, log: Any, offline: bool) -> Row:
+def _row(partition: Partition, log: Any, offline: bool) -> Row:
     """One replica, in the order in which the client (engine.cluster.state) reads it."""
     end = log.end_offset
     return (
-        "offline" if offline else role.role.value,
-        role.leader,
-        role.leader_epoch,
-        role.isr,
-        role.replicas,
+        "offline" if offline else partition.role.value,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.replicas,
         log.start_offset,
-        role.high_watermark,
-        last_stable(log, role),
+        partition.high_watermark,
+        last_stable(log, partition),
         end,
         log.size,
         len(log.segments),
         tuple(
             (each.id, each.end, CAUGHT_UP if each.end >= end else each.caught_up)
-            for each in role.followers.values()
+            for each in partition.followers.values()
         ),
     )

@@ -13,9 +13,10 @@ from kio.schema.create_acls.v2 import response as create_v2
 from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, bad_request, code_of, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.handlers.results import attempt, bad_request, code_of, error_fields
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
     CLUSTER_NAME,
     PATTERNS,
@@ -32,13 +33,15 @@ from engine.security.acls import (
 )
 from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
+from engine.wire.primitives import NO_THROTTLE
 
-DISABLED = KafkaError(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
+DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
-async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeAclsResponse:
+async def describe(
+    authorizer: AclAuthorizer | None, call: Call, request: Any
+) -> describe_v2.DescribeAclsResponse:
     wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
-    authorizer = broker.authorizer
     found = authorizer.bindings(wanted) if authorizer else ()
     failure = None if authorizer else DISABLED
     return describe_v2.DescribeAclsResponse(
@@ -61,20 +64,22 @@ async def describe(broker: Broker, call: Call, request: Any) -> describe_v2.Desc
 # -- create ------------------------------------------------------------------------------------
 
 
-async def create(broker: Broker, call: Call, request: Any) -> create_v2.CreateAclsResponse:
+async def create(
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
+) -> create_v2.CreateAclsResponse:
     wanted = [_binding(each) for each in request.creations]
-    refused: dict[int, KafkaError] = {}
+    refused: dict[int, ApiException] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
         try:
-            _check(broker.authorizer, binding)
+            _check(authorizer, binding)
             by_resource[binding.resource].append(number)
-        except KafkaError as error:
+        except ApiException as error:
             refused[number] = error
     for resource, numbers in by_resource.items():
         new = frozenset(wanted[each].entry for each in numbers)
-        outcome = await attempt(broker.gateway.alter_acls(resource, new.union))
-        if isinstance(outcome, KafkaError):
+        outcome = await attempt(gateway.alter_acls(resource, new.union))
+        if isinstance(outcome, ApiException):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
         create_v2.AclCreationResult(**error_fields(refused.get(number)))
@@ -105,11 +110,11 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
     if authorizer is None:
         raise DISABLED
     if resource.type not in TYPES or resource.pattern not in PATTERNS:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_server_error, f"{resource} selects resources, and is not one itself"
         )
     if AclOperation.ANY is entry.operation or AclPermissionType.ANY is entry.permission:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
@@ -121,20 +126,22 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
     try:
         check_principal(entry.principal)
     except ValueError as error:
-        raise KafkaError(ErrorCode.unknown_server_error, str(error)) from None
+        raise ApiException(ErrorCode.unknown_server_error, str(error)) from None
 
 
 # -- delete ------------------------------------------------------------------------------------
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAclsResponse:
+async def delete(
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
+) -> delete_v2.DeleteAclsResponse:
     """Each entry is deleted once, and reported by the first filter that selects it."""
     filters = [
         _filter(each, each.resource_type_filter, each.pattern_type_filter)
         for each in request.filters
     ]
-    results = await attempt(_delete(broker, filters))
-    found = {} if isinstance(results, KafkaError) else results
+    results = await attempt(_delete(authorizer, gateway, filters))
+    found = {} if isinstance(results, ApiException) else results
     return delete_v2.DeleteAclsResponse(
         throttle_time=NO_THROTTLE,
         filter_results=tuple(
@@ -147,13 +154,13 @@ async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteAc
 
 
 async def _delete(
-    broker: Broker, filters: list[AclBindingFilter]
+    authorizer: AclAuthorizer | None, gateway: ControllerGateway, filters: list[AclBindingFilter]
 ) -> dict[int, list[delete_v2.DeleteAclsMatchingAcl]]:
-    if broker.authorizer is None:
+    if authorizer is None:
         raise DISABLED
     deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     named = (resource for each in filters for resource in each.resources)
-    for resource in dict.fromkeys((*broker.authorizer.resources, *named)):
+    for resource in dict.fromkeys((*authorizer.resources, *named)):
         matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
         if not matching:
             continue
@@ -167,7 +174,7 @@ async def _delete(
                         gone.setdefault(entry, number)
             return before.difference(gone)
 
-        outcome = await attempt(broker.gateway.alter_acls(resource, without))
+        outcome = await attempt(gateway.alter_acls(resource, without))
         for entry, number in sorted(gone.items()):
             deleted[number].append(
                 delete_v2.DeleteAclsMatchingAcl(

@@ -17,7 +17,6 @@ from typing import Any
 
 from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult
 
-from engine.broker.broker import Broker
 from engine.broker.handlers.results import bad_request
 
 ROOT = "root"
@@ -43,10 +42,10 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-def described(broker: Broker, name: str) -> list[DescribeConfigsResourceResult]:
+def described(broker_id: int, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
         raise bad_request("Broker id must not be empty")
-    check_broker(broker, name)
+    check_broker(broker_id, name)
     return [
         DescribeConfigsResourceResult(
             name=each,
@@ -61,9 +60,9 @@ def described(broker: Broker, name: str) -> list[DescribeConfigsResourceResult]:
     ]
 
 
-def alter(broker: Broker, name: str, changes: Iterable[Any], validate_only: bool) -> None:
+def alter(broker_id: int, name: str, changes: Iterable[Any], validate_only: bool) -> None:
     """All changes are checked before the first is made."""
-    check_broker(broker, name)
+    check_broker(broker_id, name)
     loggers = _loggers()
     for change in changes:
         _check(name, loggers, change)
@@ -73,12 +72,12 @@ def alter(broker: Broker, name: str, changes: Iterable[Any], validate_only: bool
             loggers[change.name].setLevel(logging.NOTSET if deleted else LEVELS[change.value])
 
 
-def check_broker(broker: Broker, name: str, or_empty: str = "") -> None:
+def check_broker(broker_id: int, name: str, or_empty: str = "") -> None:
     """A broker answers for itself only. "" is refused where it does not mean all brokers."""
     if name and not name.isdecimal():
         raise bad_request(f"Broker id must be an integer, but it is: {name}")
-    if name and int(name) != broker.id:
-        expected = f"{broker.id}{or_empty}"
+    if name and int(name) != broker_id:
+        expected = f"{broker_id}{or_empty}"
         raise bad_request(f"Unexpected broker id, expected {expected} but received {name}")
 
 

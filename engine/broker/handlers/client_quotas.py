@@ -17,20 +17,22 @@ from typing import Any
 from kio.schema.alter_client_quotas.v1 import response as alter_v1
 from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.handlers.results import attempt, error_fields
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.principals import znode_name
+from engine.wire.primitives import NO_THROTTLE
 
 
 async def describe(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> describe_v1.DescribeClientQuotasResponse:
-    found = await attempt(_describe(broker, request))
+    found = await attempt(_describe(gateway, request))
     entries = None
-    if not isinstance(found, KafkaError):
+    if not isinstance(found, ApiException):
         entries = tuple(_entry(entity, quotas) for entity, quotas in found.items())
     return describe_v1.DescribeClientQuotasResponse(
         throttle_time=NO_THROTTLE, **error_fields(found), entries=entries
@@ -47,24 +49,28 @@ def _entry(entity: ClientQuotaEntity, quotas: Mapping[str, float]) -> describe_v
     )
 
 
-async def _describe(broker: Broker, request: Any) -> dict[ClientQuotaEntity, Mapping[str, float]]:
+async def _describe(
+    gateway: ControllerGateway, request: Any
+) -> dict[ClientQuotaEntity, Mapping[str, float]]:
     components = [
         alteration.FilterComponent(each.entity_type, each.match_type, each.match)
         for each in request.components
     ]
     if any(it.match_type == alteration.MatchType.EXACT and not it.name for it in components):
-        raise KafkaError(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
-    quotas = await broker.gateway.quotas()
+        raise ApiException(ErrorCode.unknown_server_error, alteration.UNEXPECTED)
+    quotas = await gateway.quotas()
     return {
         each: quotas[each]
         for each in alteration.described(quotas, components, strict=request.strict)
     }
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClientQuotasResponse:
+async def alter(
+    gateway: ControllerGateway, call: Call, request: Any
+) -> alter_v1.AlterClientQuotasResponse:
     entries = []
     for each in request.entries:
-        outcome = await attempt(_alter(broker, each, validate_only=request.validate_only))
+        outcome = await attempt(_alter(gateway, each, validate_only=request.validate_only))
         entries.append(
             alter_v1.EntryData(
                 **error_fields(outcome),
@@ -77,9 +83,9 @@ async def alter(broker: Broker, call: Call, request: Any) -> alter_v1.AlterClien
     return alter_v1.AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=tuple(entries))
 
 
-async def _alter(broker: Broker, entry: Any, *, validate_only: bool) -> None:
+async def _alter(gateway: ControllerGateway, entry: Any, *, validate_only: bool) -> None:
     entity = alteration.entity_of((each.entity_type, each.entity_name) for each in entry.entity)
     if isinstance(entity.ip, str):
         alteration.check_address(znode_name(entity.ip))
     changes = [alteration.Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
-    await broker.gateway.alter_quotas(entity, changes, validate_only=validate_only)
+    await gateway.alter_quotas(entity, changes, validate_only=validate_only)

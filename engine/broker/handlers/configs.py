@@ -19,6 +19,7 @@ A broker's log levels are resources too (broker_loggers.py). Left out: policies,
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -26,17 +27,19 @@ from kio.schema.alter_configs.v2.response import AlterConfigsResourceResponse, A
 from kio.schema.describe_configs.v4 import response as describe_v4
 from kio.schema.incremental_alter_configs.v1.response import IncrementalAlterConfigsResponse
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
+from engine.broker.config_cache import ConfigCache
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import (
-    NO_THROTTLE,
     attempt,
     bad_request,
     code_of,
     error_fields,
     message_of,
 )
+from engine.broker.metadata import Metadata
+from engine.broker.secure_listeners import SecureListeners
 from engine.config import (
     BrokerConfig,
     Config,
@@ -49,9 +52,12 @@ from engine.config import (
 )
 from engine.config.inert import check_dynamic
 from engine.config.key import printed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import EVERY_BROKER
+from engine.metadata.gateway import ControllerGateway
+from engine.replication.replica_manager import ReplicaManager
 from engine.topics import check_name
+from engine.wire.primitives import NO_THROTTLE
 
 
 class Resource(IntEnum):
@@ -73,74 +79,6 @@ class Entity(NamedTuple):
         return TopicConfig if self.kind == "topics" else BrokerConfig
 
 
-def _entity(broker: Broker, asked: Any) -> Entity:
-    name = asked.resource_name
-    match asked.resource_type:
-        case Resource.TOPIC:
-            check_name(name)
-            if name not in broker.metadata.topics:
-                raise KafkaError(
-                    ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
-                )
-            return Entity("topics", name)
-        case Resource.BROKER:
-            broker_loggers.check_broker(broker, name, " or empty string,")
-            return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
-        case Resource.BROKER_LOGGER:
-            raise bad_request(
-                "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
-            )
-        case _:
-            raise bad_request(f"Unexpected resource type {asked.resource_type} for resource {name}")
-
-
-# -- DescribeConfigs -------------------------------------------------------------------------
-
-
-async def describe(broker: Broker, call: Call, request: Any) -> describe_v4.DescribeConfigsResponse:
-    results = []
-    for asked in request.resources:
-        outcome = await attempt(_resource(broker, asked, request))
-        results.append(
-            describe_v4.DescribeConfigsResult(
-                error_code=code_of(outcome),
-                error_message=message_of(outcome) or "",
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
-                configs=() if isinstance(outcome, KafkaError) else tuple(outcome),
-            )
-        )
-    return describe_v4.DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=tuple(results))
-
-
-async def _resource(
-    broker: Broker, asked: Any, request: Any
-) -> list[describe_v4.DescribeConfigsResourceResult]:
-    if asked.resource_type == Resource.BROKER_LOGGER:
-        found = broker_loggers.described(broker, asked.resource_name)
-    else:
-        found = [_described(each, request) for each in _entries(broker, _entity(broker, asked))]
-    wanted = asked.configuration_keys
-    return [each for each in found if not wanted or each.name in wanted]
-
-
-def _entries(broker: Broker, entity: Entity) -> list[Entry]:
-    cache = broker.configs
-    if entity.kind == "topics":
-        overrides = cache.overrides.get(entity, {})
-        return describe_topic(cache.topic_config(entity.name), overrides, cache.layers())
-    if entity.name != EVERY_BROKER:
-        return describe_broker(cache.broker_config, cache.layers())
-    overrides = cache.overrides.get(entity, {})
-    config = cache.config(*entity, cache.static)
-    layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
-    return [
-        entry._replace(synonyms=[it for it in entry.synonyms if it.source != Source.DEFAULT])
-        for entry in describe_broker(config, layers)
-        if entry.name in overrides
-    ]
-
-
 def _described(entry: Entry, request: Any) -> describe_v4.DescribeConfigsResourceResult:
     return describe_v4.DescribeConfigsResourceResult(
         name=entry.name,
@@ -155,69 +93,6 @@ def _described(entry: Entry, request: Any) -> describe_v4.DescribeConfigsResourc
         config_type=entry.type,
         documentation=entry.documentation if request.include_documentation else None,
     )
-
-
-# -- AlterConfigs and IncrementalAlterConfigs ------------------------------------------------
-
-
-async def alter(broker: Broker, call: Call, request: Any) -> AlterConfigsResponse:
-    responses = await _altered(broker, request, _replace)
-    return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
-
-
-async def incremental_alter(
-    broker: Broker, call: Call, request: Any
-) -> IncrementalAlterConfigsResponse:
-    responses = await _altered(broker, request, _modify)
-    return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
-
-
-async def _altered(
-    broker: Broker, request: Any, change: Callable[[Broker, Any, bool], Awaitable[None]]
-) -> tuple[AlterConfigsResourceResponse, ...]:
-    """The rows of both APIs have the same fields. If one resource has an unknown type, the whole
-    request is refused."""
-    types = [each.resource_type for each in request.resources]
-    unknown = next((each for each in types if each not in list(Resource)), None)
-    rows = []
-    for asked in request.resources:
-        outcome: object = bad_request(f"Unexpected resource type {unknown}")
-        if unknown is None:
-            outcome = await attempt(change(broker, asked, request.validate_only))
-        rows.append(
-            AlterConfigsResourceResponse(
-                **error_fields(outcome),
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
-            )
-        )
-    return tuple(rows)
-
-
-async def _replace(broker: Broker, asked: Any, validate_only: bool) -> None:
-    entity = _entity(broker, asked)
-    _refuse_null(each.name for each in asked.configs if each.value is None)
-    values = {each.name: each.value for each in asked.configs}
-    await _configure(broker, entity, values, values, validate_only)
-
-
-async def _modify(broker: Broker, asked: Any, validate_only: bool) -> None:
-    twice = [name for name, count in Counter(it.name for it in asked.configs).items() if count > 1]
-    if twice:
-        raise bad_request(f"Error due to duplicate config keys : {','.join(twice)}")
-    _refuse_null(
-        f"{each.config_operation}:{each.name}"
-        for each in asked.configs
-        if each.value is None and each.config_operation != Operation.DELETE
-    )
-    if asked.resource_type == Resource.BROKER_LOGGER:
-        return broker_loggers.alter(broker, asked.resource_name, asked.configs, validate_only)
-    entity = _entity(broker, asked)
-    values = dict(await broker.gateway.config(*entity))
-    for each in asked.configs:
-        _operate(entity.config, values, each)
-    named = [each.name for each in asked.configs if each.name in values]
-    await _configure(broker, entity, values, named, validate_only)
 
 
 def _refuse_null(names: Iterable[str]) -> None:
@@ -248,44 +123,181 @@ def _items(text: str | None) -> list[str]:
     return [item.strip() for item in (text or "").split(",") if item.strip()]
 
 
-async def _configure(
-    broker: Broker,
-    entity: Entity,
-    values: Mapping[str, str],
-    named: Collection[str],
-    validate_only: bool,
-) -> None:
-    _check(broker, entity, values, named)
-    if not validate_only:
-        await broker.gateway.alter_config(*entity, values)
-        broker.replicas.reconfigure(broker.configs.topic_config)
+@dataclass(frozen=True)
+class ConfigHandlers:
+    """The three APIs, with what they use."""
 
+    broker_id: int
+    metadata: Metadata
+    configs: ConfigCache
+    gateway: ControllerGateway
+    listeners: SecureListeners
+    replicas: ReplicaManager
 
-def _check(
-    broker: Broker, entity: Entity, values: Mapping[str, str], named: Collection[str]
-) -> None:
-    """Refuse a topic's unknown key, a broker's key that needs a restart, or a bad value.
+    def _entity(self, asked: Any) -> Entity:
+        name = asked.resource_name
+        match asked.resource_type:
+            case Resource.TOPIC:
+                check_name(name)
+                if name not in self.metadata.topics:
+                    raise ApiException(
+                        ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
+                    )
+                return Entity("topics", name)
+            case Resource.BROKER:
+                broker_loggers.check_broker(self.broker_id, name, " or empty string,")
+                return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
+            case Resource.BROKER_LOGGER:
+                raise bad_request(
+                    "AlterConfigs is deprecated and does not support the resource type "
+                    "BROKER_LOGGER"
+                )
+            case _:
+                raise bad_request(
+                    f"Unexpected resource type {asked.resource_type} for resource {name}"
+                )
 
-    Only the keys in this request are checked; other keys may have bad values from before.
-    """
-    cache, keys = broker.configs, entity.config.keys()
-    base: Config = cache.static
-    if entity.kind == "topics":
-        base = cache.broker_config.topic_defaults()
-        for name in named:
-            entity.config.find(name)
-    try:
-        if entity.kind == "brokers":
-            changed = {name: values[name] for name in named}
-            for_all = entity.name == EVERY_BROKER
-            check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
-            if not for_all:
-                broker.listeners.check(changed)
-            named = [name for name in named if name in keys]
-        others, _ = base.lenient({name: values[name] for name in values if name not in named})
-        entity.config.parse({name: values[name] for name in named}, base=others)
-    except KafkaError as error:
-        kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
-        name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
-        what = f"ConfigResource(type={kind.name}, name='{name}')"
-        raise bad_request(f"Invalid config value for resource {what}: {error.message}") from error
+    # -- DescribeConfigs -------------------------------------------------------------------------
+
+    async def describe(self, call: Call, request: Any) -> describe_v4.DescribeConfigsResponse:
+        results = []
+        for asked in request.resources:
+            outcome = await attempt(self._resource(asked, request))
+            results.append(
+                describe_v4.DescribeConfigsResult(
+                    error_code=code_of(outcome),
+                    error_message=message_of(outcome) or "",
+                    resource_type=asked.resource_type,
+                    resource_name=asked.resource_name,
+                    configs=() if isinstance(outcome, ApiException) else tuple(outcome),
+                )
+            )
+        return describe_v4.DescribeConfigsResponse(
+            throttle_time=NO_THROTTLE, results=tuple(results)
+        )
+
+    async def _resource(
+        self, asked: Any, request: Any
+    ) -> list[describe_v4.DescribeConfigsResourceResult]:
+        if asked.resource_type == Resource.BROKER_LOGGER:
+            found = broker_loggers.described(self.broker_id, asked.resource_name)
+        else:
+            found = [_described(each, request) for each in self._entries(self._entity(asked))]
+        wanted = asked.configuration_keys
+        return [each for each in found if not wanted or each.name in wanted]
+
+    def _entries(self, entity: Entity) -> list[Entry]:
+        cache = self.configs
+        if entity.kind == "topics":
+            overrides = cache.overrides.get(entity, {})
+            return describe_topic(cache.topic_config(entity.name), overrides, cache.layers())
+        if entity.name != EVERY_BROKER:
+            return describe_broker(cache.broker_config, cache.layers())
+        overrides = cache.overrides.get(entity, {})
+        config = cache.config(*entity, cache.static)
+        layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
+        return [
+            entry._replace(synonyms=[it for it in entry.synonyms if it.source != Source.DEFAULT])
+            for entry in describe_broker(config, layers)
+            if entry.name in overrides
+        ]
+
+    # -- AlterConfigs and IncrementalAlterConfigs ------------------------------------------------
+
+    async def alter(self, call: Call, request: Any) -> AlterConfigsResponse:
+        responses = await self._altered(request, self._replace)
+        return AlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
+
+    async def incremental_alter(self, call: Call, request: Any) -> IncrementalAlterConfigsResponse:
+        responses = await self._altered(request, self._modify)
+        return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=responses)
+
+    async def _altered(
+        self, request: Any, change: Callable[[Any, bool], Awaitable[None]]
+    ) -> tuple[AlterConfigsResourceResponse, ...]:
+        """The rows of both APIs have the same fields. If one resource has an unknown type, the
+        whole request is refused."""
+        types = [each.resource_type for each in request.resources]
+        unknown = next((each for each in types if each not in list(Resource)), None)
+        rows = []
+        for asked in request.resources:
+            outcome: object = bad_request(f"Unexpected resource type {unknown}")
+            if unknown is None:
+                outcome = await attempt(change(asked, request.validate_only))
+            rows.append(
+                AlterConfigsResourceResponse(
+                    **error_fields(outcome),
+                    resource_type=asked.resource_type,
+                    resource_name=asked.resource_name,
+                )
+            )
+        return tuple(rows)
+
+    async def _replace(self, asked: Any, validate_only: bool) -> None:
+        entity = self._entity(asked)
+        _refuse_null(each.name for each in asked.configs if each.value is None)
+        values = {each.name: each.value for each in asked.configs}
+        await self._configure(entity, values, values, validate_only)
+
+    async def _modify(self, asked: Any, validate_only: bool) -> None:
+        twice = [
+            name for name, count in Counter(it.name for it in asked.configs).items() if count > 1
+        ]
+        if twice:
+            raise bad_request(f"Error due to duplicate config keys : {','.join(twice)}")
+        _refuse_null(
+            f"{each.config_operation}:{each.name}"
+            for each in asked.configs
+            if each.value is None and each.config_operation != Operation.DELETE
+        )
+        if asked.resource_type == Resource.BROKER_LOGGER:
+            return broker_loggers.alter(
+                self.broker_id, asked.resource_name, asked.configs, validate_only
+            )
+        entity = self._entity(asked)
+        values = dict(await self.gateway.config(*entity))
+        for each in asked.configs:
+            _operate(entity.config, values, each)
+        named = [each.name for each in asked.configs if each.name in values]
+        await self._configure(entity, values, named, validate_only)
+
+    async def _configure(
+        self,
+        entity: Entity,
+        values: Mapping[str, str],
+        named: Collection[str],
+        validate_only: bool,
+    ) -> None:
+        self._check(entity, values, named)
+        if not validate_only:
+            await self.gateway.alter_config(*entity, values)
+            self.replicas.reconfigure(self.configs.topic_config)
+
+    def _check(self, entity: Entity, values: Mapping[str, str], named: Collection[str]) -> None:
+        """Refuse a topic's unknown key, a broker's key that needs a restart, or a bad value.
+
+        Only the keys in this request are checked; other keys may have bad values from before.
+        """
+        cache, keys = self.configs, entity.config.keys()
+        base: Config = cache.static
+        if entity.kind == "topics":
+            base = cache.broker_config.topic_defaults()
+            for name in named:
+                entity.config.find(name)
+        try:
+            if entity.kind == "brokers":
+                changed = {name: values[name] for name in named}
+                for_all = entity.name == EVERY_BROKER
+                check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
+                if not for_all:
+                    self.listeners.check(changed)
+                named = [name for name in named if name in keys]
+            others, _ = base.lenient({name: values[name] for name in values if name not in named})
+            entity.config.parse({name: values[name] for name in named}, base=others)
+        except ApiException as error:
+            kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
+            name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
+            what = f"ConfigResource(type={kind.name}, name='{name}')"
+            raise bad_request(
+                f"Invalid config value for resource {what}: {error.message}"
+            ) from error

@@ -18,6 +18,7 @@ Kafka: some clients send 0.
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeVar
@@ -26,12 +27,14 @@ from kio.schema.alter_partition_reassignments.v0 import response as alter_v0
 from kio.schema.elect_leaders.v2 import response as elect_v2
 from kio.schema.list_partition_reassignments.v0 import response as list_v0
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, deadline, error_fields
-from engine.errors import ErrorCode, KafkaError
-from engine.metadata.gateway import Outcomes
+from engine.broker.call import Call
+from engine.broker.handlers.results import attempt, deadline, error_fields
+from engine.broker.metadata import Metadata
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway, Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 T = TypeVar("T")
 
@@ -49,68 +52,12 @@ async def _in_time(work: Awaitable[T], until: float) -> T:
         async with asyncio.timeout_at(until):
             return await work
     except TimeoutError as error:
-        raise KafkaError(ErrorCode.request_timed_out, "the controller is still busy") from error
+        raise ApiException(ErrorCode.request_timed_out, "the controller is still busy") from error
 
 
-# -- ElectLeaders ----------------------------------------------------------------------------
-
-
-async def elect(broker: Broker, call: Call, request: Any) -> elect_v2.ElectLeadersResponse:
-    topics = request.topic_partitions
-    wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
-    until = deadline(request.timeout)
-    outcome = await attempt(_elect(broker, wanted, request.election_type, until))
-    if isinstance(outcome, KafkaError):  # version 0 has no field for an error of the whole request
-        outcome = dict.fromkeys(_all(broker) if wanted is None else wanted, outcome)
-    elif wanted is None:
-        outcome = {
-            partition: error
-            for partition, error in outcome.items()
-            if error is None or error.code != ErrorCode.election_not_needed
-        }
-    rows = (
-        (each, elect_v2.PartitionResult(partition_id=each.partition, **error_fields(error)))
-        for each, error in _rows(outcome)
-    )
-    return elect_v2.ElectLeadersResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=ErrorCode.none,
-        replica_election_results=topics_of(
-            elect_v2.ReplicaElectionResult, rows, "topic", "partition_result"
-        ),
-    )
-
-
-async def _elect(
-    broker: Broker, wanted: frozenset[TopicPartition] | None, kind: int, until: float
-) -> Outcomes:
-    if kind not in list(Election):
-        raise KafkaError(ErrorCode.invalid_request, f"There is no election type {kind}")
-    unclean = kind == Election.UNCLEAN
-    outcomes = await _in_time(broker.gateway.elect_leaders(wanted, unclean=unclean), until)
-    leads = partial(_leads, broker, unclean)
-    elected = [partition for partition, error in outcomes.items() if error is None]
-    await broker.metadata.until(lambda: all(map(leads, elected)), until)
-    late = KafkaError(ErrorCode.request_timed_out, "the new leader is not in the metadata yet")
-    return {**outcomes, **{each: late for each in elected if not leads(each)}}
-
-
-def _leads(broker: Broker, unclean: bool, partition: TopicPartition) -> bool:
-    """Whether this broker's metadata has the elected leader."""
-    known = broker.metadata.partition(partition)
-    if known is None:
-        return False
-    return known.leader in (broker.metadata.brokers if unclean else known.replicas[:1])
-
-
-def _all(broker: Broker) -> list[TopicPartition]:
-    topics = broker.metadata.topics.values()
-    return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
-
-
-def _rows(outcome: Mapping[TopicPartition, T] | KafkaError) -> list[tuple[TopicPartition, T]]:
+def _rows(outcome: Mapping[TopicPartition, T] | ApiException) -> list[tuple[TopicPartition, T]]:
     """None if the whole request has failed."""
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return []
     return [(each, outcome[each]) for each in sorted(outcome)]
 
@@ -119,15 +66,13 @@ def _rows(outcome: Mapping[TopicPartition, T] | KafkaError) -> list[tuple[TopicP
 
 
 async def alter_reassignments(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> alter_v0.AlterPartitionReassignmentsResponse:
     moves = {
         partition: each.replicas  # None cancels
         for partition, each in by_partition(request.topics)
     }
-    outcome = await attempt(
-        _in_time(broker.gateway.alter_reassignments(moves), deadline(request.timeout))
-    )
+    outcome = await attempt(_in_time(gateway.alter_reassignments(moves), deadline(request.timeout)))
     row = alter_v0.ReassignablePartitionResponse
     rows = (
         (each, row(partition_index=each.partition, **error_fields(error)))
@@ -144,12 +89,12 @@ async def alter_reassignments(
 
 
 async def list_reassignments(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> list_v0.ListPartitionReassignmentsResponse:
     wanted = None
     if request.topics is not None:
         wanted = frozenset(partitions_in(request.topics, numbers="partition_indexes"))
-    outcome = await attempt(broker.gateway.list_reassignments(wanted))
+    outcome = await attempt(gateway.list_reassignments(wanted))
     rows = (
         (
             each,
@@ -167,3 +112,66 @@ async def list_reassignments(
         **error_fields(outcome),
         topics=topics_of(list_v0.OngoingTopicReassignment, rows),
     )
+
+
+@dataclass(frozen=True)
+class ElectLeadersHandler:
+    metadata: Metadata
+    gateway: ControllerGateway
+
+    # -- ElectLeaders ----------------------------------------------------------------------------
+
+    async def handle(self, call: Call, request: Any) -> elect_v2.ElectLeadersResponse:
+        topics = request.topic_partitions
+        wanted = None if topics is None else frozenset(partitions_in(topics, "topic"))
+        until = deadline(request.timeout)
+        outcome = await attempt(self._elect(wanted, request.election_type, until))
+        if isinstance(
+            outcome, ApiException
+        ):  # version 0 has no field for an error of the whole request
+            outcome = dict.fromkeys(self._all() if wanted is None else wanted, outcome)
+        elif wanted is None:
+            outcome = {
+                partition: error
+                for partition, error in outcome.items()
+                if error is None or error.code != ErrorCode.election_not_needed
+            }
+        rows = (
+            (each, elect_v2.PartitionResult(partition_id=each.partition, **error_fields(error)))
+            for each, error in _rows(outcome)
+        )
+        return elect_v2.ElectLeadersResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.none,
+            replica_election_results=topics_of(
+                elect_v2.ReplicaElectionResult, rows, "topic", "partition_result"
+            ),
+        )
+
+    async def _elect(
+        self, wanted: frozenset[TopicPartition] | None, kind: int, until: float
+    ) -> Outcomes:
+        if kind not in list(Election):
+            raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
+        unclean = kind == Election.UNCLEAN
+        outcomes = await _in_time(self.gateway.elect_leaders(wanted, unclean=unclean), until)
+        leads = partial(self._leads, unclean)
+        elected = [partition for partition, error in outcomes.items() if error is None]
+        await self.metadata.until(lambda: all(map(leads, elected)), until)
+        late = ApiException(
+            ErrorCode.request_timed_out, "the new leader is not in the metadata yet"
+        )
+        return {**outcomes, **{each: late for each in elected if not leads(each)}}
+
+    def _leads(self, unclean: bool, partition: TopicPartition) -> bool:
+        """Whether this broker's metadata has the elected leader."""
+        known = self.metadata.partition(partition)
+        if known is None:
+            return False
+        return known.leader in (self.metadata.brokers if unclean else known.replicas[:1])
+
+    def _all(self) -> list[TopicPartition]:
+        topics = self.metadata.topics.values()
+        return [
+            TopicPartition(topic.name, number) for topic in topics for number in topic.partitions
+        ]

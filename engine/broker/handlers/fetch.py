@@ -19,13 +19,15 @@ Incremental fetch sessions: see fetch_sessions.py. Versions 0 to 3: see old_vers
 from itertools import chain
 from typing import Any
 
-from engine.broker.authorization import check_fetch
-from engine.broker.broker import Broker, Call
-from engine.broker.fetch_sessions import NO_SESSION, FetchSession
+from engine.broker.authorization import AuthHelper
+from engine.broker.call import Call
+from engine.broker.fetch_sessions import NO_SESSION, FetchSession, FetchSessions
 from engine.broker.handlers.results import deadline
-from engine.errors import KafkaError
+from engine.broker.metadata import Metadata
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, READ_COMMITTED, FetchRange, LogReadResult
+from engine.replication.replica_manager import ReplicaManager
 from engine.wire.by_topic import by_topic
 from engine.wire.fetch import (
     AbortedTransaction,
@@ -37,15 +39,22 @@ from engine.wire.fetch import (
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
-Outcome = LogReadResult | KafkaError
+Outcome = LogReadResult | ApiException
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> FetchAnswer:
+async def handle(
+    replicas: ReplicaManager,
+    sessions: FetchSessions,
+    metadata: Metadata,
+    auth: AuthHelper,
+    call: Call,
+    request: Any,
+) -> FetchAnswer:
     try:
-        session = broker.sessions.begin(request, broker.replicas, broker.now())
-    except KafkaError as error:
+        session = sessions.begin(request, replicas, replicas.now())
+    except ApiException as error:
         return FetchAnswer([], call.refused("a session", error).code, NO_SESSION)
-    reading = Reading(broker, call, session, request)
+    reading = Reading(replicas, metadata, auth, call, session, request)
     until = deadline(request.max_wait)
     try:
         reading.read_due()
@@ -60,12 +69,20 @@ async def handle(broker: Broker, call: Call, request: Any) -> FetchAnswer:
 class Reading:
     """One request, and the records that were read for it so far."""
 
-    def __init__(self, broker: Broker, call: Call, session: FetchSession, request: Any) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        metadata: Metadata,
+        auth: AuthHelper,
+        call: Call,
+        session: FetchSession,
+        request: Any,
+    ) -> None:
+        self._replicas, self._metadata, self._auth = replicas, metadata, auth
         self._call = call
         self._session = session
         self._request = request
-        self._left = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self._left = min(request.max_bytes, replicas.config.fetch_max_bytes)
         self._outcomes: dict[TopicPartition, Outcome] = {}
         self._size = 0
         self._rounds = 0
@@ -95,7 +112,7 @@ class Reading:
                 continue
             try:
                 outcome: Outcome = self._read(partition, wanted)
-            except KafkaError as error:
+            except ApiException as error:
                 outcome = self._call.refused(partition, error)
             self._outcomes[partition] = outcome
             if isinstance(outcome, LogReadResult):
@@ -109,8 +126,8 @@ class Reading:
         self._left -= size
 
     def _read(self, partition: TopicPartition, wanted: FetchRange) -> LogReadResult:
-        replicas, request = self._broker.replicas, self._request
-        check_fetch(self._broker, self._call, request.replica_id, partition)
+        replicas, request = self._replicas, self._request
+        self._auth.check_fetch(self._call, request.replica_id, partition)
         max_bytes, nothing_yet = min(wanted.max_bytes, max(self._left, 0)), not self._size
         if request.replica_id >= 0:
             return replicas.read_for_follower(
@@ -122,7 +139,7 @@ class Reading:
                 reader=self._session if self._session.id != NO_SESSION else None,
                 again=self._rounds > 1,
             )
-        racks = self._broker.metadata.brokers if request.rack_id else {}
+        racks = self._metadata.brokers if request.rack_id else {}
         return replicas.read(
             partition,
             wanted,
@@ -139,7 +156,7 @@ class Reading:
         first: list[TopicPartition] = []  # to be read by the next request
         last: list[TopicPartition] = []
         for partition, outcome in self._outcomes.items():
-            if isinstance(outcome, KafkaError):
+            if isinstance(outcome, ApiException):
                 session.sent.pop(partition, None)
                 first.append(partition)
             else:
@@ -147,7 +164,7 @@ class Reading:
                 if outcome.records.size:
                     last.append(partition)
                     if session.replica_id >= 0:
-                        self._broker.replicas.note_sent(partition, outcome.records.size)
+                        self._replicas.note_sent(partition, outcome.records.size)
                 elif not outcome.at_end:
                     first.append(partition)
                 if not (outcome.records.size or news or _points_elsewhere(outcome)):
@@ -163,7 +180,7 @@ def _points_elsewhere(read: LogReadResult) -> bool:
 
 
 def _answer(number: int, outcome: Outcome, *, committed: bool) -> FetchedPartition:
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return FetchedPartition(number, outcome.code)
     answer = FetchedPartition(
         number,

@@ -12,54 +12,65 @@ COORDINATOR_NOT_AVAILABLE, which clients retry.
 Several groups in one FindCoordinator or OffsetFetch came with Kafka 3.0.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 
-from engine.broker.broker import Broker, Call
-from engine.broker.coordinator_service import CoordinatorService
-from engine.broker.creation import create_automatically
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, message_of
-from engine.broker.metadata import NO_BROKER, AliveBroker
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.coordinator_service import CoordinatorService, GroupService, TransactionService
+from engine.broker.creation import AutoTopicCreationManager
+from engine.broker.handlers.results import attempt, code_of, message_of
+from engine.broker.metadata import AliveBroker, Metadata
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER
+from engine.wire.primitives import NO_THROTTLE
 
 GROUP, TRANSACTION = 0, 1  # the kind of id that a key is
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> Any:
+async def handle(groups: GroupService, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
-    return await broker.groups.handle(request, call.version, client_id, call.host)
+    return await groups.handle(request, call.version, client_id, call.host)
 
 
-async def find_coordinator(broker: Broker, call: Call, request: Any) -> FindCoordinatorResponse:
-    found = await attempt(_find(broker, call, request.key, request.key_type))
-    node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, KafkaError) else found
-    return FindCoordinatorResponse(
-        throttle_time=NO_THROTTLE,
-        error_code=code_of(found),
-        error_message=message_of(found) or "NONE",  # as Kafka's, a word for no error
-        node_id=node.id,
-        host=node.host,
-        port=node.port,
-    )
+@dataclass(frozen=True)
+class FindCoordinatorHandler:
+    groups: GroupService
+    transactions: TransactionService
+    metadata: Metadata
+    creation: AutoTopicCreationManager
 
+    async def handle(self, call: Call, request: Any) -> FindCoordinatorResponse:
+        found = await attempt(self._find(call, request.key, request.key_type))
+        node = AliveBroker(NO_BROKER, "", -1) if isinstance(found, ApiException) else found
+        return FindCoordinatorResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=code_of(found),
+            error_message=message_of(found) or "NONE",  # as Kafka's, a word for no error
+            node_id=node.id,
+            host=node.host,
+            port=node.port,
+        )
 
-async def _find(broker: Broker, call: Call, key: str, kind: int) -> AliveBroker:
-    kinds: dict[int, CoordinatorService[Any]] = {
-        GROUP: broker.groups,
-        TRANSACTION: broker.transactions,
-    }
-    if kind not in kinds:
-        raise KafkaError(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
-    topic = kinds[kind].partition_of(key).topic
-    if topic not in broker.metadata.topics:
-        try:
-            await create_automatically(broker, topic)
-        except KafkaError as error:
-            code = ErrorCode.coordinator_not_available
-            raise KafkaError(code, f"{topic} cannot be created: {error.message}") from error
-    leader = kinds[kind].coordinator_of(key)
-    node = leader and leader.at(call.listener)
-    if node is None:
-        raise KafkaError(ErrorCode.coordinator_not_available, "The coordinator is not available.")
-    return node
+    async def _find(self, call: Call, key: str, kind: int) -> AliveBroker:
+        kinds: dict[int, CoordinatorService[Any]] = {
+            GROUP: self.groups,
+            TRANSACTION: self.transactions,
+        }
+        if kind not in kinds:
+            raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
+        topic = kinds[kind].partition_of(key).topic
+        if topic not in self.metadata.topics:
+            try:
+                await self.creation.create(topic)
+            except ApiException as error:
+                code = ErrorCode.coordinator_not_available
+                raise ApiException(code, f"{topic} cannot be created: {error.message}") from error
+        leader = kinds[kind].coordinator_of(key)
+        node = leader and leader.at(call.listener)
+        if node is None:
+            raise ApiException(
+                ErrorCode.coordinator_not_available, "The coordinator is not available."
+            )
+        return node

@@ -23,27 +23,28 @@ from typing import Any
 from kio.schema.alter_replica_log_dirs.v2 import response as alter_v2
 from kio.schema.describe_log_dirs.v2 import response as describe_v2
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE
+from engine.broker.call import Call
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Log
 from engine.wire.by_topic import partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 NO_LAG = -1
 FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory
 LONGEST_NAME = 255
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> describe_v2.DescribeLogDirsResponse:
+async def handle(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> describe_v2.DescribeLogDirsResponse:
     wanted = None if request.topics is None else set(partitions_in(request.topics, "topic"))
     return describe_v2.DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
         results=tuple(
-            _directory(broker.replicas, directory, wanted)
-            for directory in broker.replicas.logs.directories
+            _directory(replicas, directory, wanted) for directory in replicas.logs.directories
         ),
     )
 
@@ -64,11 +65,13 @@ def _directory(
 
 
 def _partition(replicas: ReplicaManager, log: Log) -> describe_v2.DescribeLogDirsPartition:
-    role = replicas.partitions.get(log.partition)
+    partition = replicas.partitions.get(log.partition)
     return describe_v2.DescribeLogDirsPartition(
         partition_index=log.partition.partition,
         partition_size=log.size,
-        offset_lag=NO_LAG if role is None else max(role.high_watermark - log.end_offset, 0),
+        offset_lag=NO_LAG
+        if partition is None
+        else max(partition.high_watermark - log.end_offset, 0),
         is_future_key=False,
     )
 
@@ -85,12 +88,14 @@ def _failed(
     )
 
 
-async def alter(broker: Broker, call: Call, request: Any) -> alter_v2.AlterReplicaLogDirsResponse:
+async def alter(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> alter_v2.AlterReplicaLogDirsResponse:
     rows = (
         (
             each,
             alter_v2.AlterReplicaLogDirPartitionResult(
-                partition_index=each.partition, error_code=_move(broker.replicas, each, asked.path)
+                partition_index=each.partition, error_code=_move(replicas, each, asked.path)
             ),
         )
         for asked in request.dirs

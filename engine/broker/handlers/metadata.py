@@ -22,13 +22,15 @@ from kio.schema.describe_cluster.v0.response import DescribeClusterBroker, Descr
 from kio.schema.metadata.v10 import response as metadata_v10
 
 from engine.broker.authorization import NOT_ASKED
-from engine.broker.broker import Broker, Call
-from engine.broker.creation import create_automatically
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
-from engine.broker.metadata import NO_BROKER, PartitionInfo, TopicInfo
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.creation import AutoTopicCreationManager
+from engine.broker.handlers.results import attempt, code_of
+from engine.broker.metadata import Metadata, PartitionInfo, TopicInfo
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER
 from engine.security.acls import SUPPORTED, AclResourceType, bits
 from engine.topics import INTERNAL, check_name
+from engine.wire.primitives import NO_THROTTLE
 
 LISTENERS_SINCE = 6  # from this version on, clients know the error
 Absent = Callable[[int], ErrorCode]  # of the leader of a partition
@@ -38,21 +40,23 @@ ON_TOPIC = bits(SUPPORTED[AclResourceType.TOPIC])
 ON_CLUSTER = bits(SUPPORTED[AclResourceType.CLUSTER])
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.MetadataResponse:
+async def handle(
+    metadata: Metadata, creation: AutoTopicCreationManager, call: Call, request: Any
+) -> metadata_v10.MetadataResponse:
     asked = request.topics
     if asked is None or (call.version == 0 and not asked):
-        found: list[tuple[str, TopicInfo | KafkaError]] = list(broker.metadata.topics.items())
+        found: list[tuple[str, TopicInfo | ApiException]] = list(metadata.topics.items())
     else:
-        create = broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
+        create = creation.is_enabled and request.allow_auto_topic_creation
         found = [
-            (topic.name or "", await attempt(_find(broker, topic, create)))
+            (topic.name or "", await attempt(_find(metadata, creation, topic, create)))
             for topic in dict.fromkeys(asked)  # each of them once
         ]
-    live = broker.metadata.at(call.listener)
+    live = metadata.at(call.listener)
 
     def absent(leader: int) -> ErrorCode:
         """The broker is dead, or none of its listeners has the name of the client's."""
-        named = call.version >= LISTENERS_SINCE and leader in broker.metadata.brokers
+        named = call.version >= LISTENERS_SINCE and leader in metadata.brokers
         return ErrorCode.listener_not_found if named else ErrorCode.leader_not_available
 
     allowed = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
@@ -65,30 +69,36 @@ async def handle(broker: Broker, call: Call, request: Any) -> metadata_v10.Metad
             )
             for node in live.values()
         ),
-        cluster_id=broker.metadata.cluster_id,
-        controller_id=broker.metadata.controller,
+        cluster_id=metadata.cluster_id,
+        controller_id=metadata.controller,
         topics=tuple(_topic(live, absent, name, outcome, allowed) for name, outcome in found),
         cluster_authorized_operations=ON_CLUSTER if asks_for_cluster else NOT_ASKED,
     )
 
 
-async def _find(broker: Broker, asked: Any, create: bool) -> TopicInfo:
+async def _find(
+    metadata: Metadata, creation: AutoTopicCreationManager, asked: Any, create: bool
+) -> TopicInfo:
     if asked.name is None or asked.topic_id is not None:
-        raise KafkaError(ErrorCode.invalid_request, "a topic is requested by name, not by id")
-    topic = broker.metadata.topics.get(asked.name)
+        raise ApiException(ErrorCode.invalid_request, "a topic is requested by name, not by id")
+    topic = metadata.topics.get(asked.name)
     if topic is not None:
         return topic
     check_name(asked.name)
     if not create:
-        raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
-    await create_automatically(broker, asked.name)
-    raise KafkaError(ErrorCode.leader_not_available, f"{asked.name} has just been created")
+        raise ApiException(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
+    await creation.create(asked.name)
+    raise ApiException(ErrorCode.leader_not_available, f"{asked.name} has just been created")
 
 
 def _topic(
-    live: Collection[int], absent: Absent, name: str, outcome: TopicInfo | KafkaError, allowed: int
+    live: Collection[int],
+    absent: Absent,
+    name: str,
+    outcome: TopicInfo | ApiException,
+    allowed: int,
 ) -> metadata_v10.MetadataResponseTopic:
-    found = None if isinstance(outcome, KafkaError) else outcome
+    found = None if isinstance(outcome, ApiException) else outcome
     partitions = sorted(found.partitions.items()) if found else ()
     return metadata_v10.MetadataResponseTopic(
         error_code=code_of(outcome),
@@ -115,16 +125,16 @@ def _partition(
     )
 
 
-async def describe_cluster(broker: Broker, call: Call, request: Any) -> DescribeClusterResponse:
+async def describe_cluster(metadata: Metadata, call: Call, request: Any) -> DescribeClusterResponse:
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
-        cluster_id=broker.metadata.cluster_id,
-        controller_id=broker.metadata.controller,
+        cluster_id=metadata.cluster_id,
+        controller_id=metadata.controller,
         brokers=tuple(
             DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.metadata.at(call.listener).values()
+            for node in metadata.at(call.listener).values()
         ),
         cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
     )

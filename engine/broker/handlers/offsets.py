@@ -18,26 +18,29 @@ from typing import Any
 from kio.schema.list_offsets.v6 import response as offsets_v6
 from kio.schema.offset_for_leader_epoch.v4 import response as epochs_v4
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import READ_COMMITTED, last_stable
 from engine.replication.logs import PartitionLog
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire.primitives import NO_THROTTLE
 
 LATEST, EARLIEST = -1, -2
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
 NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
 
-async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.ListOffsetsResponse:
+async def list_offsets(
+    replicas: ReplicaManager, call: Call, request: Any
+) -> offsets_v6.ListOffsetsResponse:
     return offsets_v6.ListOffsetsResponse(
         throttle_time=NO_THROTTLE,
         topics=tuple(
             offsets_v6.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _offset(broker, call, request, topic.name, each) for each in topic.partitions
+                    _offset(replicas, call, request, topic.name, each) for each in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -46,17 +49,17 @@ async def list_offsets(broker: Broker, call: Call, request: Any) -> offsets_v6.L
 
 
 def _offset(
-    broker: Broker, call: Call, request: Any, topic: str, asked: Any
+    replicas: ReplicaManager, call: Call, request: Any, topic: str, asked: Any
 ) -> offsets_v6.ListOffsetsPartitionResponse:
-    partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
+    topic_partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(broker, partition, asked, request)
-    except KafkaError as error:
+        offset, timestamp, epoch = _find(replicas, topic_partition, asked, request)
+    except ApiException as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
             code = ErrorCode.leader_not_available
     return offsets_v6.ListOffsetsPartitionResponse(
-        partition_index=partition.partition,
+        partition_index=topic_partition.partition,
         error_code=code,
         timestamp=timestamp,
         offset=offset,
@@ -65,26 +68,26 @@ def _offset(
 
 
 def _find(
-    broker: Broker, partition: TopicPartition, asked: Any, request: Any
+    replicas: ReplicaManager, topic_partition: TopicPartition, asked: Any, request: Any
 ) -> tuple[int, int, int]:
-    role, log = broker.replicas.find(partition, asked.current_leader_epoch)
+    partition, log = replicas.find(topic_partition, asked.current_leader_epoch)
     follows, committed = request.replica_id >= 0, request.isolation_level == READ_COMMITTED
-    end = last_stable(log, role) if committed else role.high_watermark
+    end = last_stable(log, partition) if committed else partition.high_watermark
     if follows:
         end = log.end_offset
     if asked.timestamp == EARLIEST:
-        epoch = role.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
+        epoch = partition.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
         return log.start_offset, -1, epoch
     if asked.timestamp != LATEST:
         found = log.offset_for_time(asked.timestamp)
         if found and found[0] < end:
             return found
-    if not follows and role.high_watermark < role.epoch_start:
-        raise KafkaError(
+    if not follows and partition.high_watermark < partition.epoch_start:
+        raise ApiException(
             ErrorCode.offset_not_available,
-            f"{partition}: a new leader does not know its high watermark yet",
+            f"{topic_partition}: a new leader does not know its high watermark yet",
         )
-    return (end, -1, role.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
+    return (end, -1, partition.leader_epoch) if asked.timestamp == LATEST else NOT_FOUND
 
 
 def _is_new(log: PartitionLog) -> bool:
@@ -93,7 +96,7 @@ def _is_new(log: PartitionLog) -> bool:
 
 
 async def for_leader_epoch(
-    broker: Broker, call: Call, request: Any
+    replicas: ReplicaManager, call: Call, request: Any
 ) -> epochs_v4.OffsetForLeaderEpochResponse:
     return epochs_v4.OffsetForLeaderEpochResponse(
         throttle_time=NO_THROTTLE,
@@ -101,7 +104,7 @@ async def for_leader_epoch(
             epochs_v4.OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=tuple(
-                    _epoch_end(broker, TopicPartition(topic.topic, each.partition), each)
+                    _epoch_end(replicas, TopicPartition(topic.topic, each.partition), each)
                     for each in topic.partitions
                 ),
             )
@@ -110,16 +113,18 @@ async def for_leader_epoch(
     )
 
 
-def _epoch_end(broker: Broker, partition: TopicPartition, asked: Any) -> epochs_v4.EpochEndOffset:
+def _epoch_end(
+    replicas: ReplicaManager, topic_partition: TopicPartition, asked: Any
+) -> epochs_v4.EpochEndOffset:
     code, epoch, end = ErrorCode.none, -1, -1
     try:
-        role, log = broker.replicas.find(partition, asked.current_leader_epoch)
-        if _is_new(log) and asked.leader_epoch == role.leader_epoch:
-            epoch, end = role.leader_epoch, log.end_offset
+        partition, log = replicas.find(topic_partition, asked.current_leader_epoch)
+        if _is_new(log) and asked.leader_epoch == partition.leader_epoch:
+            epoch, end = partition.leader_epoch, log.end_offset
         else:
             epoch, end = log.epochs.end_of(asked.leader_epoch, log.end_offset)
-    except KafkaError as error:
+    except ApiException as error:
         code = error.code
     return epochs_v4.EpochEndOffset(
-        error_code=code, partition=partition.partition, leader_epoch=epoch, end_offset=end
+        error_code=code, partition=topic_partition.partition, leader_epoch=epoch, end_offset=end
     )

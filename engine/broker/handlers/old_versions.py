@@ -20,7 +20,7 @@ the requests between brokers.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -29,11 +29,19 @@ from kio.schema.offset_commit.v8 import response as commit_v8
 from kio.schema.offset_fetch.v7 import response as fetch_v7
 from kio.schema.produce.v9 import response as produce_v9
 
-from engine.broker.broker import Broker, Call
+from engine.broker.authorization import AuthHelper
+from engine.broker.call import Call
+from engine.broker.config_cache import ConfigCache
+from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.handlers import fetch, offsets, produce
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.handlers.results import attempt, code_of
+from engine.broker.metadata import Metadata
+from engine.broker.purgatory import Purgatory
+from engine.config import BrokerConfig
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage.batch import MAGIC
 from engine.storage.log import Log
 from engine.storage.message_sets import from_batches, magic_of, to_batch
@@ -42,8 +50,7 @@ from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
 from engine.wire.errors import Malformed
 from engine.wire.fetch import FetchAnswer, FetchedPartition
-
-Handler = Callable[[Broker, Call, Any], Awaitable[Any]]
+from engine.wire.primitives import NO_THROTTLE
 
 HARD_LIMIT_UNTIL, MAGIC_0_UNTIL, MAGIC_1_UNTIL = 2, 1, 3  # versions of Fetch
 DEBUGGING_REPLICA = -2
@@ -52,7 +59,9 @@ DEBUGGING_REPLICA = -2
 # -- Produce -------------------------------------------------------------------------------------
 
 
-async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.ProduceResponse | None:
+async def old_produce(
+    replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
+) -> produce_v9.ProduceResponse | None:
     rows: list[tuple[TopicPartition, produce_v9.PartitionProduceResponse]] = []
     topics = []
     for topic in request.topic_data:
@@ -60,8 +69,8 @@ async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.Produ
         for each in topic.partition_data:
             partition = TopicPartition(topic.name, each.index)
             try:
-                batch = await _batch(broker, partition, each.records)
-            except KafkaError as error:
+                batch = await _batch(replicas, partition, each.records)
+            except ApiException as error:
                 call.refused(partition, error)
                 if request.acks == 0:
                     raise Malformed(f"acks=0 allows no response to: {error}") from error
@@ -72,7 +81,9 @@ async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.Produ
                 else:
                     rows.append((partition, _row(each.index, ErrorCode.none)))
         topics.append(replace(topic, partition_data=tuple(converted)))
-    answer = await produce.handle(broker, call, replace(request, topic_data=tuple(topics)))
+    answer = await produce.handle(
+        replicas, purgatory, call, replace(request, topic_data=tuple(topics))
+    )
     if answer is None:
         return None
     for topic in answer.responses:
@@ -81,12 +92,14 @@ async def _produce(broker: Broker, call: Call, request: Any) -> produce_v9.Produ
     return produce_v9.ProduceResponse(responses=responses)
 
 
-async def _batch(broker: Broker, partition: TopicPartition, records: Any) -> bytes | memoryview:
+async def _batch(
+    replicas: ReplicaManager, partition: TopicPartition, records: Any
+) -> bytes | memoryview:
     if not records:
         return b""
     if magic_of(records) >= MAGIC:
         return cast(memoryview, records)
-    _, log = broker.replicas.find(partition)
+    _, log = replicas.find(partition)
     return await asyncio.to_thread(to_batch, records, log.config.max_message_bytes)
 
 
@@ -99,8 +112,16 @@ def _row(number: int, code: ErrorCode) -> produce_v9.PartitionProduceResponse:
 # -- Fetch ---------------------------------------------------------------------------------------
 
 
-async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
-    answer = await fetch.handle(broker, call, request)
+async def old_fetch(
+    replicas: ReplicaManager,
+    sessions: FetchSessions,
+    metadata: Metadata,
+    auth: AuthHelper,
+    configs: ConfigCache,
+    call: Call,
+    request: Any,
+) -> FetchAnswer:
+    answer = await fetch.handle(replicas, sessions, metadata, auth, call, request)
     rows = [
         (TopicPartition(topic.topic, each.partition_index), each)
         for topic in answer.responses
@@ -117,8 +138,8 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
     }
     for partition, each in rows:
         try:
-            await _convert(broker, call, partition, each, wanted.get(partition))
-        except KafkaError as error:
+            await _convert(configs, call, partition, each, wanted.get(partition))
+        except ApiException as error:
             each.error_code = call.refused(partition, error).code
             each.high_watermark = each.last_stable_offset = -1
             each.records, each.aborted_transactions = b"", None
@@ -126,11 +147,15 @@ async def _fetch(broker: Broker, call: Call, request: Any) -> FetchAnswer:
 
 
 async def _convert(
-    broker: Broker, call: Call, partition: TopicPartition, answer: FetchedPartition, wanted: Any
+    configs: ConfigCache,
+    call: Call,
+    partition: TopicPartition,
+    answer: FetchedPartition,
+    wanted: Any,
 ) -> None:
-    config, data = broker.configs.topic_config(partition.topic), answer.records
+    config, data = configs.topic_config(partition.topic), answer.records
     if config.compression_type == "zstd":
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_compression_type, f"{partition} is compressed with zstd"
         )
     if call.version > MAGIC_1_UNTIL or not data:
@@ -140,7 +165,7 @@ async def _convert(
         answer.records = data[: wanted.partition_max_bytes]
         return
     if not config.message_downconversion_enable:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.unsupported_version, f"{partition} has message.downconversion.enable=false"
         )
     magic = 0 if call.version <= MAGIC_0_UNTIL else 1
@@ -150,13 +175,13 @@ async def _convert(
 # -- ListOffsets ---------------------------------------------------------------------------------
 
 
-async def _list_offsets(broker: Broker, call: Call, request: Any) -> Any:
+async def old_list_offsets(replicas: ReplicaManager, call: Call, request: Any) -> Any:
     return SimpleNamespace(
         topics=[
             SimpleNamespace(
                 name=topic.name,
                 partitions=[
-                    _offsets(broker, call, request.replica_id, topic.name, each)
+                    _offsets(replicas, call, request.replica_id, topic.name, each)
                     for each in topic.partitions
                 ],
             )
@@ -165,19 +190,19 @@ async def _list_offsets(broker: Broker, call: Call, request: Any) -> Any:
     )
 
 
-def _offsets(broker: Broker, call: Call, replica_id: int, topic: str, asked: Any) -> Any:
-    partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
+def _offsets(replicas: ReplicaManager, call: Call, replica_id: int, topic: str, asked: Any) -> Any:
+    topic_partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
     try:
         leads = replica_id != DEBUGGING_REPLICA
-        role, log = broker.replicas.find(partition, leads=leads)
-        found = _before(cast(Log, log), asked.timestamp, broker.now())[: asked.max_num_offsets]
-        if replica_id == -1 and any(each > role.high_watermark for each in found):
-            visible = [each for each in found if each <= role.high_watermark]
-            found = [role.high_watermark, *visible]
-    except KafkaError as error:
-        code = call.refused(partition, error).code
+        partition, log = replicas.find(topic_partition, leads=leads)
+        found = _before(cast(Log, log), asked.timestamp, replicas.now())[: asked.max_num_offsets]
+        if replica_id == -1 and any(each > partition.high_watermark for each in found):
+            visible = [each for each in found if each <= partition.high_watermark]
+            found = [partition.high_watermark, *visible]
+    except ApiException as error:
+        code = call.refused(topic_partition, error).code
     return SimpleNamespace(
-        partition_index=partition.partition, error_code=code, old_style_offsets=tuple(found)
+        partition_index=topic_partition.partition, error_code=code, old_style_offsets=tuple(found)
     )
 
 
@@ -197,16 +222,18 @@ def _before(log: Log, timestamp: int, now: int) -> list[int]:
 # -- offsets of groups ---------------------------------------------------------------------------
 
 
-async def _commit(broker: Broker, call: Call, request: Any) -> commit_v8.OffsetCommitResponse:
-    longest = broker.config.offset_metadata_max_bytes
+async def old_commit(
+    metadata: Metadata, gateway: ControllerGateway, config: BrokerConfig, call: Call, request: Any
+) -> commit_v8.OffsetCommitResponse:
+    longest = config.offset_metadata_max_bytes
     rows = []
     for partition, each in by_partition(request.topics):
-        if broker.metadata.partition(partition) is None:
+        if metadata.partition(partition) is None:
             code = ErrorCode.unknown_topic_or_partition
         elif len(each.committed_metadata or "") > longest:
             code = ErrorCode.offset_metadata_too_large
         else:
-            write = broker.gateway.commit_offset(request.group_id, partition, each.committed_offset)
+            write = gateway.commit_offset(request.group_id, partition, each.committed_offset)
             code = code_of(await attempt(write))
         row = commit_v8.OffsetCommitResponsePartition(
             partition_index=partition.partition, error_code=code
@@ -217,9 +244,11 @@ async def _commit(broker: Broker, call: Call, request: Any) -> commit_v8.OffsetC
     )
 
 
-async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> fetch_v7.OffsetFetchResponse:
+async def old_fetch_offsets(
+    metadata: Metadata, gateway: ControllerGateway, call: Call, request: Any
+) -> fetch_v7.OffsetFetchResponse:
     rows = [
-        (partition, await _committed(broker, request.group_id, partition))
+        (partition, await _committed(metadata, gateway, request.group_id, partition))
         for partition in partitions_in(request.topics, numbers="partition_indexes")
     ]
     return fetch_v7.OffsetFetchResponse(
@@ -230,11 +259,11 @@ async def _fetch_offsets(broker: Broker, call: Call, request: Any) -> fetch_v7.O
 
 
 async def _committed(
-    broker: Broker, group: str, partition: TopicPartition
+    metadata: Metadata, gateway: ControllerGateway, group: str, partition: TopicPartition
 ) -> fetch_v7.OffsetFetchResponsePartition:
-    found: int | KafkaError | None = None
-    if broker.metadata.partition(partition) is not None:
-        found = await attempt(broker.gateway.committed_offset(group, partition))
+    found: int | ApiException | None = None
+    if metadata.partition(partition) is not None:
+        found = await attempt(gateway.committed_offset(group, partition))
     unknown = ErrorCode.unknown_topic_or_partition if found is None else code_of(found)
     return fetch_v7.OffsetFetchResponsePartition(
         partition_index=partition.partition,
@@ -244,11 +273,11 @@ async def _committed(
     )
 
 
-# API -> the last version that is handled here, and how.
-OLD: Mapping[Api, tuple[int, Handler]] = {
-    Api.PRODUCE: (2, _produce),
-    Api.FETCH: (9, _fetch),
-    Api.LIST_OFFSETS: (0, _list_offsets),
-    Api.OFFSET_COMMIT: (0, _commit),
-    Api.OFFSET_FETCH: (0, _fetch_offsets),
+# The last version of each API that is handled here.
+LAST: Mapping[Api, int] = {
+    Api.PRODUCE: 2,
+    Api.FETCH: 9,
+    Api.LIST_OFFSETS: 0,
+    Api.OFFSET_COMMIT: 0,
+    Api.OFFSET_FETCH: 0,
 }

@@ -21,10 +21,12 @@ from kio.schema.produce.v9.response import (
     TopicProduceResponse,
 )
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import attempt, deadline, replicated
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.purgatory import Purgatory
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
@@ -35,69 +37,75 @@ from engine.wire.errors import Malformed
 ACKS = (-1, 0, 1)
 ZSTD_SINCE = 7
 
-Outcome = Appended | KafkaError
+Outcome = Appended | ApiException
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> ProduceResponse | None:
+async def handle(
+    replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
+) -> ProduceResponse | None:
     outcomes = {
         TopicPartition(topic.name, each.index): _append(
-            broker, call, TopicPartition(topic.name, each.index), each.records, request.acks
+            replicas, call, TopicPartition(topic.name, each.index), each.records, request.acks
         )
         for topic in request.topic_data
         for each in topic.partition_data
     }
     if request.acks == 0:
-        failed = [str(outcome) for outcome in outcomes.values() if isinstance(outcome, KafkaError)]
+        failed = [
+            str(outcome) for outcome in outcomes.values() if isinstance(outcome, ApiException)
+        ]
         if failed:
             raise Malformed(f"acks=0 allows no response to: {failed[0]}")
         return None
     if request.acks == -1:
         until = deadline(request.timeout)
         appended = {
-            partition: (outcome, broker.replicas.partitions[partition].leader_since)
+            partition: (outcome, replicas.partitions[partition].leader_since)
             for partition, outcome in outcomes.items()
             if isinstance(outcome, Appended)
         }
         for partition, (stored, leader_since) in appended.items():
-            wait = replicated(broker, partition, stored.last_offset, leader_since, until)
-            late: KafkaError | None = await attempt(wait)
+            wait = replicated(
+                purgatory, replicas, partition, stored.last_offset, leader_since, until
+            )
+            late: ApiException | None = await attempt(wait)
             outcomes[partition] = late or stored
-    return _response(broker, outcomes)
+    return _response(replicas, outcomes)
 
 
 def _append(
-    broker: Broker, call: Call, partition: TopicPartition, batch: Buffer | None, acks: int
+    replicas: ReplicaManager, call: Call, partition: TopicPartition, batch: Buffer | None, acks: int
 ) -> Outcome:
     try:
         if acks not in ACKS:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_required_acks, f"acks must be -1, 0 or 1, not {acks}"
             )
         if partition.topic in INTERNAL:
-            raise KafkaError(ErrorCode.invalid_topic_exception, f"{partition.topic} is internal")
+            raise ApiException(ErrorCode.invalid_topic_exception, f"{partition.topic} is internal")
         if not batch:
-            raise KafkaError(ErrorCode.invalid_record, "the request holds no batch")
+            raise ApiException(ErrorCode.invalid_record, "the request holds no batch")
         old = call.version < ZSTD_SINCE and len(batch) >= HEADER_SIZE
         if old and Header.parse(batch).attributes & 7 == Codec.ZSTD:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
             )
-        return broker.replicas.append(partition, batch, to_all=acks == -1)
-    except KafkaError as error:
+        return replicas.append(partition, batch, to_all=acks == -1)
+    except ApiException as error:
         return call.refused(partition, error)
 
 
-def _response(broker: Broker, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
-    answers = ((each, _answer(broker, each, outcome)) for each, outcome in outcomes.items())
+def _response(replicas: ReplicaManager, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
+    answers = ((each, _answer(replicas, each, outcome)) for each, outcome in outcomes.items())
     return ProduceResponse(
         responses=topics_of(TopicProduceResponse, answers, listed="partition_responses")
     )
 
 
 def _answer(
-    broker: Broker, partition: TopicPartition, outcome: Outcome
+    replicas: ReplicaManager, partition: TopicPartition, outcome: Outcome
 ) -> PartitionProduceResponse:
-    if isinstance(outcome, KafkaError):
+    if isinstance(outcome, ApiException):
         return PartitionProduceResponse(
             index=partition.partition,
             error_code=outcome.code,
@@ -113,6 +121,6 @@ def _answer(
         error_code=ErrorCode.none,
         base_offset=outcome.first_offset,
         log_append_time=outcome.append_time,
-        log_start_offset=broker.replicas.logs.log_start(partition),
+        log_start_offset=replicas.logs.log_start(partition),
         record_errors=(),
     )

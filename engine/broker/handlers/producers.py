@@ -8,14 +8,16 @@ from typing import Any
 
 from kio.schema.describe_producers.v0 import response as describe_v0
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.handlers.results import error_fields
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire.primitives import NO_THROTTLE
 
 
 async def describe(
-    broker: Broker, call: Call, request: Any
+    replicas: ReplicaManager, call: Call, request: Any
 ) -> describe_v0.DescribeProducersResponse:
     return describe_v0.DescribeProducersResponse(
         throttle_time=NO_THROTTLE,
@@ -23,7 +25,7 @@ async def describe(
             describe_v0.TopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _partition(broker, TopicPartition(topic.name, number))
+                    _partition(replicas, TopicPartition(topic.name, number))
                     for number in topic.partition_indexes
                 ),
             )
@@ -32,10 +34,12 @@ async def describe(
     )
 
 
-def _partition(broker: Broker, partition: TopicPartition) -> describe_v0.PartitionResponse:
+def _partition(
+    replicas: ReplicaManager, partition: TopicPartition
+) -> describe_v0.PartitionResponse:
     try:
-        _, log = broker.replicas.find(partition)
-    except KafkaError as error:
+        _, log = replicas.find(partition)
+    except ApiException as error:
         return describe_v0.PartitionResponse(
             partition_index=partition.partition, **error_fields(error), active_producers=()
         )

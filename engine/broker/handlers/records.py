@@ -9,58 +9,70 @@ response waits for the followers, or is REQUEST_TIMED_OUT. A topic that is only 
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.delete_records.v2 import response as delete_v2
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.handlers.results import attempt, code_of, deadline
+from engine.broker.metadata import Metadata
+from engine.broker.purgatory import Purgatory
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 from engine.topics import INTERNAL
 from engine.wire.by_topic import by_partition, topics_of
+from engine.wire.primitives import NO_THROTTLE
 
 NO_LOW_WATERMARK = -1
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> delete_v2.DeleteRecordsResponse:
-    offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
-    until = deadline(request.timeout)
-    deletions = (
-        attempt(_delete(broker, partition, offset, until)) for partition, offset in offsets.items()
-    )
-    outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
-    rows = ((partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes)
-    return delete_v2.DeleteRecordsResponse(
-        throttle_time=NO_THROTTLE, topics=topics_of(delete_v2.DeleteRecordsTopicResult, rows)
-    )
-
-
-def _answer(number: int, outcome: int | KafkaError) -> delete_v2.DeleteRecordsPartitionResult:
+def _answer(number: int, outcome: int | ApiException) -> delete_v2.DeleteRecordsPartitionResult:
     return delete_v2.DeleteRecordsPartitionResult(
         partition_index=number,
-        low_watermark=NO_LOW_WATERMARK if isinstance(outcome, KafkaError) else outcome,
+        low_watermark=NO_LOW_WATERMARK if isinstance(outcome, ApiException) else outcome,
         error_code=code_of(outcome),
     )
 
 
-async def _delete(broker: Broker, partition: TopicPartition, before: int, until: float) -> int:
-    """The low watermark, once no live replica has anything below the new start."""
-    if partition.topic in INTERNAL:
-        raise KafkaError(
-            ErrorCode.invalid_topic_exception,
-            f"Cannot delete records of internal topic {partition.topic}",
+@dataclass(frozen=True)
+class DeleteRecordsHandler:
+    metadata: Metadata
+    replicas: ReplicaManager
+    purgatory: Purgatory
+
+    async def handle(self, call: Call, request: Any) -> delete_v2.DeleteRecordsResponse:
+        offsets = {partition: each.offset for partition, each in by_partition(request.topics)}
+        until = deadline(request.timeout)
+        deletions = (
+            attempt(self._delete(partition, offset, until)) for partition, offset in offsets.items()
         )
-    _, log = broker.replicas.find(partition)
-    if "delete" not in log.config.cleanup_policy:
-        raise KafkaError(
-            ErrorCode.policy_violation,
-            f"Records of partition {partition} can not be deleted due to the configured policy",
+        outcomes = zip(offsets, await asyncio.gather(*deletions), strict=True)
+        rows = (
+            (partition, _answer(partition.partition, outcome)) for partition, outcome in outcomes
         )
-    start = broker.replicas.delete_records(partition, before)
-    while (low := broker.replicas.low_watermark(partition, broker.metadata.brokers)) < start:
-        if not await broker.purgatory.wait(partition, until):
-            raise KafkaError(
-                ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+        return delete_v2.DeleteRecordsResponse(
+            throttle_time=NO_THROTTLE, topics=topics_of(delete_v2.DeleteRecordsTopicResult, rows)
+        )
+
+    async def _delete(self, partition: TopicPartition, before: int, until: float) -> int:
+        """The low watermark, once no live replica has anything below the new start."""
+        if partition.topic in INTERNAL:
+            raise ApiException(
+                ErrorCode.invalid_topic_exception,
+                f"Cannot delete records of internal topic {partition.topic}",
             )
-    return low
+        _, log = self.replicas.find(partition)
+        if "delete" not in log.config.cleanup_policy:
+            raise ApiException(
+                ErrorCode.policy_violation,
+                f"Records of partition {partition} can not be deleted due to the configured policy",
+            )
+        start = self.replicas.delete_records(partition, before)
+        while (low := self.replicas.low_watermark(partition, self.metadata.brokers)) < start:
+            if not await self.purgatory.wait(partition, until):
+                raise ApiException(
+                    ErrorCode.request_timed_out, f"a follower of {partition} has not deleted yet"
+                )
+        return low

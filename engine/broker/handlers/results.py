@@ -11,18 +11,17 @@ from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from engine.broker.broker import Broker
-from engine.errors import ErrorCode, KafkaError, MetadataError
+from engine.broker.purgatory import Purgatory
+from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-NO_THROTTLE = timedelta()  # request_quotas.py puts in another time, if there is one
 
-
-async def attempt(work: Awaitable[T]) -> T | KafkaError:
+async def attempt(work: Awaitable[T]) -> T | ApiException:
     """The result of one part of a request.
 
     If the metadata store does not answer, it is not known whether a write was done.
@@ -30,16 +29,16 @@ async def attempt(work: Awaitable[T]) -> T | KafkaError:
     """
     try:
         return await work
-    except KafkaError as error:
+    except ApiException as error:
         failure = error
     except MetadataError as error:
-        failure = KafkaError(ErrorCode.request_timed_out, str(error))
+        failure = ApiException(ErrorCode.request_timed_out, str(error))
     log.info("refused with %s: %s", failure.code.name, failure.message)
     return failure
 
 
 def code_of(outcome: object) -> ErrorCode:
-    return outcome.code if isinstance(outcome, KafkaError) else ErrorCode.none
+    return outcome.code if isinstance(outcome, ApiException) else ErrorCode.none
 
 
 def codes_in(response: object) -> set[ErrorCode]:
@@ -58,7 +57,7 @@ def _codes(what: Any) -> Iterator[int]:
 
 
 def message_of(outcome: object) -> str | None:
-    return outcome.message if isinstance(outcome, KafkaError) else None
+    return outcome.message if isinstance(outcome, ApiException) else None
 
 
 def error_fields(outcome: object) -> dict[str, Any]:
@@ -66,8 +65,8 @@ def error_fields(outcome: object) -> dict[str, Any]:
     return {"error_code": code_of(outcome), "error_message": message_of(outcome)}
 
 
-def bad_request(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_request, message)
+def bad_request(message: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_request, message)
 
 
 def deadline(timeout: timedelta) -> float:
@@ -76,12 +75,17 @@ def deadline(timeout: timedelta) -> float:
 
 
 async def replicated(
-    broker: Broker, partition: TopicPartition, last_offset: int, leader_since: int, until: float
+    purgatory: Purgatory,
+    replicas: ReplicaManager,
+    partition: TopicPartition,
+    last_offset: int,
+    leader_since: int,
+    until: float,
 ) -> None:
     """Wait until all in-sync replicas have an offset: for acks=all, and for transaction markers.
 
-    Raises a KafkaError if another broker has become leader, or if the time is over.
+    Raises an ApiException if another broker has become leader, or if the time is over.
     """
-    while not broker.replicas.is_committed(partition, last_offset, leader_since):
-        if not await broker.purgatory.wait(partition, until):
-            raise KafkaError(ErrorCode.request_timed_out, f"{partition} was not replicated")
+    while not replicas.is_committed(partition, last_offset, leader_since):
+        if not await purgatory.wait(partition, until):
+            raise ApiException(ErrorCode.request_timed_out, f"{partition} was not replicated")

@@ -16,22 +16,24 @@ from typing import Any
 from kio.schema.alter_user_scram_credentials.v0 import response as alter_v0
 from kio.schema.describe_user_scram_credentials.v0 import response as describe_v0
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, attempt, error_fields
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.handlers.results import attempt, error_fields
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, NUMBERS, ScramCredential
+from engine.wire.primitives import NO_THROTTLE
 
 EMPTY = "Username must not be empty"
 
 
 async def describe(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> describe_v0.DescribeUserScramCredentialsResponse:
     asked = [each.name for each in request.users or ()]
-    found = await attempt(broker.gateway.credentials())
-    known = {} if isinstance(found, KafkaError) else found
+    found = await attempt(gateway.credentials())
+    known = {} if isinstance(found, ApiException) else found
     counts = Counter(asked) or Counter(sorted(name for name, each in known.items() if each))
-    results = () if isinstance(found, KafkaError) else counts
+    results = () if isinstance(found, ApiException) else counts
     return describe_v0.DescribeUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE,
         **error_fields(found),
@@ -44,9 +46,9 @@ def _described(
 ) -> describe_v0.DescribeUserScramCredentialsResult:
     refused, infos = None, []
     if not name:
-        refused = KafkaError(ErrorCode.resource_not_found, EMPTY)
+        refused = ApiException(ErrorCode.resource_not_found, EMPTY)
     elif asked > 1:
-        refused = KafkaError(
+        refused = ApiException(
             ErrorCode.duplicate_resource,
             "Cannot describe SCRAM credentials for the same user twice in a single request: "
             + name,
@@ -61,9 +63,9 @@ def _described(
                 if it in config
             ]
         except ValueError as error:
-            refused = KafkaError(ErrorCode.unknown_server_error, str(error))
+            refused = ApiException(ErrorCode.unknown_server_error, str(error))
         if not infos and refused is None:
-            refused = KafkaError(
+            refused = ApiException(
                 ErrorCode.resource_not_found,
                 f"Attempt to describe a user credential that does not exist: {name}",
             )
@@ -73,32 +75,34 @@ def _described(
 
 
 async def alter(
-    broker: Broker, call: Call, request: Any
+    gateway: ControllerGateway, call: Call, request: Any
 ) -> alter_v0.AlterUserScramCredentialsResponse:
     names = list(dict.fromkeys(it.name for it in (*request.deletions, *request.upsertions)))
-    active = broker.gateway.is_controller
+    active = gateway.is_controller
     results = []
     for name in names:
         deletions = [it for it in request.deletions if it.name == name]
         upsertions = [it for it in request.upsertions if it.name == name]
-        outcome: object = KafkaError(
+        outcome: object = ApiException(
             ErrorCode.not_controller, "This is not the correct controller for this cluster."
         )
         if active:
-            outcome = await attempt(_alter(broker, name, deletions, upsertions))
+            outcome = await attempt(_alter(gateway, name, deletions, upsertions))
         results.append(alter_v0.AlterUserScramCredentialsResult(user=name, **error_fields(outcome)))
     return alter_v0.AlterUserScramCredentialsResponse(
         throttle_time=NO_THROTTLE, results=tuple(results)
     )
 
 
-async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: list[Any]) -> None:
+async def _alter(
+    gateway: ControllerGateway, name: str, deletions: list[Any], upsertions: list[Any]
+) -> None:
     _check(name, deletions, upsertions)
 
     def change(credentials: dict[str, str]) -> None:
         for each in deletions:
             if credentials.pop(NUMBERS[each.mechanism], None) is None:
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.resource_not_found,
                     "Attempt to delete a user credential that does not exist",
                 )
@@ -108,23 +112,23 @@ async def _alter(broker: Broker, name: str, deletions: list[Any], upsertions: li
                 mechanism, each.salt, each.salted_password, each.iterations
             ).text()
 
-    await broker.gateway.alter_credentials(name, change)
+    await gateway.alter_credentials(name, change)
 
 
 def _check(name: str, deletions: list[Any], upsertions: list[Any]) -> None:
     if not name:
-        raise KafkaError(ErrorCode.unacceptable_credential, EMPTY)
+        raise ApiException(ErrorCode.unacceptable_credential, EMPTY)
     for each in (*upsertions, *deletions):
         if each.mechanism not in NUMBERS:
-            raise KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+            raise ApiException(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
     for each in upsertions:
         if each.iterations < MIN_ITERATIONS:
-            raise KafkaError(ErrorCode.unacceptable_credential, "Too few iterations")
+            raise ApiException(ErrorCode.unacceptable_credential, "Too few iterations")
         if each.iterations > MAX_ITERATIONS:
-            raise KafkaError(ErrorCode.unacceptable_credential, "Too many iterations")
+            raise ApiException(ErrorCode.unacceptable_credential, "Too many iterations")
     counts = Counter(each.mechanism for each in (*deletions, *upsertions))
     if max(counts.values()) > 1:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.duplicate_resource,
             "A user credential cannot be altered twice in the same request",
         )

@@ -14,25 +14,25 @@ from kio.schema.sasl_authenticate.v2.response import SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
 from engine.broker.authorization import refused
-from engine.broker.broker import Broker, Call
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
-NO_TOKENS = KafkaError(ErrorCode.delegation_token_request_not_allowed)
+NO_TOKENS = ApiException(ErrorCode.delegation_token_request_not_allowed)
 
 
-async def refuse_token(broker: Broker, call: Call, request: Any) -> Any:
+async def refuse_token(call: Call, request: Any) -> Any:
     response = refused(call, request, NO_TOKENS)
     if call.header.api_key == Api.CREATE_DELEGATION_TOKEN:
         return replace(response, principal_type="User", principal_name="ANONYMOUS")
     return response
 
 
-async def handshake(broker: Broker, call: Call, request: Any) -> SaslHandshakeResponse:
+async def handshake(call: Call, request: Any) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=ErrorCode.illegal_sasl_state, mechanisms=())
 
 
-async def authenticate(broker: Broker, call: Call, request: Any) -> SaslAuthenticateResponse:
+async def authenticate(call: Call, request: Any) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=ErrorCode.illegal_sasl_state,
         error_message="SaslAuthenticate request received after successful authentication",

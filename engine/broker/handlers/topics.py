@@ -15,6 +15,7 @@ Left out: racks (see `creation`), creation policies.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -23,126 +24,37 @@ from kio.schema.create_partitions.v3 import response as grow_v3
 from kio.schema.create_topics.v7 import response as create_v7
 from kio.schema.delete_topics.v6 import response as delete_v6
 
-from engine.broker.broker import Broker, Call
-from engine.broker.creation import Plan, plan
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, deadline, error_fields
-from engine.broker.metadata import NO_BROKER, TopicInfo
-from engine.config import describe_topic
-from engine.errors import ErrorCode, KafkaError
+from engine.broker.call import Call
+from engine.broker.config_cache import ConfigCache
+from engine.broker.creation import AutoTopicCreationManager, Plan
+from engine.broker.handlers.results import attempt, code_of, deadline, error_fields
+from engine.broker.metadata import Metadata, TopicInfo
+from engine.config import BrokerConfig, describe_topic
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
+from engine.model import NO_BROKER
 from engine.topics import check_assignment, spread_further
+from engine.wire.primitives import NO_THROTTLE
 
 T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 
-def _check_controller(broker: Broker) -> None:
-    if broker.metadata.controller != broker.id:
-        raise KafkaError(
-            ErrorCode.not_controller, f"the controller is broker {broker.metadata.controller}"
-        )
-
-
 def _check_once(names: Counter[str], name: str) -> None:
     if names[name] > 1:
-        raise KafkaError(ErrorCode.invalid_request, f"{name} is in the request twice")
-
-
-def _has_leaders(broker: Broker, name: str, partitions: Collection[int]) -> bool:
-    topic = broker.metadata.topics.get(name)
-    return topic is not None and all(
-        number in topic.partitions and topic.partitions[number].leader != NO_BROKER
-        for number in partitions
-    )
-
-
-async def _wait_for_leaders(
-    broker: Broker, name: str, partitions: Collection[int], until: float
-) -> None:
-    if not await broker.metadata.until(partial(_has_leaders, broker, name, partitions), until):
-        raise KafkaError(ErrorCode.request_timed_out, f"{name} has no leaders yet")
+        raise ApiException(ErrorCode.invalid_request, f"{name} is in the request twice")
 
 
 async def _each(
-    outcomes: list[T | KafkaError], wait: Callable[[T], Awaitable[None]]
-) -> list[T | KafkaError]:
+    outcomes: list[T | ApiException], wait: Callable[[T], Awaitable[None]]
+) -> list[T | ApiException]:
     """Wait for each outcome that is no error. An error of the wait takes its place."""
     waited = list(outcomes)
     for place, outcome in enumerate(outcomes):
-        if not isinstance(outcome, KafkaError):
-            failed: KafkaError | None = await attempt(wait(outcome))
+        if not isinstance(outcome, ApiException):
+            failed: ApiException | None = await attempt(wait(outcome))
             waited[place] = failed or outcome
     return waited
-
-
-# -- CreateTopics ----------------------------------------------------------------------------
-
-
-async def create(broker: Broker, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
-    names = Counter(topic.name for topic in request.topics)
-    outcomes = [
-        await attempt(_create(broker, call, names, topic, request.validate_only))
-        for topic in request.topics
-    ]
-    if not request.validate_only:
-        until = deadline(request.timeout)
-        outcomes = await _each(
-            outcomes, lambda plan: _wait_for_leaders(broker, plan.name, plan.assignment, until)
-        )
-    return create_v7.CreateTopicsResponse(
-        throttle_time=NO_THROTTLE,
-        topics=tuple(
-            _creation(broker, topic.name, outcome)
-            for topic, outcome in zip(request.topics, outcomes, strict=True)
-        ),
-    )
-
-
-async def _create(
-    broker: Broker, call: Call, names: Counter[str], topic: Any, validate_only: bool
-) -> Plan:
-    _check_controller(broker)
-    _check_once(names, topic.name)
-    planned = plan(
-        broker,
-        topic.name,
-        {each.name: each.value for each in topic.configs},
-        partitions=topic.num_partitions,
-        replication=topic.replication_factor,
-        by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
-    )
-    if not validate_only:
-        call.take(len(planned.assignment), broker.now())
-        await broker.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
-    return planned
-
-
-def _creation(
-    broker: Broker, name: str, outcome: Plan | KafkaError
-) -> create_v7.CreatableTopicResult:
-    if isinstance(outcome, KafkaError):
-        return create_v7.CreatableTopicResult(
-            name=name, topic_id=None, **error_fields(outcome), configs=()
-        )
-    topic = broker.metadata.topics.get(name)
-    entries = describe_topic(outcome.config, outcome.overrides, broker.configs.layers())
-    return create_v7.CreatableTopicResult(
-        name=name,
-        topic_id=topic.id if topic else None,
-        error_code=ErrorCode.none,
-        error_message=None,
-        num_partitions=len(outcome.assignment),
-        replication_factor=outcome.replication,
-        configs=tuple(
-            create_v7.CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.source,
-                is_sensitive=False,
-            )
-            for entry in entries
-        ),
-    )
 
 
 # -- DeleteTopics ----------------------------------------------------------------------------
@@ -155,148 +67,233 @@ class Wanted(NamedTuple):
     id: UUID | None
 
 
-async def delete(broker: Broker, call: Call, request: Any) -> delete_v6.DeleteTopicsResponse:
-    by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
-    wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
-    outcomes = [await attempt(_delete(broker, call, each)) for each in wanted]
-    until = deadline(request.timeout)
-    outcomes = await _each(outcomes, lambda topic: _wait_until_deleted(broker, topic, until))
-    return delete_v6.DeleteTopicsResponse(
-        throttle_time=NO_THROTTLE,
-        responses=tuple(
-            delete_v6.DeletableTopicResult(
-                name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
-                topic_id=each.id,
-                error_code=code_of(outcome),
-                error_message=None,  # Kafka 2.8 has the field, and leaves it empty
-            )
-            for each, outcome in zip(wanted, outcomes, strict=True)
-        ),
-    )
-
-
-async def _delete(broker: Broker, call: Call, wanted: Wanted) -> TopicInfo:
-    _check_controller(broker)
-    if not broker.config.delete_topic_enable:
-        known = call.version >= DELETION_DISABLED_SINCE
-        raise KafkaError(
-            ErrorCode.topic_deletion_disabled if known else ErrorCode.invalid_request,
-            "Topic deletion is disabled: delete.topic.enable is false.",
-        )
-    topic = _find(broker, wanted)
-    call.take(len(topic.partitions), broker.now())
-    await broker.gateway.delete_topic(topic.name)
-    return topic
-
-
-def _find(broker: Broker, wanted: Wanted) -> TopicInfo:
-    if wanted.name is not None and wanted.id is not None:
-        raise KafkaError(
-            ErrorCode.invalid_request, "Topic name and topic ID can not both be specified."
-        )
-    topics = broker.metadata.topics
-    if wanted.id is None:
-        found, code = topics.get(wanted.name or ""), ErrorCode.unknown_topic_or_partition
-    else:
-        found = next((topic for topic in topics.values() if topic.id == wanted.id), None)
-        code = ErrorCode.unknown_topic_id
-    if found is None:
-        raise KafkaError(code)
-    return found
-
-
-async def _wait_until_deleted(broker: Broker, topic: TopicInfo, until: float) -> None:
-    """Wait until this topic is gone; a new one may have its name by then.
-
-    For clients it is gone at once; its name is free only when every replica has been deleted. If a
-    broker is down, that may take days: the wait ends before.
-    """
-    topics, gateway = broker.metadata.topics, broker.gateway
-
-    def gone() -> bool:
-        return topics.get(topic.name) is not topic and not gateway.is_deleting(topic.name)
-
-    if not await broker.metadata.until(gone, until):
-        raise KafkaError(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
-
-
-# -- CreatePartitions ------------------------------------------------------------------------
-
-
-async def create_partitions(
-    broker: Broker, call: Call, request: Any
-) -> grow_v3.CreatePartitionsResponse:
-    names = Counter(topic.name for topic in request.topics)
-    outcomes = [
-        await attempt(_grow(broker, call, names, topic, request.validate_only))
-        for topic in request.topics
-    ]
-    if not request.validate_only:
-        until = deadline(request.timeout)
-        outcomes = await _each(outcomes, lambda grown: _wait_for_leaders(broker, *grown, until))
-    return grow_v3.CreatePartitionsResponse(
-        throttle_time=NO_THROTTLE,
-        results=tuple(
-            grow_v3.CreatePartitionsTopicResult(name=topic.name, **error_fields(outcome))
-            for topic, outcome in zip(request.topics, outcomes, strict=True)
-        ),
-    )
-
-
 Assignment = dict[int, list[int]]
 
 
-async def _grow(
-    broker: Broker, call: Call, names: Counter[str], wanted: Any, validate_only: bool
-) -> tuple[str, Assignment]:
-    _check_controller(broker)
-    _check_once(names, wanted.name)
-    topic = broker.metadata.topics.get(wanted.name)
-    if topic is None:
-        raise KafkaError(
-            ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
-        )
-    added = _added(broker, topic, wanted)
-    if not validate_only:
-        call.take(len(added), broker.now())
-        await broker.gateway.create_partitions(wanted.name, added)
-    return wanted.name, added
+@dataclass(frozen=True)
+class TopicHandlers:
+    """The three APIs, with what they use."""
 
+    config: BrokerConfig
+    metadata: Metadata
+    configs: ConfigCache
+    gateway: ControllerGateway
+    creation: AutoTopicCreationManager
+    now: Callable[[], int]
 
-def _added(broker: Broker, topic: TopicInfo, wanted: Any) -> Assignment:
-    """The replicas of the new partitions, in the ring that starts at partition 0's leader."""
-    count, live = len(topic.partitions), sorted(broker.metadata.brokers)
-    if wanted.count < count:
-        raise KafkaError(
-            ErrorCode.invalid_partitions,
-            f"Topic currently has {count} partitions, which is higher than the requested "
-            f"{wanted.count}.",
+    def _check_controller(self) -> None:
+        if self.metadata.controller != self.config.broker_id:
+            raise ApiException(
+                ErrorCode.not_controller, f"the controller is broker {self.metadata.controller}"
+            )
+
+    def _has_leaders(self, name: str, partitions: Collection[int]) -> bool:
+        topic = self.metadata.topics.get(name)
+        return topic is not None and all(
+            number in topic.partitions and topic.partitions[number].leader != NO_BROKER
+            for number in partitions
         )
-    if wanted.count == count:
-        raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {count} partitions.")
-    if topic.partitions.keys() != set(range(count)):
-        raise KafkaError(
-            ErrorCode.invalid_partitions,
-            f"The partitions of topic '{topic.name}' are {sorted(topic.partitions)}: some are "
-            "missing, so it is not known which are to be added.",
+
+    async def _wait_for_leaders(self, name: str, partitions: Collection[int], until: float) -> None:
+        if not await self.metadata.until(partial(self._has_leaders, name, partitions), until):
+            raise ApiException(ErrorCode.request_timed_out, f"{name} has no leaders yet")
+
+    # -- CreateTopics ----------------------------------------------------------------------------
+
+    async def create(self, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
+        names = Counter(topic.name for topic in request.topics)
+        outcomes = [
+            await attempt(self._create(call, names, topic, request.validate_only))
+            for topic in request.topics
+        ]
+        if not request.validate_only:
+            until = deadline(request.timeout)
+            outcomes = await _each(
+                outcomes, lambda plan: self._wait_for_leaders(plan.name, plan.assignment, until)
+            )
+        return create_v7.CreateTopicsResponse(
+            throttle_time=NO_THROTTLE,
+            topics=tuple(
+                self._creation(topic.name, outcome)
+                for topic, outcome in zip(request.topics, outcomes, strict=True)
+            ),
         )
-    first = topic.partitions[0].replicas
-    if wanted.assignments is None:
-        return spread_further(wanted.count, first, live, first_partition=count)
-    by_hand = {
-        count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
-    }
-    if len(by_hand) != wanted.count - count:
-        raise KafkaError(
-            ErrorCode.invalid_replica_assignment,
-            f"Increasing the number of partitions by {wanted.count - count} but {len(by_hand)} "
-            "assignments provided.",
+
+    async def _create(
+        self, call: Call, names: Counter[str], topic: Any, validate_only: bool
+    ) -> Plan:
+        self._check_controller()
+        _check_once(names, topic.name)
+        planned = self.creation.plan(
+            topic.name,
+            {each.name: each.value for each in topic.configs},
+            partitions=topic.num_partitions,
+            replication=topic.replication_factor,
+            by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
         )
-    check_assignment(by_hand, live, count)
-    if len(by_hand[count]) != len(first):
-        raise KafkaError(
-            ErrorCode.invalid_replica_assignment,
-            f"Inconsistent replication factor between partitions, partition 0 has {len(first)} "
-            f"while the new ones have {len(by_hand[count])}.",
+        if not validate_only:
+            call.take(len(planned.assignment), self.now())
+            await self.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
+        return planned
+
+    def _creation(self, name: str, outcome: Plan | ApiException) -> create_v7.CreatableTopicResult:
+        if isinstance(outcome, ApiException):
+            return create_v7.CreatableTopicResult(
+                name=name, topic_id=None, **error_fields(outcome), configs=()
+            )
+        topic = self.metadata.topics.get(name)
+        entries = describe_topic(outcome.config, outcome.overrides, self.configs.layers())
+        return create_v7.CreatableTopicResult(
+            name=name,
+            topic_id=topic.id if topic else None,
+            error_code=ErrorCode.none,
+            error_message=None,
+            num_partitions=len(outcome.assignment),
+            replication_factor=outcome.replication,
+            configs=tuple(
+                create_v7.CreatableTopicConfigs(
+                    name=entry.name,
+                    value=entry.value,
+                    read_only=entry.read_only,
+                    config_source=entry.source,
+                    is_sensitive=False,
+                )
+                for entry in entries
+            ),
         )
-    return by_hand
+
+    async def delete(self, call: Call, request: Any) -> delete_v6.DeleteTopicsResponse:
+        by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
+        wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
+        outcomes = [await attempt(self._delete(call, each)) for each in wanted]
+        until = deadline(request.timeout)
+        outcomes = await _each(outcomes, lambda topic: self._wait_until_deleted(topic, until))
+        return delete_v6.DeleteTopicsResponse(
+            throttle_time=NO_THROTTLE,
+            responses=tuple(
+                delete_v6.DeletableTopicResult(
+                    name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
+                    topic_id=each.id,
+                    error_code=code_of(outcome),
+                    error_message=None,  # Kafka 2.8 has the field, and leaves it empty
+                )
+                for each, outcome in zip(wanted, outcomes, strict=True)
+            ),
+        )
+
+    async def _delete(self, call: Call, wanted: Wanted) -> TopicInfo:
+        self._check_controller()
+        if not self.config.delete_topic_enable:
+            known = call.version >= DELETION_DISABLED_SINCE
+            raise ApiException(
+                ErrorCode.topic_deletion_disabled if known else ErrorCode.invalid_request,
+                "Topic deletion is disabled: delete.topic.enable is false.",
+            )
+        topic = self._find(wanted)
+        call.take(len(topic.partitions), self.now())
+        await self.gateway.delete_topic(topic.name)
+        return topic
+
+    def _find(self, wanted: Wanted) -> TopicInfo:
+        if wanted.name is not None and wanted.id is not None:
+            raise ApiException(
+                ErrorCode.invalid_request, "Topic name and topic ID can not both be specified."
+            )
+        topics = self.metadata.topics
+        if wanted.id is None:
+            found, code = topics.get(wanted.name or ""), ErrorCode.unknown_topic_or_partition
+        else:
+            found = next((topic for topic in topics.values() if topic.id == wanted.id), None)
+            code = ErrorCode.unknown_topic_id
+        if found is None:
+            raise ApiException(code)
+        return found
+
+    async def _wait_until_deleted(self, topic: TopicInfo, until: float) -> None:
+        """Wait until this topic is gone; a new one may have its name by then.
+
+        For clients it is gone at once; its name is free only when every replica has been deleted.
+        If a broker is down, that may take days: the wait ends before.
+        """
+        topics, gateway = self.metadata.topics, self.gateway
+
+        def gone() -> bool:
+            return topics.get(topic.name) is not topic and not gateway.is_deleting(topic.name)
+
+        if not await self.metadata.until(gone, until):
+            raise ApiException(ErrorCode.request_timed_out, f"{topic.name} is still being deleted")
+
+    # -- CreatePartitions ------------------------------------------------------------------------
+
+    async def create_partitions(self, call: Call, request: Any) -> grow_v3.CreatePartitionsResponse:
+        names = Counter(topic.name for topic in request.topics)
+        outcomes = [
+            await attempt(self._grow(call, names, topic, request.validate_only))
+            for topic in request.topics
+        ]
+        if not request.validate_only:
+            until = deadline(request.timeout)
+            outcomes = await _each(outcomes, lambda grown: self._wait_for_leaders(*grown, until))
+        return grow_v3.CreatePartitionsResponse(
+            throttle_time=NO_THROTTLE,
+            results=tuple(
+                grow_v3.CreatePartitionsTopicResult(name=topic.name, **error_fields(outcome))
+                for topic, outcome in zip(request.topics, outcomes, strict=True)
+            ),
+        )
+
+    async def _grow(
+        self, call: Call, names: Counter[str], wanted: Any, validate_only: bool
+    ) -> tuple[str, Assignment]:
+        self._check_controller()
+        _check_once(names, wanted.name)
+        topic = self.metadata.topics.get(wanted.name)
+        if topic is None:
+            raise ApiException(
+                ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
+            )
+        added = self._added(topic, wanted)
+        if not validate_only:
+            call.take(len(added), self.now())
+            await self.gateway.create_partitions(wanted.name, added)
+        return wanted.name, added
+
+    def _added(self, topic: TopicInfo, wanted: Any) -> Assignment:
+        """The replicas of the new partitions, in the ring that starts at partition 0's leader."""
+        count, live = len(topic.partitions), sorted(self.metadata.brokers)
+        if wanted.count < count:
+            raise ApiException(
+                ErrorCode.invalid_partitions,
+                f"Topic currently has {count} partitions, which is higher than the requested "
+                f"{wanted.count}.",
+            )
+        if wanted.count == count:
+            raise ApiException(
+                ErrorCode.invalid_partitions, f"Topic already has {count} partitions."
+            )
+        if topic.partitions.keys() != set(range(count)):
+            raise ApiException(
+                ErrorCode.invalid_partitions,
+                f"The partitions of topic '{topic.name}' are {sorted(topic.partitions)}: some are "
+                "missing, so it is not known which are to be added.",
+            )
+        first = topic.partitions[0].replicas
+        if wanted.assignments is None:
+            return spread_further(wanted.count, first, live, first_partition=count)
+        by_hand = {
+            count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
+        }
+        if len(by_hand) != wanted.count - count:
+            raise ApiException(
+                ErrorCode.invalid_replica_assignment,
+                f"Increasing the number of partitions by {wanted.count - count} but {len(by_hand)} "
+                "assignments provided.",
+            )
+        check_assignment(by_hand, live, count)
+        if len(by_hand[count]) != len(first):
+            raise ApiException(
+                ErrorCode.invalid_replica_assignment,
+                f"Inconsistent replication factor between partitions, partition 0 has {len(first)} "
+                f"while the new ones have {len(by_hand[count])}.",
+            )
+        return by_hand

@@ -12,17 +12,22 @@ in it become visible, or are removed.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
+from engine.broker.coordinator_service import GroupService, TransactionService
 from engine.broker.coordinator_topic import OFFSETS
-from engine.broker.handlers.results import NO_THROTTLE, attempt, code_of, replicated
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.broker.handlers.results import attempt, code_of, replicated
+from engine.broker.producer_ids import ProducerIds
+from engine.broker.purgatory import Purgatory
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
+from engine.replication.replica_manager import ReplicaManager
 from engine.storage import control
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
 from engine.wire.by_topic import partitions_in, topics_of
@@ -32,26 +37,27 @@ from engine.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
+from engine.wire.primitives import NO_THROTTLE
 
-TIMEOUT = 30.0  # seconds for a marker to be replicated: Kafka's request.timeout.ms
 
-
-async def handle(broker: Broker, call: Call, request: Any) -> Any:
+async def handle(transactions: TransactionService, call: Call, request: Any) -> Any:
     client_id = call.header.client_id or ""
-    return await broker.transactions.handle(request, call.version, client_id, call.host)
+    return await transactions.handle(request, call.version, client_id, call.host)
 
 
 # -- producer ids ------------------------------------------------------------------------------
 
 
-async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
+async def init_producer_id(
+    transactions: TransactionService, producer_ids: ProducerIds, call: Call, request: Any
+) -> Any:
     is_transactional = request.transactional_id is not None
     outcome = await attempt(
-        handle(broker, call, request) if is_transactional else _new_id(broker, request)
+        handle(transactions, call, request) if is_transactional else _new_id(producer_ids, request)
     )
-    if is_transactional and not isinstance(outcome, KafkaError):
+    if is_transactional and not isinstance(outcome, ApiException):
         return outcome
-    failed = isinstance(outcome, KafkaError)
+    failed = isinstance(outcome, ApiException)
     return InitProducerIdResponse(
         throttle_time=NO_THROTTLE,
         error_code=code_of(outcome),
@@ -60,46 +66,11 @@ async def init_producer_id(broker: Broker, call: Call, request: Any) -> Any:
     )
 
 
-async def _new_id(broker: Broker, request: Any) -> int:
+async def _new_id(producer_ids: ProducerIds, request: Any) -> int:
     """For a producer without a transactional id. If it had a producer id, it gets another one."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        raise KafkaError(ErrorCode.invalid_request, "a producer id needs an epoch")
-    return await broker.producer_ids.next()
-
-
-# -- markers -----------------------------------------------------------------------------------
-
-
-async def write_markers(broker: Broker, call: Call, request: Any) -> WriteTxnMarkersResponse:
-    """The response is sent when the in-sync replicas have all markers."""
-    until = asyncio.get_running_loop().time() + TIMEOUT
-    results = await asyncio.gather(*(_write(broker, each, until) for each in request.markers))
-    return WriteTxnMarkersResponse(markers=tuple(results))
-
-
-async def _write(broker: Broker, marker: Any, until: float) -> WritableTxnMarkerResult:
-    partitions = partitions_in(marker.topics, numbers="partition_indexes")
-    codes = await asyncio.gather(*(_mark(broker, marker, each, until) for each in partitions))
-    rows = (
-        (each, WritableTxnMarkerPartitionResult(partition_index=each.partition, error_code=code))
-        for each, code in zip(partitions, codes, strict=True)
-    )
-    return WritableTxnMarkerResult(
-        producer_id=marker.producer_id, topics=topics_of(WritableTxnMarkerTopicResult, rows)
-    )
-
-
-async def _mark(broker: Broker, marker: Any, partition: TopicPartition, until: float) -> ErrorCode:
-    replicas, committed = broker.replicas, marker.transaction_result
-    try:
-        stored = replicas.append(partition, _batch(marker, broker.now()), to_all=True, client=False)
-        leader_since = replicas.partitions[partition].leader_since
-        await replicated(broker, partition, stored.last_offset, leader_since, until)
-    except KafkaError as error:
-        return error.code
-    if partition.topic == OFFSETS:
-        broker.groups.ended(partition.partition, marker.producer_id, committed)
-    return ErrorCode.none
+        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
+    return await producer_ids.next()
 
 
 def _batch(marker: Any, now: int) -> bytes:
@@ -112,3 +83,44 @@ def _batch(marker: Any, now: int) -> bytes:
         transactional=True,
         control=True,
     )
+
+
+@dataclass(frozen=True)
+class WriteTxnMarkersHandler:
+    replicas: ReplicaManager
+    purgatory: Purgatory
+    groups: GroupService
+
+    async def handle(self, call: Call, request: Any) -> WriteTxnMarkersResponse:
+        """The response is sent when the in-sync replicas have all markers."""
+        timeout_s = self.replicas.config.request_timeout_ms / 1000
+        until = asyncio.get_running_loop().time() + timeout_s
+        results = await asyncio.gather(*(self._write(each, until) for each in request.markers))
+        return WriteTxnMarkersResponse(markers=tuple(results))
+
+    async def _write(self, marker: Any, until: float) -> WritableTxnMarkerResult:
+        partitions = partitions_in(marker.topics, numbers="partition_indexes")
+        codes = await asyncio.gather(*(self._mark(marker, each, until) for each in partitions))
+        rows = (
+            (
+                each,
+                WritableTxnMarkerPartitionResult(partition_index=each.partition, error_code=code),
+            )
+            for each, code in zip(partitions, codes, strict=True)
+        )
+        return WritableTxnMarkerResult(
+            producer_id=marker.producer_id, topics=topics_of(WritableTxnMarkerTopicResult, rows)
+        )
+
+    async def _mark(self, marker: Any, partition: TopicPartition, until: float) -> ErrorCode:
+        replicas, batch = self.replicas, _batch(marker, self.replicas.now())
+        try:
+            stored = replicas.append(partition, batch, to_all=True, client=False)
+            leader_since = replicas.partitions[partition].leader_since
+            last = stored.last_offset
+            await replicated(self.purgatory, replicas, partition, last, leader_since, until)
+        except ApiException as error:
+            return error.code
+        if partition.topic == OFFSETS:
+            self.groups.ended(partition.partition, marker.producer_id, marker.transaction_result)
+        return ErrorCode.none

@@ -16,19 +16,22 @@ from typing import Any
 from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
 from kio.schema.update_features.v0.response import UpdatableFeatureResult, UpdateFeaturesResponse
 
-from engine.broker.broker import Broker, Call
-from engine.broker.handlers.results import NO_THROTTLE, error_fields
+from engine.broker.call import Call
+from engine.broker.handlers.results import error_fields
+from engine.config import BrokerConfig
 from engine.config.protocol import Feature
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.gateway import ControllerGateway
 from engine.wire.apis import Api
+from engine.wire.primitives import NO_THROTTLE
 
 SOFTWARE_SINCE = 3  # from this version on, clients name their software
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-async def handle(broker: Broker, call: Call, request: Any) -> ApiVersionsResponse:
-    return respond(broker.handlers, request, call.version)
+async def handle(apis: Collection[Api], call: Call, request: Any) -> ApiVersionsResponse:
+    return respond(apis, request, call.version)
 
 
 def respond(apis: Collection[Api], request: Any, version: int) -> ApiVersionsResponse:
@@ -54,13 +57,15 @@ def _response(code: ErrorCode, *apis: Api) -> ApiVersionsResponse:
     )
 
 
-async def update_features(broker: Broker, call: Call, request: Any) -> UpdateFeaturesResponse:
+async def update_features(
+    config: BrokerConfig, gateway: ControllerGateway, call: Call, request: Any
+) -> UpdateFeaturesResponse:
     refused = None
-    if not broker.gateway.is_controller:
-        refused = KafkaError(ErrorCode.not_controller, "This is not the correct controller.")
-    elif not broker.config.speaks(Feature.FEATURE_VERSIONS):
+    if not gateway.is_controller:
+        refused = ApiException(ErrorCode.not_controller, "This is not the correct controller.")
+    elif not config.speaks(Feature.FEATURE_VERSIONS):
         why = "Feature versioning system is disabled."
-        refused = KafkaError(ErrorCode.invalid_request, why)
+        refused = ApiException(ErrorCode.invalid_request, why)
     updates = () if refused else request.feature_updates
     return UpdateFeaturesResponse(
         throttle_time=NO_THROTTLE,

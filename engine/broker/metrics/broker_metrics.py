@@ -21,11 +21,11 @@ Invariant: a counter never goes down while the broker runs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from engine.broker.broker import Broker
-from engine.broker.server import Connection, Handle, Pieces, Server
+from engine.broker.server import Connection, Handle, Pieces
 from engine.model import TopicPartition
 from engine.storage.segment import Slice
 from engine.wire.apis import Api
@@ -52,9 +52,8 @@ class Metric(NamedTuple):
 
 
 class BrokerMetrics:
-    def __init__(self, broker: Broker) -> None:
-        self.server: Server | None = None  # once it is made
-        self._broker = broker
+    def __init__(self, broker: Broker, connections: Collection[Connection]) -> None:
+        self._broker, self._connections = broker, connections
         broker.request_counts.on = True
         self._bytes: Counter[str] = Counter()  # of records, in and out
         self._messages: Counter[str] = Counter()  # appended by producers, by topic
@@ -79,12 +78,12 @@ class BrokerMetrics:
     def observe(self) -> None:
         """What has happened since the last call; once a second, and for each page."""
         ends = {}
-        for partition, log in self._logs():
-            role = self._broker.replicas.partitions.get(partition)
-            if role is not None and role.is_leader:
-                ends[partition] = log.end_offset
-                before = self._ends.get(partition, log.end_offset)
-                self._messages[partition.topic] += max(log.end_offset - before, 0)
+        for topic_partition, log in self._logs():
+            partition = self._broker.replicas.partitions.get(topic_partition)
+            if partition is not None and partition.is_leader:
+                ends[topic_partition] = log.end_offset
+                before = self._ends.get(topic_partition, log.end_offset)
+                self._messages[topic_partition.topic] += max(log.end_offset - before, 0)
         self._ends = ends
         found = self._broker.events.after(min(self._seen, self._broker.events.total), 10_000)
         self._seen = found.last
@@ -114,13 +113,13 @@ class BrokerMetrics:
         yield from self._lags()
 
     def _replicas(self) -> Iterator[Metric]:
-        roles = list(self._broker.replicas.partitions.values())
-        led = [role for role in roles if role.is_leader]
+        partitions = list(self._broker.replicas.partitions.values())
+        led = [partition for partition in partitions if partition.is_leader]
         config = self._broker.configs.topic_config
         short = [it for it in led if len(it.isr) < config(it.id.topic).min_insync_replicas]
-        yield Metric(f"{MANAGER}partitioncount", len(roles))
+        yield Metric(f"{MANAGER}partitioncount", len(partitions))
         yield Metric(f"{MANAGER}leadercount", len(led))
-        under = sum(len(role.isr) < len(role.replicas) for role in led)
+        under = sum(len(partition.isr) < len(partition.replicas) for partition in led)
         yield Metric(f"{MANAGER}underreplicatedpartitions", under)
         yield Metric(f"{MANAGER}underminisrpartitioncount", len(short))
         for what in ("shrinks", "expands"):
@@ -149,9 +148,8 @@ class BrokerMetrics:
             yield Metric(f"{REQUESTS}requests_total", number, label)
             yield Metric(f"{REQUESTS}totaltimems_count", number, label)
             yield Metric(f"{REQUESTS}totaltimems_sum", counts.times[api] / 1e6, label)
-        if self.server is not None:
-            count = len(self.server.connections)
-            yield Metric("kafka_server_socket_server_metrics_connection_count", count)
+        count = len(self._connections)
+        yield Metric("kafka_server_socket_server_metrics_connection_count", count)
 
     def _log_sizes(self) -> Iterator[Metric]:
         for partition, log in sorted(self._logs()):

@@ -18,8 +18,8 @@ from engine.broker.metrics.broker_metrics import BrokerMetrics
 
 HOST = "127.0.0.1"
 PORT_FILE = "metrics.port"
-TIMEOUT = 5.0  # seconds for a reader to ask, and to take the page
-INTERVAL = 1.0  # seconds between two observations of what is counted
+READER_WAIT_S = 5.0  # for a reader to ask, and to take the page
+OBSERVE_INTERVAL_S = 1.0  # between two observations of what is counted
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 log = logging.getLogger(__name__)
@@ -54,11 +54,11 @@ class MetricsServer:
     async def _observe(self) -> None:
         while True:
             self._metrics.observe()
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(OBSERVE_INTERVAL_S)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(READER_WAIT_S):
                 request = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]
                 writer.write(self._answer(request.split(b" ")))
                 await writer.drain()

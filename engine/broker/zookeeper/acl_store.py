@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.broker.zookeeper.change_notifications import ChangeNotifications
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import MetadataDelta
 from engine.metadata.gateway import Entries
 from engine.security.acls import (
@@ -31,8 +31,8 @@ from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Create, Delete, Get, Refused, Set, Write, ZnodeData
 
 RETRIES = 10  # of a write, if others change the same list
-PAUSE = 0.1  # seconds before the next attempt
-NOBODY = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
+RETRY_S = 0.1  # before the next attempt
+DENY_ALL = AccessControlEntry(EVERYBODY, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class AclStore:
     def _entries(self, resource: ResourcePattern, node: ZnodeData | None) -> Entries:
         path, harm = acl_znodes.acl_path(resource), "only super users may use what it is about"
         found = self._decoder.read(acl_znodes.decode_acls, path, node.data if node else b"", harm)
-        return frozenset([NOBODY]) if found is None else found
+        return frozenset([DENY_ALL]) if found is None else found
 
     # -- change --------------------------------------------------------------------------
 
@@ -103,8 +103,8 @@ class AclStore:
                     [Create(note, acl_znodes.encode_acl_change(resource), sequence=True)]
                 )
                 return
-            await asyncio.sleep(PAUSE)
-        raise KafkaError(
+            await asyncio.sleep(RETRY_S)
+        raise ApiException(
             ErrorCode.unknown_server_error,
             f"Failed to update ACLs for {path} after trying a maximum of {RETRIES} times",
         )

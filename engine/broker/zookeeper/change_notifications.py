@@ -18,7 +18,7 @@ from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Children, Delete, Get, ZnodeData
 
 KEPT_MS = 15 * 60 * 1000  # how long a note is kept for the other brokers
-PAUSE = 0.5  # seconds until ZooKeeper is asked again after a lost connection
+RETRY_S = 0.5  # until ZooKeeper is asked again after a lost connection
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ChangeNotifications:
                 await self._process_notifications()
             except MetadataError as error:
                 log.info("the notes below %s cannot be read: %r", self._path, error)
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_S)
             else:
                 await self._noted.wait()
 
@@ -50,7 +50,7 @@ class ChangeNotifications:
             [Children(self._path, watch=True)], lambda change: self._noted.set()
         )
         if names is None:  # the path was deleted
-            asyncio.get_running_loop().call_later(PAUSE, self._noted.set)
+            asyncio.get_running_loop().call_later(RETRY_S, self._noted.set)
             return
         self._done.intersection_update(names)
         notes = await self._zookeeper.ask([Get(f"{self._path}/{name}") for name in names])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.broker.config_cache import ConfigCache
-from engine.errors import ErrorCode, KafkaError, MetadataError
+from engine.errors import ApiException, ErrorCode, MetadataError
 from engine.metadata.delta import MetadataDelta
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.principals import user_of_znode
@@ -148,13 +148,13 @@ class ConfigZnodes:
             (written,) = await self.zookeeper.ask([write])
             if not isinstance(written, Refused):
                 return
-        raise KafkaError(ErrorCode.request_timed_out, f"{path} was created at the same time")
+        raise ApiException(ErrorCode.request_timed_out, f"{path} was created at the same time")
 
 
 def check_size(*nodes: bytes) -> None:
     """ZooKeeper closes the connection if a request is larger, and all pending answers are lost."""
     size = sum(map(len, nodes))
     if size > MAX_NODE:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.policy_violation, f"{size} bytes are more than a ZooKeeper node can hold"
         )

@@ -19,8 +19,8 @@ from typing import Any
 from engine.broker.controller_channels import ControllerChannels, Spawn
 from engine.broker.peer import Connect
 from engine.controller.controller import Controller
-from engine.controller.events import Event
-from engine.errors import ErrorCode, KafkaError, MetadataUnavailable
+from engine.controller.events import ControllerEvent
+from engine.errors import ApiException, ErrorCode, MetadataUnavailable
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Ask
 
@@ -43,7 +43,9 @@ class ControllerService:
         self.controller = controller
         self._zookeeper = zookeeper
         self._channels = ControllerChannels(controller, connect, self.note, spawn, timeout_s)
-        self._events: asyncio.Queue[tuple[Event, asyncio.Future[Any] | None]] = asyncio.Queue()
+        self._events: asyncio.Queue[tuple[ControllerEvent, asyncio.Future[Any] | None]] = (
+            asyncio.Queue()
+        )
         self.handled: list[Callable[[], None]] = []  # called after each event
         self._busy = True  # until the first event has been handled
         self._session = 0  # how many have ended
@@ -57,14 +59,14 @@ class ControllerService:
         idle = self._channels.is_idle(self.controller.broker_id)
         return idle and not self._busy and self._events.empty()
 
-    def note(self, event: Event) -> None:
+    def note(self, event: ControllerEvent) -> None:
         """Handle an event after those that wait."""
         self._events.put_nowait((event, None))
 
-    async def ask(self, event: Event) -> Any:
+    async def ask(self, event: ControllerEvent) -> Any:
         """Handle an event, and return the result. Only the active controller does that."""
         if not self.controller.active:
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.not_controller, f"the controller is broker {self.controller.leader_id}"
             )
         result = asyncio.get_running_loop().create_future()
@@ -108,7 +110,7 @@ class ControllerService:
                 for listener in self.handled:
                     listener()
 
-    async def _carry_out(self, event: Event) -> Any:
+    async def _carry_out(self, event: ControllerEvent) -> Any:
         work = self.controller.handle(event)
         answers: Sequence[Any] | None = None
         try:
@@ -146,7 +148,7 @@ class ControllerService:
 def _fail(result: "asyncio.Future[Any] | None") -> None:
     if result is not None and not result.done():
         result.set_exception(
-            KafkaError(
+            ApiException(
                 ErrorCode.not_controller, "this broker has just stopped being the controller"
             )
         )

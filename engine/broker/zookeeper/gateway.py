@@ -11,7 +11,7 @@ No log is changed here: the controller decides what follows from a change. Elect
 events of the controller in this broker; if another broker is the controller, they are refused.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from engine.broker.zookeeper.acl_store import AclStore
 from engine.broker.zookeeper.config_znodes import ConfigZnodes, check_size
 from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller import events
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Outcomes
 from engine.model import TopicPartition
 from engine.quotas.alteration import Alteration, altered
@@ -46,7 +46,6 @@ class ZooKeeperGateway:
     controller_service: ControllerService
     _decoder: Decoder
     _new_uuid: Callable[[], UUID]
-    alter_isr: Callable[[], Coroutine[Any, Any, None]]
 
     def __post_init__(self) -> None:
         self._zookeeper = self.configs.zookeeper
@@ -79,16 +78,16 @@ class ZooKeeperGateway:
         create = Multi((write, Create(znodes.topic_path(name), topic)))
         (created,) = await self._zookeeper.ask([create])
         if created == Refused(Reason.NO_NODE, config_path):
-            raise KafkaError(ErrorCode.request_timed_out, f"{config_path} has just been deleted")
+            raise ApiException(ErrorCode.request_timed_out, f"{config_path} has just been deleted")
         if isinstance(created, Refused):
-            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+            raise ApiException(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
         await self.configs.reload("topics", name)
 
     async def create_partitions(self, name: str, added: Assignment) -> None:
         """Refused if the topic was deleted, or some of these partitions were added, meanwhile."""
         new = {number: znodes.ReplicaAssignment(tuple(ids)) for number, ids in added.items()}
         path = znodes.topic_path(name)
-        changed = KafkaError(
+        changed = ApiException(
             ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"
         )
         (node,) = await self._zookeeper.ask([Get(path)])
@@ -96,11 +95,11 @@ class ZooKeeperGateway:
             raise changed
         topic = decoded(znodes.Topic.decode, node.data)
         if isinstance(topic, Unreadable):
-            raise KafkaError(ErrorCode.invalid_partitions, f"{path}: {topic.why}")
+            raise ApiException(ErrorCode.invalid_partitions, f"{path}: {topic.why}")
         if new.keys() & topic.partitions.keys():
             raise changed
         if any(each.adding or each.removing for each in topic.partitions.values()):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.reassignment_in_progress,
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
@@ -137,9 +136,9 @@ class ZooKeeperGateway:
         moving = await self._ask(events.ListReassignments(partitions))
         return {partition: OngoingReassignment(*assigned) for partition, assigned in moving.items()}
 
-    async def _ask(self, event: events.Event) -> Any:
+    async def _ask(self, event: events.ControllerEvent) -> Any:
         outcome = await self.controller_service.ask(event)
-        if isinstance(outcome, KafkaError):
+        if isinstance(outcome, ApiException):
             raise outcome
         return outcome
 
@@ -198,12 +197,12 @@ class ZooKeeperGateway:
     def _next_block(self, node: Any) -> znodes.ProducerIdBlock:
         path, first = znodes.PRODUCER_ID_BLOCK, 0
         if node is None:
-            raise KafkaError(ErrorCode.coordinator_not_available, f"{path} is missing")
+            raise ApiException(ErrorCode.coordinator_not_available, f"{path} is missing")
         if node.data:
             harm = "no broker gets a new block of producer ids"
             last = self._decoder.read(znodes.ProducerIdBlock.decode, path, node.data, harm)
             if last is None or last.last + BLOCK > LONG_MAX:  # else an id could be given out twice
-                raise KafkaError(
+                raise ApiException(
                     ErrorCode.coordinator_not_available, f"{path} leaves no producer ids"
                 )
             first = last.last + 1
@@ -218,7 +217,7 @@ class ZooKeeperGateway:
         try:
             return int(node.data) if node is not None and node.data else None
         except ValueError as error:
-            raise KafkaError(ErrorCode.unknown_server_error, f"{group}: {error}") from error
+            raise ApiException(ErrorCode.unknown_server_error, f"{group}: {error}") from error
 
 
 def gateway_of(broker: Broker) -> ZooKeeperGateway:
@@ -229,5 +228,5 @@ def gateway_of(broker: Broker) -> ZooKeeperGateway:
 
 def _offset_path(group: str, partition: TopicPartition) -> str:
     if not group or "/" in group or group in (".", ".."):
-        raise KafkaError(ErrorCode.invalid_group_id, f"{group!r} cannot be a name in ZooKeeper")
+        raise ApiException(ErrorCode.invalid_group_id, f"{group!r} cannot be a name in ZooKeeper")
     return f"/consumers/{group}/offsets/{partition.topic}/{partition.partition}"

@@ -29,8 +29,8 @@ from engine.zookeeper.requests import Create, Get, Refused, Set, ZnodeData
 
 log = logging.getLogger(__name__)
 
-REPAIR = 1.0  # seconds until a state that could not be read is read again
-PAUSE = 0.1  # seconds between two attempts to write
+REREAD_S = 1.0  # until a state that could not be read is read again
+RETRY_S = 0.1  # between two attempts to write
 
 
 class IsrWriter:
@@ -55,7 +55,7 @@ class IsrWriter:
                     break
                 except MetadataUnavailable as error:
                     log.info("ISR changes are written again: %r", error)
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_S)
 
     async def _write(self, proposals: Sequence[Proposal]) -> None:
         sets = [
@@ -73,7 +73,7 @@ class IsrWriter:
             if isinstance(verdict, Unreadable):
                 path = znodes.state_path(each.partition)
                 self._decoder.report(path, verdict.why, "the ISR of the partition does not change")
-                asyncio.get_running_loop().call_later(REPAIR, self._replicas.propose, each)
+                asyncio.get_running_loop().call_later(REREAD_S, self._replicas.propose, each)
             elif isinstance(verdict, Proposal):
                 self._replicas.isr_overtaken(each, verdict.version)
             else:

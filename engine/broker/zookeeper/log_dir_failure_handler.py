@@ -20,7 +20,7 @@ from engine.zookeeper.requests import Create
 
 log = logging.getLogger(__name__)
 
-PAUSE_S = 0.1  # between two attempts to write the note
+RETRY_S = 0.1  # between two attempts to write the note
 
 
 class LogDirFailureHandler:
@@ -43,4 +43,4 @@ class LogDirFailureHandler:
             except MetadataUnavailable as error:
                 log.info("the failure of a log directory is reported again: %r", error)
                 self._failed.set()
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(RETRY_S)

@@ -15,11 +15,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, TypeVar
 
-from engine.broker import publisher
 from engine.broker.alter_isr_manager import AlterIsrManager
-from engine.broker.broker import Broker, Handler
+from engine.broker.broker import Broker
+from engine.broker.call import Handler
 from engine.broker.config_cache import ConfigCache
 from engine.broker.controlled_shutdown import hand_over
 from engine.broker.metadata_source import SourceContext
@@ -36,11 +37,11 @@ from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
 from engine.controller.events import Began, Rebalance, UncleanAllowed
-from engine.errors import ErrorCode, KafkaError, MetadataError, MetadataUnavailable
+from engine.errors import ApiException, ErrorCode, MetadataError, MetadataUnavailable
 from engine.links import Links
 from engine.metadata.delta import MetadataDelta
 from engine.metadata.lifecycle import LifecycleStep
-from engine.model import id_text
+from engine.model import Callbacks, id_text
 from engine.security.authorizer import AclAuthorizer
 from engine.wire.apis import Api
 from engine.zookeeper import znodes
@@ -54,13 +55,6 @@ RETRY_S = 0.05  # between two attempts to ask ZooKeeper, while the broker starts
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-HANDLERS: dict[Api, Handler] = {
-    Api.LEADER_AND_ISR: roles.leader_and_isr,
-    Api.STOP_REPLICA: roles.stop_replica,
-    Api.UPDATE_METADATA: roles.update_metadata,
-    Api.CONTROLLED_SHUTDOWN: roles.controlled_shutdown,
-    Api.ALTER_ISR: alter_isr.handle,
-}
 
 ConnectZookeeper = Callable[[Callable[[Session], None]], ZookeeperClient]  # gets a listener
 
@@ -75,14 +69,13 @@ def connect_zookeeper(
 
 
 class ZooKeeperMode:
-    handlers: Mapping[Api, Handler] = HANDLERS
-
     def __init__(
         self, context: SourceContext, connect: ConnectZookeeper, session_file: TextFile
     ) -> None:
         self._context, self._config = context, context.config
         self._open_session, self._session_file = connect, session_file
-        self._broker: Broker | None = None  # once it is built
+        self._sessions = Callbacks[[Session]]()  # called when the session has changed
+        self._publish = Callbacks[[MetadataDelta]]()
         self._registering = asyncio.Lock()
         config = context.config
         timeout = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
@@ -130,7 +123,7 @@ class ZooKeeperMode:
         _, node = await self._zookeeper.ask([create, Get(znodes.CLUSTER_ID)])
         cluster_id = decoded(znodes.decode_cluster_id, node.data)
         if isinstance(cluster_id, Unreadable):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.inconsistent_cluster_id,
                 f"{znodes.CLUSTER_ID} in ZooKeeper holds no cluster id ({cluster_id.why}). "
                 "Without it no broker knows which cluster its log directories belong to. "
@@ -145,7 +138,7 @@ class ZooKeeperMode:
         )
         acls = None
         if authorizer is not None:
-            acls = AclStore(authorizer, zookeeper, decoder, context.now, self._apply)
+            acls = AclStore(authorizer, zookeeper, decoder, context.now, self._publish)
         self._configs = ConfigZnodes(zookeeper, configs, decoder)
         self._gateway = ZooKeeperGateway(
             self._config.broker_id,
@@ -160,12 +153,22 @@ class ZooKeeperMode:
             ),
             decoder,
             context.new_uuid,
-            self._alter_isr,
         )
         return self._gateway
 
+    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+        configs, publisher, service = self._configs, broker.publisher, self._service
+        return {
+            Api.LEADER_AND_ISR: partial(roles.leader_and_isr, configs, publisher),
+            Api.STOP_REPLICA: partial(roles.stop_replica, publisher),
+            Api.UPDATE_METADATA: partial(roles.update_metadata, configs, publisher),
+            Api.CONTROLLED_SHUTDOWN: partial(roles.controlled_shutdown, service),
+            Api.ALTER_ISR: partial(alter_isr.handle, service),
+        }
+
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
-        self._broker = broker
+        self._publish.append(broker.publisher.apply)
+        self._sessions.append(partial(self._follow_session, broker))
         if self._gateway.acls is not None:
             await self._retried(self._gateway.acls.load)
         names = sorted(topics)
@@ -177,7 +180,7 @@ class ZooKeeperMode:
             str(self._config.broker_id),
             self._decoder,
             self._context.now,
-            self._configured,
+            partial(self._configured, broker),
         )
         await self._retried(self._watcher.reread)
         self._context.lifecycle.take(LifecycleStep.LOADED)
@@ -187,7 +190,7 @@ class ZooKeeperMode:
         service.set_connected(True)
         service.handled.append(broker.metadata.changed)
         spawn(service.run())
-        spawn(self._gateway.alter_isr())
+        spawn(self._alter_isr(broker))
         for notes in (self._watcher.notes, *(acls.notes if acls else ())):
             spawn(notes.run())
         if self._config.auto_leader_rebalance_enable:
@@ -196,9 +199,9 @@ class ZooKeeperMode:
                 lambda: service.note(Rebalance()),
             )
 
-    def _alter_isr(self) -> Coroutine[Any, Any, None]:
-        assert self._broker is not None
-        replicas, metadata = self._broker.replicas, self._broker.metadata
+    def _alter_isr(self, broker: Broker) -> Coroutine[Any, Any, None]:
+        """Ask for the changes that leaders propose, until the broker stops."""
+        replicas, metadata = broker.replicas, broker.metadata
         if self._config.speaks(Feature.ALTER_ISR):
             return AlterIsrManager(replicas, metadata, self._context.connect).run()
         return IsrWriter(replicas, self._zookeeper, self._decoder).run()
@@ -233,8 +236,9 @@ class ZooKeeperMode:
         self._context.report(
             "session.changed", state=session.state.value, session=session.session_id
         )
-        if self._broker is None:
-            return
+        self._sessions(session)
+
+    def _follow_session(self, broker: Broker, session: Session) -> None:
         match session.state:
             case SessionState.SUSPENDED:
                 self._service.set_connected(False)
@@ -244,7 +248,7 @@ class ZooKeeperMode:
             case SessionState.CONNECTED:
                 self._service.set_connected(True)
                 if self._context.lifecycle.is_loaded:
-                    self._context.spawn(self._reconnected(self._broker))
+                    self._context.spawn(self._reconnected(broker))
 
     async def _reconnected(self, broker: Broker) -> None:
         """No watch has reported what happened without a connection."""
@@ -256,15 +260,10 @@ class ZooKeeperMode:
         except MetadataError as error:
             log.warning("ZooKeeper does not answer again (%r): waiting for it", error)
 
-    def _apply(self, delta: MetadataDelta) -> None:
-        assert self._broker is not None
-        publisher.apply(self._broker, delta)
-
-    def _configured(self, kind: str, name: str) -> None:
+    def _configured(self, broker: Broker, kind: str, name: str) -> None:
         """What is set for an entity was read again: pass it on."""
-        assert self._broker is not None
-        here = self._broker.configs
-        self._apply(
+        here = broker.configs
+        broker.publisher.apply(
             MetadataDelta(
                 configs={} if kind in KINDS else {(kind, name): here.overrides.get((kind, name))},
                 quotas=None if kind == "topics" else self._configs.quotas(),

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from engine.config import BrokerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.zookeeper import znodes
 from engine.zookeeper.client import ZookeeperClient
 from engine.zookeeper.requests import Create, Delete, Exists, Refused
@@ -59,7 +59,7 @@ class Registration:
         create = Create(path, node.encode(), ephemeral=True)
         (created,) = await self._zookeeper.ask([create])
         if isinstance(created, Refused):
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.duplicate_broker_registration,
                 f"Broker id {self._config.broker_id} is already registered at {path} by a broker "
                 "that is alive. Stop it, or choose another --id.",

@@ -20,16 +20,16 @@ Left out: versions before brokers had epochs.
 """
 
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 from typing import Any
 
-from engine.broker import publisher
-from engine.broker.broker import Broker, Call
+from engine.broker.call import Call
 from engine.broker.handlers.results import attempt
-from engine.broker.zookeeper.gateway import gateway_of
+from engine.broker.publisher import MetadataPublisher
+from engine.broker.zookeeper.config_znodes import ConfigZnodes
+from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller.events import ControlledShutdown
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -38,7 +38,7 @@ from engine.metadata.delta import (
     PartitionRegistration,
     ReplicaStop,
 )
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.topics import is_legal
 from engine.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -63,16 +63,14 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataResponse,
 )
 
-NO_EPOCH = -1  # in a StopReplica of a partition without a leader epoch
-
-Apply = Callable[[MetadataDelta], list[ErrorCode]]  # of publisher
+Apply = Callable[[MetadataDelta], list[ErrorCode]]  # of a MetadataPublisher
 
 
 async def leader_and_isr(
-    broker: Broker, call: Call, request: LeaderAndIsrRequest
+    configs: ConfigZnodes, publisher: MetadataPublisher, call: Call, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
-    await gateway_of(broker).configs.know(_named(request))
-    return change_roles(partial(publisher.apply, broker), request)
+    await configs.know(_named(request))
+    return change_roles(publisher.apply, request)
 
 
 def change_roles(apply: Apply, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
@@ -124,7 +122,7 @@ def _applied(apply: Apply, delta: MetadataDelta, rows: int) -> tuple[ErrorCode, 
     """The error of the whole request, and that of each row."""
     try:
         return ErrorCode.none, apply(delta)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code, [error.code] * rows
 
 
@@ -135,9 +133,9 @@ def _named(request: Any) -> set[str]:
 
 
 async def stop_replica(
-    broker: Broker, call: Call, request: StopReplicaRequest
+    publisher: MetadataPublisher, call: Call, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    return stop_replicas(partial(publisher.apply, broker), request)
+    return stop_replicas(publisher.apply, request)
 
 
 def stop_replicas(apply: Apply, request: StopReplicaRequest) -> StopReplicaResponse:
@@ -159,14 +157,14 @@ def stop_replicas(apply: Apply, request: StopReplicaRequest) -> StopReplicaRespo
 
 
 async def update_metadata(
-    broker: Broker, call: Call, request: UpdateMetadataRequest
+    configs: ConfigZnodes, publisher: MetadataPublisher, call: Call, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
     delta = news(request)
     gone = {each.partition.topic for each in delta.partitions if each.now is None}
-    await gateway_of(broker).configs.know(_named(request) - gone)
+    await configs.know(_named(request) - gone)
     try:
-        publisher.apply(broker, delta)
-    except KafkaError as error:
+        publisher.apply(delta)
+    except ApiException as error:
         return UpdateMetadataResponse(error_code=call.refused("metadata", error).code)
     return UpdateMetadataResponse(error_code=ErrorCode.none)
 
@@ -199,11 +197,11 @@ def news(request: UpdateMetadataRequest) -> MetadataDelta:
 
 
 async def controlled_shutdown(
-    broker: Broker, call: Call, request: ControlledShutdownRequest
+    service: ControllerService, call: Call, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
     event = ControlledShutdown(request.broker_id, request.broker_epoch)
-    outcome = await attempt(gateway_of(broker).controller_service.ask(event))
-    if isinstance(outcome, KafkaError):
+    outcome = await attempt(service.ask(event))
+    if isinstance(outcome, ApiException):
         code = call.refused(f"broker {request.broker_id}", outcome).code
         return ControlledShutdownResponse(error_code=code, remaining_partitions=())
     return ControlledShutdownResponse(

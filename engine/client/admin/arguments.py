@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from engine.client.admin.executor import UNSET, seconds
-from engine.client.admin.requests import TIMEOUT
+from engine.client.admin.requests import CONTROLLER_TIMEOUT
 from engine.client.admin.values import ConsumerGroupTopicPartitions
 from engine.client.values import TopicPartition
 
@@ -52,4 +52,4 @@ def places(these: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 def operation(timeout: float) -> timedelta:
     """How long the controller may wait until all brokers know the change."""
-    return TIMEOUT if timeout == UNSET else timedelta(seconds=seconds(timeout))
+    return CONTROLLER_TIMEOUT if timeout == UNSET else timedelta(seconds=seconds(timeout))

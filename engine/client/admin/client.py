@@ -62,12 +62,12 @@ from engine.client.values import (
     OFFSET_INVALID,
     ClusterMetadata,
     GroupMetadata,
+    KafkaError,
     TopicPartition,
     exception_of,
 )
-from engine.client.values import KafkaError as ClientError
 from engine.config.admin import AdminConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.quotas.alteration import FilterComponent
 from engine.quotas.entity import ClientQuotaEntity
 
@@ -80,8 +80,8 @@ class AdminClient:
         try:
             config, _ = AdminConfig.take({**conf, **more} if isinstance(conf, Mapping) else conf)
             addresses = [Address.parse(text) for text in config.bootstrap_servers]
-        except KafkaError as error:
-            raise exception_of(error, ClientError._INVALID_ARG) from error
+        except ApiException as error:
+            raise exception_of(error, KafkaError._INVALID_ARG) from error
         once = config.request_timeout_ms / 1000
         name = config.client_id or "brokerlab"
         security = config.security_texts()
@@ -246,7 +246,7 @@ class AdminClient:
         election_type: ElectionType,
         partitions: Sequence[TopicPartition] | None = None,
         request_timeout: float = UNSET,
-    ) -> "Future[dict[TopicPartition, ClientError | None]]":
+    ) -> "Future[dict[TopicPartition, KafkaError | None]]":
         """For these partitions, or for all that need an election."""
         if not isinstance(election_type, ElectionType):
             raise TypeError("Expected 'election_type' to be of type 'ElectionType'")

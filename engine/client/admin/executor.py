@@ -20,10 +20,9 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from engine.client.cluster import BACKOFF, PASSING, UNREACHABLE, ClusterClient
-from engine.client.values import KafkaError as ClientError
-from engine.client.values import exception_of
-from engine.errors import KafkaError
+from engine.client.cluster import PASSING, RETRY_BACKOFF_S, UNREACHABLE, ClusterClient
+from engine.client.values import KafkaError, exception_of
+from engine.errors import ApiException
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -56,10 +55,10 @@ class _Task(NamedTuple, Generic[K, V]):
 
     def _exception(self, error: Exception) -> Exception:
         """The exception that the application gets; a bug of ours is passed on unchanged."""
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, ApiException):
             return error
-        late = error.code in PASSING and time.monotonic() + BACKOFF > self.until
-        return exception_of(error, ClientError._TIMED_OUT if late else None)
+        late = error.code in PASSING and time.monotonic() + RETRY_BACKOFF_S > self.until
+        return exception_of(error, KafkaError._TIMED_OUT if late else None)
 
 
 class AdminExecutor:
@@ -148,7 +147,7 @@ def _opened(open: Open, until: float, over: Event) -> ClusterClient:
     while True:
         try:
             return open(until - time.monotonic())
-        except KafkaError as error:
-            late = time.monotonic() + BACKOFF > until
-            if error.code not in UNREACHABLE or late or over.wait(BACKOFF):
+        except ApiException as error:
+            late = time.monotonic() + RETRY_BACKOFF_S > until
+            if error.code not in UNREACHABLE or late or over.wait(RETRY_BACKOFF_S):
                 raise

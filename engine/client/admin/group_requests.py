@@ -32,7 +32,7 @@ from engine.client.offset_and_metadata import (
     fetch_request,
 )
 from engine.client.values import ConsumerGroupMetadata
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, topics_of
@@ -76,15 +76,15 @@ class DescribedGroup(NamedTuple):
 
 def list_groups(
     cluster: ClusterClient, states: Iterable[str] = ()
-) -> tuple[dict[str, ListedGroup], dict[int, KafkaError]]:
+) -> tuple[dict[str, ListedGroup], dict[int, ApiException]]:
     """The groups of all brokers, and the errors of brokers that did not answer."""
     groups: dict[str, ListedGroup] = {}
-    failed: dict[int, KafkaError] = {}
+    failed: dict[int, ApiException] = {}
     cluster.retry(cluster.refresh)
     for broker in sorted(cluster.metadata.brokers):
         try:
             groups |= cluster.retry(partial(_groups_of, cluster, broker, states))
-        except KafkaError as error:
+        except ApiException as error:
             failed[broker] = error
     return groups, failed
 
@@ -167,10 +167,10 @@ def committed_offsets(cluster: ClusterClient, group: str) -> dict[TopicPartition
     return {partition: it.offset for partition, it in found if isinstance(it, OffsetAndMetadata)}
 
 
-def _committed(answer: Any) -> OffsetAndMetadata | KafkaError:
+def _committed(answer: Any) -> OffsetAndMetadata | ApiException:
     try:
         _check(answer)
-    except KafkaError as error:
+    except ApiException as error:
         if error.code in PASSING:
             raise
         return error

@@ -3,7 +3,7 @@
     client.py -> operation(cluster, key) -> requests.py, group_requests.py -> a broker
        confluent's values            |      the engine's values
 
-Each function blocks, and returns the result of its future. It raises the engine's KafkaError; if a
+Each function blocks, and returns the result of its future. It raises an ApiException; if a
 response has an error for each partition, each is returned with its partition.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from engine.client import values
 from engine.client.admin import group_requests, requests
 from engine.client.admin.values import (
     ConfigEntry,
@@ -45,27 +46,26 @@ from engine.client.values import (
     ClusterMetadata,
     GroupMember,
     GroupMetadata,
+    KafkaError,
     KafkaException,
-    TopicPartition,
     error_of,
     exception_of,
 )
-from engine.client.values import KafkaError as ClientError
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition as Partition
+from engine.errors import ApiException, ErrorCode
+from engine.model import TopicPartition
 
 UNKNOWN_EPOCH = -1
 
 
-def partition_of(it: TopicPartition) -> Partition:
-    return Partition(it.topic, it.partition)
-
-
-def client_partition(it: Partition) -> TopicPartition:
+def partition_of(it: values.TopicPartition) -> TopicPartition:
     return TopicPartition(it.topic, it.partition)
 
 
-def failed(it: Partition, error: KafkaError | None) -> TopicPartition:
+def client_partition(it: TopicPartition) -> values.TopicPartition:
+    return values.TopicPartition(it.topic, it.partition)
+
+
+def failed(it: TopicPartition, error: ApiException | None) -> values.TopicPartition:
     """A partition in a list where each has its own error, or none."""
     place = client_partition(it)
     place.error = None if error is None else error_of(error)
@@ -108,7 +108,7 @@ def _everywhere(
         for broker in cluster.metadata.brokers:
             if not is_so(cluster.describe([name], broker=broker).topics[name]):
                 why = f"topic {name}: broker {broker} {otherwise}"
-                raise KafkaError(ErrorCode.leader_not_available, why)
+                raise ApiException(ErrorCode.leader_not_available, why)
 
     cluster.retry(attempt)
 
@@ -157,7 +157,7 @@ def node(metadata: MetadataSnapshot, broker: int) -> Node:
 
 
 def list_offset(
-    cluster: ClusterClient, it: TopicPartition, isolation: int
+    cluster: ClusterClient, it: values.TopicPartition, isolation: int
 ) -> ListOffsetsResultInfo:
     """`it.offset` is a time, or one of the numbers that stand for the first and the last offset."""
     found = requests.find_offset(cluster, _there(cluster, it), it.offset, isolation)
@@ -166,30 +166,30 @@ def list_offset(
 
 
 def delete_records(
-    cluster: ClusterClient, it: TopicPartition, timeout: timedelta
+    cluster: ClusterClient, it: values.TopicPartition, timeout: timedelta
 ) -> DeletedRecords:
     return DeletedRecords(requests.delete_records(cluster, _there(cluster, it), it.offset, timeout))
 
 
-def _there(cluster: ClusterClient, it: TopicPartition) -> Partition:
+def _there(cluster: ClusterClient, it: values.TopicPartition) -> TopicPartition:
     """A partition that is in the metadata now. One that is not has no leader to wait for."""
     try:
         cluster.topic(it.topic)
         cluster.refresh()
         check(cluster.metadata.topics[it.topic].error, what=f"topic {it.topic}")
-    except KafkaError as error:
+    except ApiException as error:
         if error.code != ErrorCode.unknown_topic_or_partition:
             raise
-        raise exception_of(error, ClientError._UNKNOWN_PARTITION) from error
+        raise exception_of(error, KafkaError._UNKNOWN_PARTITION) from error
     if it.partition not in cluster.metadata.topics[it.topic].partitions:
         why = f"topic {it.topic} has no partition {it.partition}"
-        raise KafkaException(ClientError(ClientError._UNKNOWN_PARTITION, why))
+        raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION, why))
     return partition_of(it)
 
 
 def elect_leaders(
-    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None, unclean: bool
-) -> dict[TopicPartition, ClientError | None]:
+    cluster: ClusterClient, partitions: Sequence[values.TopicPartition] | None, unclean: bool
+) -> dict[values.TopicPartition, KafkaError | None]:
     wanted = None if partitions is None else [partition_of(each) for each in partitions]
     return {
         client_partition(partition): None if error is None else error_of(error)
@@ -198,7 +198,9 @@ def elect_leaders(
 
 
 def reassign(
-    cluster: ClusterClient, it: TopicPartition, moves: Mapping[TopicPartition, Sequence[int] | None]
+    cluster: ClusterClient,
+    it: values.TopicPartition,
+    moves: Mapping[values.TopicPartition, Sequence[int] | None],
 ) -> None:
     (error,) = requests.alter_reassignments(cluster, {partition_of(it): moves[it]}).values()
     if error:
@@ -206,8 +208,8 @@ def reassign(
 
 
 def list_reassignments(
-    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None
-) -> dict[TopicPartition, PartitionReassignment]:
+    cluster: ClusterClient, partitions: Sequence[values.TopicPartition] | None
+) -> dict[values.TopicPartition, PartitionReassignment]:
     wanted = None if partitions is None else [partition_of(each) for each in partitions]
     found = requests.list_reassignments(cluster, wanted)
     return {client_partition(partition): move for partition, move in found.items()}
@@ -218,9 +220,9 @@ def describe_log_dirs(cluster: ClusterClient, broker: int) -> dict[str, LogDirDe
         each.log_dir: LogDirDescription(
             None
             if each.error_code == ErrorCode.none
-            else error_of(KafkaError(each.error_code, f"{each.log_dir} is offline")),
+            else error_of(ApiException(each.error_code, f"{each.log_dir} is offline")),
             {
-                TopicPartition(topic.name, it.partition_index): ReplicaInfo(
+                values.TopicPartition(topic.name, it.partition_index): ReplicaInfo(
                     it.partition_size, it.offset_lag, it.is_future_key
                 )
                 for topic in each.topics
@@ -326,10 +328,12 @@ def committed(
     )
 
 
-def _place(partition: Partition, it: OffsetAndMetadata | KafkaError) -> TopicPartition:
-    if isinstance(it, KafkaError):
+def _place(
+    partition: TopicPartition, it: OffsetAndMetadata | ApiException
+) -> values.TopicPartition:
+    if isinstance(it, ApiException):
         return failed(partition, it)
-    return TopicPartition(
+    return values.TopicPartition(
         *partition,
         OFFSET_INVALID if it.offset == group_requests.NONE_COMMITTED else it.offset,
         it.metadata or None,
@@ -350,7 +354,7 @@ def commit(
     return ConsumerGroupTopicPartitions(it.group_id, places)
 
 
-def delete_offset(cluster: ClusterClient, it: TopicPartition, group: str) -> None:
+def delete_offset(cluster: ClusterClient, it: values.TopicPartition, group: str) -> None:
     (error,) = group_requests.delete_offsets(cluster, group, [partition_of(it)]).values()
     if error:
         raise error

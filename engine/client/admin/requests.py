@@ -57,20 +57,23 @@ from engine.client.admin.values import (
 from engine.client.cluster import ClusterClient, check
 from engine.client.consuming.offset_lookup import FoundOffset, list_offsets_request
 from engine.config.key import printed
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, numbered, topics_of
 
 T = TypeVar("T")
 
-TIMEOUT = timedelta(seconds=25)  # for the controller; shorter than that of a connection
+CONTROLLER_TIMEOUT = timedelta(seconds=25)  # for the controller; shorter than that of a connection
 
-Outcomes = dict[TopicPartition, KafkaError | None]  # None: done, or begun
+Outcomes = dict[TopicPartition, ApiException | None]  # None: done, or begun
 
 
 def create_topic(
-    cluster: ClusterClient, it: NewTopic, validate_only: bool = False, timeout: timedelta = TIMEOUT
+    cluster: ClusterClient,
+    it: NewTopic,
+    validate_only: bool = False,
+    timeout: timedelta = CONTROLLER_TIMEOUT,
 ) -> None:
     by_hand = it.replica_assignment or ()  # instead of both numbers
     topic = CreatableTopic(
@@ -90,7 +93,9 @@ def create_topic(
     from_controller(cluster, Api.CREATE_TOPICS, request, lambda it: _check(it.topics[0]))
 
 
-def delete_topic(cluster: ClusterClient, name: str, timeout: timedelta = TIMEOUT) -> None:
+def delete_topic(
+    cluster: ClusterClient, name: str, timeout: timedelta = CONTROLLER_TIMEOUT
+) -> None:
     topic = DeleteTopicState(name=name, topic_id=None)
     request = DeleteTopicsRequest(topics=(topic,), timeout=timeout)
     what = f"topic {name}"
@@ -101,7 +106,7 @@ def create_partitions(
     cluster: ClusterClient,
     it: NewPartitions,
     validate_only: bool = False,
-    timeout: timedelta = TIMEOUT,
+    timeout: timedelta = CONTROLLER_TIMEOUT,
 ) -> None:
     by_hand = it.replica_assignment
     assignments = tuple(
@@ -183,7 +188,7 @@ def _ask_about_config(
         it.restype is ResourceType.BROKER_LOGGER and it.name.isdecimal()
     )
     if it.restype is not ResourceType.TOPIC and not is_broker:
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.invalid_request,
             f"{it.restype.name} {it.name!r} has no configuration: topics have, and brokers by "
             "number",
@@ -210,7 +215,10 @@ def find_offset(
 
 
 def delete_records(
-    cluster: ClusterClient, partition: TopicPartition, offset: int, timeout: timedelta = TIMEOUT
+    cluster: ClusterClient,
+    partition: TopicPartition,
+    offset: int,
+    timeout: timedelta = CONTROLLER_TIMEOUT,
 ) -> int:
     """Delete the records below this offset, or all, for -1; returns the first offset left."""
     each = DeleteRecordsPartition(partition_index=partition.partition, offset=offset)
@@ -251,7 +259,7 @@ def elect_leaders(
     if partitions is not None:
         topics = numbered(TopicPartitions, sorted(partitions), "topic", "partitions")
     request = ElectLeadersRequest(
-        election_type=int(unclean), topic_partitions=topics, timeout=TIMEOUT
+        election_type=int(unclean), topic_partitions=topics, timeout=CONTROLLER_TIMEOUT
     )
 
     def take(response: Any) -> Outcomes:
@@ -280,7 +288,7 @@ def alter_reassignments(
         for each, to in sorted(moves.items())
     )
     topics = topics_of(ReassignableTopic, rows)
-    request = AlterPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
+    request = AlterPartitionReassignmentsRequest(timeout=CONTROLLER_TIMEOUT, topics=topics)
 
     def take(response: Any) -> Outcomes:
         _check(response)
@@ -296,7 +304,7 @@ def list_reassignments(
     topics = None
     if partitions is not None:
         topics = numbered(ListPartitionReassignmentsTopics, sorted(partitions))
-    request = ListPartitionReassignmentsRequest(timeout=TIMEOUT, topics=topics)
+    request = ListPartitionReassignmentsRequest(timeout=CONTROLLER_TIMEOUT, topics=topics)
 
     def take(response: Any) -> dict[TopicPartition, PartitionReassignment]:
         _check(response)
@@ -322,7 +330,7 @@ def outcomes(
         found[partition] = None
         try:
             check(row)
-        except KafkaError as error:
+        except ApiException as error:
             if error.code in of_the_request:
                 raise
             found[partition] = error

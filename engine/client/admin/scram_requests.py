@@ -21,7 +21,7 @@ from engine.client.admin.security_values import (
     UserScramCredentialUpsertion,
 )
 from engine.client.cluster import ClusterClient, check
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.scram import NUMBERS, salted
 from engine.wire.apis import Api
 
@@ -75,7 +75,7 @@ def _upsertion(it: UserScramCredentialUpsertion) -> alter_v0.ScramCredentialUpse
     info, salt = it.scram_credential_info, it.salt or secrets.token_bytes(SALT)
     mechanism = NUMBERS.get(info.mechanism.value)
     if mechanism is None:
-        raise KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+        raise ApiException(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
     return alter_v0.ScramCredentialUpsertion(
         name=it.user,
         mechanism=i8(info.mechanism.value),

@@ -4,27 +4,29 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from engine.client.consuming.offset_lookup import NOBODY
+from engine.client import values
 from engine.client.offset_and_metadata import OffsetAndMetadata, offsets_of
-from engine.client.values import KafkaError, KafkaException, Message, TopicPartition
-from engine.model import TopicPartition as Partition
+from engine.client.values import KafkaError, KafkaException, Message
+from engine.model import NO_EPOCH, TopicPartition
 
-Listener = Callable[[Any, list[TopicPartition]], Any]  # of a consumer and its partitions
+Listener = Callable[[Any, list[values.TopicPartition]], Any]  # of a consumer and its partitions
 
 
-def key_of(partition: TopicPartition) -> Partition:
-    if not isinstance(partition, TopicPartition):
+def key_of(partition: values.TopicPartition) -> TopicPartition:
+    if not isinstance(partition, values.TopicPartition):
         raise TypeError(f"expected TopicPartition, not {type(partition).__name__}")
-    return Partition(partition.topic, partition.partition)
+    return TopicPartition(partition.topic, partition.partition)
 
 
-def keys_of(partitions: list[TopicPartition]) -> list[tuple[TopicPartition, Partition]]:
+def keys_of(
+    partitions: list[values.TopicPartition],
+) -> list[tuple[values.TopicPartition, TopicPartition]]:
     if not isinstance(partitions, list):
         raise TypeError("requires list of TopicPartition")
     return [(each, key_of(each)) for each in partitions]
 
 
-def starts_of(partitions: list[TopicPartition]) -> dict[Partition, int]:
+def starts_of(partitions: list[values.TopicPartition]) -> dict[TopicPartition, int]:
     return {key: each.offset for each, key in keys_of(partitions)}
 
 
@@ -46,15 +48,15 @@ def subscription_of(topics: list[str]) -> tuple[list[str], re.Pattern[str] | Non
 
 
 def committed_offsets(
-    message: Message | None, offsets: list[TopicPartition] | None
-) -> dict[Partition, OffsetAndMetadata] | None:
+    message: Message | None, offsets: list[values.TopicPartition] | None
+) -> dict[TopicPartition, OffsetAndMetadata] | None:
     """The offsets of a call to commit; None for "all that was consumed"."""
     if message is not None and offsets is not None:
         raise ValueError("message and offsets are mutually exclusive")
     if message is not None:
         if (error := message.error()) is not None:
             raise KafkaException(error)
-        key = Partition(str(message.topic()), message._partition)
+        key = TopicPartition(str(message.topic()), message._partition)
         epoch = message.leader_epoch()
-        return {key: OffsetAndMetadata(message._offset + 1, NOBODY if epoch is None else epoch)}
+        return {key: OffsetAndMetadata(message._offset + 1, NO_EPOCH if epoch is None else epoch)}
     return None if offsets is None else offsets_of(offsets)

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from engine.client.consuming.offset_lookup import LATEST, NOBODY
-from engine.model import TopicPartition
+from engine.client.consuming.offset_lookup import LATEST, NO_OFFSET
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
+
+NO_TURN = -1  # older than every turn of a partition
 
 
 class PositionState(Enum):
@@ -46,7 +48,7 @@ TRANSITIONS: Mapping[PositionState, frozenset[PositionState]] = {
 
 class Position(NamedTuple):
     offset: int  # of the next record
-    epoch: int = NOBODY  # of the record before it, if that is known
+    epoch: int = NO_EPOCH  # of the record before it, if that is known
 
 
 class PartitionError(NamedTuple):
@@ -64,30 +66,30 @@ class AssignedPartition:
 
     partition: TopicPartition
     state: PositionState = PositionState.UNKNOWN
-    offset: int = NOBODY  # of the next record that the application gets
-    epoch: int = NOBODY  # of the record before it
+    offset: int = NO_OFFSET  # of the next record that the application gets
+    epoch: int = NO_EPOCH  # of the record before it
     stored: Position | None = None  # by store_offsets
     committed: Position | None = None  # by the group, as far as we know
     paused: bool = False
     turn: int = 0
     # The leader that the position was validated against.
-    leader: int = NOBODY
-    leader_epoch: int = NOBODY
+    leader: int = NO_BROKER
+    leader_epoch: int = NO_EPOCH
     # On the way to a position.
     reset_to: int = LATEST
     waiting: bool = False  # for the answer that moves `state` on
     retry_at: float = 0.0  # the time of the next attempt; 0.0 if nothing has failed
     missing_since: float | None = None  # when the metadata lacked the partition first
     # Ahead of the position.
-    ahead: int = NOBODY  # the offset to fetch next: `offset`, or after the fetched records
-    asked: int = NOBODY  # the turn of the fetch in flight
+    ahead: int = NO_OFFSET  # the offset to fetch next: `offset`, or after the fetched records
+    asked: int = NO_TURN  # the turn of the fetch in flight
     ready: int = 0  # answers that are fetched and not yet unpacked
-    reported_end: int = NOBODY  # the last end of the partition that was reported
+    reported_end: int = NO_OFFSET  # the last end of the partition that was reported
     # By the last fetch.
-    high_watermark: int = NOBODY
-    last_stable: int = NOBODY
-    log_start: int = NOBODY
-    replica: int = NOBODY  # the preferred read replica (KIP-392)
+    high_watermark: int = NO_OFFSET
+    last_stable: int = NO_OFFSET
+    log_start: int = NO_OFFSET
+    replica: int = NO_BROKER  # the preferred read replica (KIP-392)
     replica_until: float = 0.0
 
     def become(self, state: PositionState) -> None:
@@ -101,8 +103,8 @@ class AssignedPartition:
         self.turn += 1
         self.ahead, self.ready = self.offset, 0
 
-    def jump(self, state: PositionState, offset: int = NOBODY, epoch: int = NOBODY) -> None:
-        self.offset, self.epoch, self.reported_end = offset, epoch, NOBODY
+    def jump(self, state: PositionState, offset: int = NO_OFFSET, epoch: int = NO_EPOCH) -> None:
+        self.offset, self.epoch, self.reported_end = offset, epoch, NO_OFFSET
         self.become(state)
 
     @property

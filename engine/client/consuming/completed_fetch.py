@@ -20,15 +20,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.client.consuming.assigned_partition import AssignedPartition, Position
-from engine.client.consuming.offset_lookup import NOBODY
 from engine.client.values import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     KafkaError,
     Message,
 )
-from engine.errors import ErrorCode
-from engine.errors import KafkaError as Failure
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH
 from engine.storage import control, records
 from engine.storage.batch import Header, crc_ok, scan
 
@@ -137,7 +136,7 @@ class CompletedFetch:
                 continue
             batch = self._data[position : position + header.size]
             if check and not crc_ok(batch, 0, header):
-                raise Failure(
+                raise ApiException(
                     ErrorCode.corrupt_message,
                     f"{self.place.partition}: the batch at offset {header.base_offset} does not "
                     "match its CRC",
@@ -166,4 +165,4 @@ class CompletedFetch:
 
 def _epoch(message: Message) -> int:
     epoch = message.leader_epoch()
-    return NOBODY if epoch is None else epoch
+    return NO_EPOCH if epoch is None else epoch

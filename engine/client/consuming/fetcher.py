@@ -24,15 +24,15 @@ from typing import Any
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic
 
-from engine.client.consuming.assigned_partition import AssignedPartition, PositionState
+from engine.client.consuming.assigned_partition import NO_TURN, AssignedPartition, PositionState
 from engine.client.consuming.completed_fetch import CompletedFetch
-from engine.client.consuming.offset_lookup import NOBODY, isolation
+from engine.client.consuming.offset_lookup import NO_OFFSET, isolation
 from engine.client.consuming.positions import Positions
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, TopicPartition
 from engine.storage.batch import HEADER_SIZE, LOG_OVERHEAD, Header
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of
@@ -107,10 +107,10 @@ class ConsumerFetcher:
     @staticmethod
     def _source(place: AssignedPartition, now: float, view: MetadataView) -> int:
         """The broker to fetch from."""
-        if place.replica != NOBODY:
+        if place.replica != NO_BROKER:
             if now < place.replica_until and place.replica in view.metadata.brokers:
                 return place.replica
-            place.replica = NOBODY
+            place.replica = NO_BROKER
         return place.leader
 
     def _request(self, places: list[AssignedPartition]) -> FetchRequest:
@@ -129,20 +129,20 @@ class ConsumerFetcher:
 
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         if response.error_code != ErrorCode.none:
-            self.failed(ask, KafkaError(response.error_code), now)
+            self.failed(ask, ApiException(response.error_code), now)
             return
         self._returned(ask)
         for topic in response.responses:
             for answer in topic.partitions:
                 partition = TopicPartition(topic.topic, answer.partition_index)
-                place, turn, offset = ask.about.get(partition, (None, NOBODY, NOBODY))
+                place, turn, offset = ask.about.get(partition, (None, NO_TURN, NO_OFFSET))
                 if place is not None and place.turn == turn:
                     if answer.error_code == ErrorCode.none:
                         self._take(place, offset, answer, now)
                     else:
                         self._refused(place, answer.error_code, ask.to, now)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._returned(ask)
         for place, turn, _ in ask.about.values():
             if place.turn == turn:
@@ -152,13 +152,13 @@ class ConsumerFetcher:
         self._busy.discard((ask.to, ask.lane))
         for place, turn, _ in ask.about.values():
             if place.asked == turn:
-                place.asked = NOBODY
+                place.asked = NO_TURN
 
     def _take(self, place: AssignedPartition, offset: int, answer: Any, now: float) -> None:
         place.high_watermark = answer.high_watermark
         place.last_stable = answer.last_stable_offset
         place.log_start = answer.log_start_offset
-        if answer.preferred_read_replica != NOBODY:
+        if answer.preferred_read_replica != NO_BROKER:
             place.replica = answer.preferred_read_replica
             place.replica_until = now + self._replica_for
         data = memoryview(answer.records or b"")
@@ -195,7 +195,7 @@ class ConsumerFetcher:
             self._positions.stop(place, int(code), why)
 
     def _again(self, place: AssignedPartition, now: float) -> None:
-        place.retry_at, place.replica = now + self._backoff, NOBODY
+        place.retry_at, place.replica = now + self._backoff, NO_BROKER
         self._stale = True
 
 

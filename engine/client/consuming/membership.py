@@ -72,7 +72,7 @@ from engine.client.core import Ask
 from engine.client.metadata import MetadataView
 from engine.client.values import ConsumerGroupMetadata
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.wire.apis import Api
 
@@ -128,7 +128,7 @@ class Membership:
         instance_id = config.group_instance_id
         self._outsider = ConsumerGroupMetadata(coordinator.key, group_instance_id=instance_id)
         self.identity = self._outsider  # until it is a member
-        self.error: KafkaError | None = None  # see take_error
+        self.error: ApiException | None = None  # see take_error
         self.exceeded = False  # max.poll.interval.ms was; reset when it is reported
         self._config = config
         self._coordinator = coordinator
@@ -182,7 +182,7 @@ class Membership:
             if self.state is MembershipState.UNJOINED:
                 self._move(MembershipState.JOINING, "subscribed", now)
 
-    def take_error(self) -> KafkaError | None:
+    def take_error(self) -> ApiException | None:
         """What the next poll has to raise. The poll after it tries again, but a member that was
         fenced stays so."""
         error = self.error
@@ -199,9 +199,9 @@ class Membership:
             return ConsumerGroupMetadata(self.identity.group_id)
         if self.owned or self._waits_for_poll:
             message = "the group has given the partitions to others; poll() to join it again"
-            raise KafkaError(ErrorCode.unknown_member_id, message)
+            raise ApiException(ErrorCode.unknown_member_id, message)
         message = "the consumer is joining the group; poll() until it has partitions"
-        raise KafkaError(ErrorCode.rebalance_in_progress, message)
+        raise ApiException(ErrorCode.rebalance_in_progress, message)
 
     # -- as a core -------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Membership:
             return asks
         try:
             coordinator = self._coordinator.find()
-        except KafkaError as error:
+        except ApiException as error:
             self._fail(error, now)
             return asks
         if coordinator is None:
@@ -248,7 +248,7 @@ class Membership:
                 else:
                     self._synced(response.assignment, now)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._coordinator.forget(ask.to)
         match ask.api:
             case Api.LEAVE_GROUP:
@@ -378,7 +378,7 @@ class Membership:
         self._move(MembershipState.SYNCING, "all have joined", now)
         try:
             assignor = self._strategies.chosen(self._protocol)
-        except KafkaError as error:
+        except ApiException as error:
             self._fail(error, now)
             return
         if response.leader == response.member_id:
@@ -416,7 +416,7 @@ class Membership:
         assert self._subscribed is not None
         try:
             partitions = decode_assignment(data).partitions
-        except KafkaError as error:
+        except ApiException as error:
             self._fail(error, now)
             return
         if all(self._subscribed.matches(each.topic) for each in partitions):
@@ -486,11 +486,11 @@ class Membership:
             # Joining under another id would leave a member behind that the group waits for.
             self.identity = self.identity._replace(generation_id=NO_GENERATION)
         elif code != ErrorCode.rebalance_in_progress:
-            self._fail(KafkaError(code, EXPLANATIONS.get(code, "")), now)
+            self._fail(ApiException(code, EXPLANATIONS.get(code, "")), now)
             return
         self._begin_rebalance(code.name, now)
 
-    def _fail(self, error: KafkaError, now: float) -> None:
+    def _fail(self, error: ApiException, now: float) -> None:
         self.error = error
         self._leave_until_poll(error.message, now)
 

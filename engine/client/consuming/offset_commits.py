@@ -14,9 +14,9 @@ group has already is not committed again.
 
 `OffsetManager` is a core. Requests are sent in the order of the calls: a later one never overtakes
 a retry, so no offset goes back. Consecutive commits that wait are sent in one request.
-The caller's `then` gets the result once: a code or an offset for each partition, or a KafkaError.
-After retriable errors (the coordinator moves, loads, or has to be found) requests are repeated, up
-to default.api.timeout.ms.
+The caller's `then` gets the result once: a code or an offset for each partition, or an
+ApiException. After retriable errors (the coordinator moves, loads, or has to be found) requests are
+repeated, up to default.api.timeout.ms.
 
 Invariant: auto commit never goes back: it commits the position at that time.
 Invariant: a commit is sent under the member's identity at that time. An error for an earlier
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from engine.client import values
 from engine.client.consuming.assigned_partition import AssignedPartition, Position
 from engine.client.consuming.membership import Membership, MembershipState
 from engine.client.coordinator_lookup import ELSEWHERE, CoordinatorLookup
@@ -40,19 +41,18 @@ from engine.client.offset_and_metadata import (
     commit_request,
     fetch_request,
 )
-from engine.client.values import ConsumerGroupMetadata, TopicPartition, error_of
-from engine.client.values import KafkaError as ReportedError
+from engine.client.values import ConsumerGroupMetadata, KafkaError, error_of
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition as Partition
+from engine.errors import ApiException, ErrorCode
+from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition
 
 LANE = "offsets"  # a connection of its own: a JoinGroup that waits must not delay a commit
 REBALANCED = "the group is being rebalanced, or was: poll(), then commit what is still assigned"
 
-Codes = dict[Partition, ErrorCode]
-FetchedOffsets = dict[Partition, OffsetAndMetadata | KafkaError]
+Codes = dict[TopicPartition, ErrorCode]
+FetchedOffsets = dict[TopicPartition, OffsetAndMetadata | ApiException]
 
 # Errors of the member as a whole, though a response has one for each partition.
 OF_THE_MEMBER = frozenset(
@@ -75,7 +75,7 @@ class OffsetCommit:
     deadline: float
     identity: ConsumerGroupMetadata  # of the member, when the application asked for it
     offsets: Offsets
-    then: Callable[[Codes | KafkaError], None]
+    then: Callable[[Codes | ApiException], None]
 
     def finish(self, codes: Codes) -> None:
         self.then({each: codes[each] for each in self.offsets if each in codes})
@@ -84,8 +84,8 @@ class OffsetCommit:
 @dataclass(eq=False)
 class OffsetFetch:
     deadline: float
-    partitions: tuple[Partition, ...]
-    then: Callable[[FetchedOffsets | KafkaError], None]
+    partitions: tuple[TopicPartition, ...]
+    then: Callable[[FetchedOffsets | ApiException], None]
 
 
 class OffsetManager:
@@ -100,15 +100,15 @@ class OffsetManager:
         self._not_before = 0.0
 
     def commit(
-        self, offsets: Offsets, then: Callable[[Codes | KafkaError], None], now: float
+        self, offsets: Offsets, then: Callable[[Codes | ApiException], None], now: float
     ) -> None:
         identity = self._membership.identity
         self._waiting.append(OffsetCommit(now + self._timeout, identity, dict(offsets), then))
 
     def fetch(
         self,
-        partitions: Iterable[Partition],
-        then: Callable[[FetchedOffsets | KafkaError], None],
+        partitions: Iterable[TopicPartition],
+        then: Callable[[FetchedOffsets | ApiException], None],
         now: float,
     ) -> None:
         self._waiting.append(OffsetFetch(now + self._timeout, tuple(partitions), then))
@@ -122,15 +122,15 @@ class OffsetManager:
             if now >= job.deadline:
                 why = "the group's coordinator did not do it within default.api.timeout.ms"
                 self._waiting.remove(job)
-                job.then(KafkaError(ErrorCode.request_timed_out, why))
+                job.then(ApiException(ErrorCode.request_timed_out, why))
             elif self._is_void(job):
                 self._waiting.remove(job)
-                job.then(KafkaError(ErrorCode.rebalance_in_progress, REBALANCED))
+                job.then(ApiException(ErrorCode.rebalance_in_progress, REBALANCED))
         while self._waiting and now >= self._not_before:
             try:
                 coordinator = self._coordinator.find()
                 return () if coordinator is None else self._ask(coordinator)
-            except KafkaError as error:
+            except ApiException as error:
                 self._waiting.popleft().then(error)
         return ()
 
@@ -152,7 +152,7 @@ class OffsetManager:
         identity = self._membership.commit_identity()
         if identity is None:
             return ()
-        offsets: dict[Partition, OffsetAndMetadata] = {}
+        offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         for job in takewhile(lambda each: isinstance(each, OffsetCommit), self._waiting):
             assert isinstance(job, OffsetCommit)
             offsets |= job.offsets
@@ -169,7 +169,7 @@ class OffsetManager:
         elif ask.api is Api.OFFSET_COMMIT:
             self._committed(ask, codes, now)
         elif response.error_code != ErrorCode.none:
-            self._finish(lambda job: job.then(KafkaError(response.error_code)))
+            self._finish(lambda job: job.then(ApiException(response.error_code)))
         else:
             found: FetchedOffsets = {each: _fetched(each, row) for each, row in rows.items()}
             self._finish(lambda job: job.then(found))
@@ -187,9 +187,9 @@ class OffsetManager:
         self._membership.group_error(code, ask.about, now)
         if is_void:
             code = ErrorCode.rebalance_in_progress
-        self._finish(lambda job: job.then(KafkaError(code, REBALANCED)))
+        self._finish(lambda job: job.then(ApiException(code, REBALANCED)))
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         if error.code == ErrorCode.unsupported_version:
             self._finish(lambda job: job.then(error))
         else:
@@ -218,9 +218,9 @@ class OffsetManager:
             report(job)
 
 
-def _fetched(partition: Partition, row: Any) -> OffsetAndMetadata | KafkaError:
+def _fetched(partition: TopicPartition, row: Any) -> OffsetAndMetadata | ApiException:
     if row.error_code != ErrorCode.none:
-        return KafkaError(row.error_code, f"the offset of {partition}: {row.error_code.name}")
+        return ApiException(row.error_code, f"the offset of {partition}: {row.error_code.name}")
     return OffsetAndMetadata.of(row)
 
 
@@ -230,20 +230,20 @@ class CommitResult:
 
     offsets: Offsets
     done: bool = False
-    error: KafkaError | None = None  # of the whole commit
+    error: ApiException | None = None  # of the whole commit
     codes: Codes = field(default_factory=dict)
 
-    def partitions(self) -> list[TopicPartition]:
+    def partitions(self) -> list[values.TopicPartition]:
         """The result of each partition, for the application."""
         found = []
         for key, (offset, epoch, metadata) in self.offsets.items():
             code = self.codes.get(key, ErrorCode.none)
-            each = TopicPartition(*key, offset, metadata, epoch if epoch >= 0 else None)
-            each.error = ReportedError(code) if code != ErrorCode.none else None
+            each = values.TopicPartition(*key, offset, metadata, epoch if epoch >= 0 else None)
+            each.error = KafkaError(code) if code != ErrorCode.none else None
             found.append(each)
         return found
 
-    def failure(self) -> ReportedError | None:
+    def failure(self) -> KafkaError | None:
         """The error of the whole commit, or of the first partition that failed."""
         if self.error is not None:
             return error_of(self.error)
@@ -254,7 +254,7 @@ class CommitPolicy:
     def __init__(
         self,
         config: ConsumerConfig,
-        places: Mapping[Partition, AssignedPartition],  # the partitions that are assigned
+        places: Mapping[TopicPartition, AssignedPartition],  # the partitions that are assigned
         manager: OffsetManager,
     ) -> None:
         self.unreported: deque[CommitResult] = deque()  # for on_commit
@@ -265,7 +265,7 @@ class CommitPolicy:
         self._interval = config.auto_commit_interval_ms / 1000
         self._next: float | None = None  # when auto commit is due
 
-    def consumed(self, partitions: Iterable[Partition] | None = None) -> Offsets:
+    def consumed(self, partitions: Iterable[TopicPartition] | None = None) -> Offsets:
         """The offsets to commit, of all partitions or of some."""
         found = {}
         for each in self._places if partitions is None else partitions:
@@ -281,9 +281,9 @@ class CommitPolicy:
         """`report`: the application does not wait; a later poll calls on_commit."""
         result = CommitResult(offsets)
 
-        def then(outcome: Codes | KafkaError) -> None:
+        def then(outcome: Codes | ApiException) -> None:
             result.done = True
-            if isinstance(outcome, KafkaError):
+            if isinstance(outcome, ApiException):
                 result.error = outcome
             else:
                 result.codes = outcome
@@ -307,7 +307,7 @@ class CommitPolicy:
             self._next = now + self._interval
 
     def commit_before_revoke(
-        self, partitions: Iterable[Partition] | None, now: float
+        self, partitions: Iterable[TopicPartition] | None, now: float
     ) -> CommitResult | None:
         """The commit to wait for before other members get these partitions."""
         if not self._auto_commit or not (offsets := self.consumed(partitions)):

@@ -21,16 +21,16 @@ from kio.schema.list_offsets.v6.request import (
 
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
-from engine.client.values import KafkaError as Code
+from engine.client.values import KafkaError
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, NO_EPOCH, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, topics_of
 
 EARLIEST, LATEST = -2, -1  # as timestamps
 CONSUMER = -1  # the replica id of a consumer
-NOBODY = -1
+NO_OFFSET = -1
 NEWS_TAKES = 1.0  # seconds until every broker knows a new topic
 
 
@@ -97,7 +97,7 @@ class OffsetLookups:
                 continue
             lookup.retry_at = 0.0
             leader = view.metadata.leader(partition)
-            if leader == NOBODY:
+            if leader == NO_BROKER:
                 if view.error(partition.topic) is not None:  # else no metadata has come yet
                     self._is_missing(lookup, now, view)
                 continue
@@ -139,7 +139,7 @@ class OffsetLookups:
                 del self._open[lookup]
                 lookup.then(FoundOffset(row.offset, row.timestamp, row.leader_epoch))
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         for lookup in ask.about.values():
             self._again(lookup, now)
 
@@ -158,7 +158,7 @@ def list_offsets_request(
             partition,
             ListOffsetsPartition(
                 partition_index=partition.partition,
-                current_leader_epoch=epoch_of(partition, view) if view else NOBODY,
+                current_leader_epoch=epoch_of(partition, view) if view else NO_EPOCH,
                 timestamp=timestamp,
             ),
         )
@@ -179,7 +179,7 @@ def isolation(config: ConsumerConfig) -> int:
 def epoch_of(partition: TopicPartition, view: MetadataView) -> int:
     """The leader epoch for a request: a broker with another one refuses it."""
     known = view.metadata.partition(partition)
-    return known.epoch if known else NOBODY
+    return known.epoch if known else NO_EPOCH
 
 
 def missing(partition: TopicPartition, view: MetadataView) -> MissingPartition | None:
@@ -187,7 +187,7 @@ def missing(partition: TopicPartition, view: MetadataView) -> MissingPartition |
     count = view.partitions(partition.topic)
     if count is not None and partition.partition >= count:
         return MissingPartition(
-            Code._UNKNOWN_PARTITION, f"{partition}: the topic has {count} partitions"
+            KafkaError._UNKNOWN_PARTITION, f"{partition}: the topic has {count} partitions"
         )
     error = view.error(partition.topic)
     if error in (ErrorCode.unknown_topic_or_partition, ErrorCode.invalid_topic_exception):

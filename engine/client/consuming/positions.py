@@ -25,6 +25,7 @@ from kio.schema.offset_for_leader_epoch.v4.request import (
 )
 
 from engine.client.consuming.assigned_partition import (
+    NO_TURN,
     AssignedPartition,
     PartitionError,
     Position,
@@ -36,7 +37,7 @@ from engine.client.consuming.offset_lookup import (
     EARLIEST,
     LATEST,
     NEWS_TAKES,
-    NOBODY,
+    NO_OFFSET,
     FoundOffset,
     MissingPartition,
     OffsetLookups,
@@ -44,17 +45,16 @@ from engine.client.consuming.offset_lookup import (
 )
 from engine.client.core import Ask
 from engine.client.metadata import MetadataView
-from engine.client.values import OFFSET_BEGINNING, OFFSET_END
-from engine.client.values import KafkaError as Code
+from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import Event, TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, NO_EPOCH, Event, TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of
 
 # The group's committed offsets: OffsetManager.fetch.
 FetchCommitted = Callable[
-    [Iterable[TopicPartition], Callable[[FetchedOffsets | KafkaError], None], float], None
+    [Iterable[TopicPartition], Callable[[FetchedOffsets | ApiException], None], float], None
 ]
 _POLICIES = {"earliest": EARLIEST, "latest": LATEST}
 _STARTS = {OFFSET_BEGINNING: EARLIEST, OFFSET_END: LATEST}
@@ -78,7 +78,7 @@ class Positions:
         self._offsets = offsets
         self._committed = committed
         self._emit = emit
-        self._seen = NOBODY  # the version of the metadata that positions were compared with
+        self._seen = -1  # the version of the metadata that positions were compared with
         self._stale = False  # the metadata is out of date
 
     # -- by the application --------------------------------------------------------------
@@ -89,14 +89,14 @@ class Positions:
             self.places[partition] = AssignedPartition(partition)
             if start >= 0 or start in _STARTS:
                 self.seek(partition, start)
-        self._seen = NOBODY
+        self._seen = -1
 
     def unassign(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             if place := self.places.pop(partition, None):
                 place.refetch()  # fetched records are invalid from now on
 
-    def seek(self, partition: TopicPartition, offset: int, epoch: int = NOBODY) -> None:
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
         place = self.places[partition]
         if offset in _STARTS:
             self._reset(place, _STARTS[offset])
@@ -130,7 +130,7 @@ class Positions:
         for place in due:
             if place.state is PositionState.RESETTING:
                 self._look_up(place, now)
-            elif place.state is PositionState.VALIDATING and place.leader != NOBODY:
+            elif place.state is PositionState.VALIDATING and place.leader != NO_BROKER:
                 validating.setdefault(place.leader, []).append(place)
         for leader, places in validating.items():
             yield _validation(leader, places)
@@ -146,13 +146,13 @@ class Positions:
             return
         place.missing_since = None
         known = view.metadata.partition(partition)
-        if known is None or known.leader == NOBODY:
+        if known is None or known.leader == NO_BROKER:
             return  # in an election
         if (known.leader, known.epoch) == (place.leader, place.leader_epoch):
             return
-        if place.leader != NOBODY:
+        if place.leader != NO_BROKER:
             self._note("leader.changed", now, place, leader=known.leader, leader_epoch=known.epoch)
-        place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NOBODY
+        place.leader, place.leader_epoch, place.replica = known.leader, known.epoch, NO_BROKER
         if place.state in (PositionState.FETCHING, PositionState.VALIDATING):
             self._settle(place, place.position)
 
@@ -174,26 +174,28 @@ class Positions:
     def _ask_group(self, places: Sequence[AssignedPartition], now: float) -> None:
         if self._committed is None:
             for place in places:
-                self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+                self._fall_back(place, KafkaError._AUTO_OFFSET_RESET, "nothing is committed", now)
             return
         turns = [(place, place.turn) for place in places]
 
-        def then(found: FetchedOffsets | KafkaError) -> None:
+        def then(found: FetchedOffsets | ApiException) -> None:
             for place, turn in turns:
-                row = found if isinstance(found, KafkaError) else found[place.partition]
+                row = found if isinstance(found, ApiException) else found[place.partition]
                 if place.turn != turn:
                     continue  # the application has sought meanwhile
                 place.waiting = False
-                if isinstance(row, KafkaError):
+                if isinstance(row, ApiException):
                     place.retry_at = now + self._backoff
-                    trouble = PartitionError(place.partition, NOBODY, int(row.code), row.message)
+                    trouble = PartitionError(place.partition, NO_OFFSET, int(row.code), row.message)
                     self.troubles.append(trouble)
                 elif row.offset >= 0:
                     self._note("position.committed", now, place, to=row.offset)
                     place.committed = Position(row.offset, row.epoch)
                     self._settle(place, place.committed)
                 else:
-                    self._fall_back(place, Code._AUTO_OFFSET_RESET, "nothing is committed", now)
+                    self._fall_back(
+                        place, KafkaError._AUTO_OFFSET_RESET, "nothing is committed", now
+                    )
 
         for place in places:
             place.waiting = True
@@ -202,7 +204,7 @@ class Positions:
     def out_of_range(self, place: AssignedPartition, now: float) -> None:
         """The log starts after this offset, or ends before it."""
         why = f"offset {place.ahead} is out of range"
-        self._fall_back(place, Code._AUTO_OFFSET_RESET, why, now)
+        self._fall_back(place, KafkaError._AUTO_OFFSET_RESET, why, now)
 
     def _fall_back(self, place: AssignedPartition, code: int, why: str, now: float) -> None:
         """Reset the position by auto.offset.reset."""
@@ -245,7 +247,7 @@ class Positions:
         for topic in response.topics:
             for answer in topic.partitions:
                 place, turn = ask.about.get(
-                    TopicPartition(topic.topic, answer.partition), (None, NOBODY)
+                    TopicPartition(topic.topic, answer.partition), (None, NO_TURN)
                 )
                 if place is None or place.turn != turn:
                     continue
@@ -254,14 +256,14 @@ class Positions:
                     self._again(place, now)
                 elif answer.end_offset < 0 or answer.leader_epoch < 0:
                     why = f"no leader remembers epoch {place.epoch}"
-                    self._fall_back(place, Code._LOG_TRUNCATION, why, now)
+                    self._fall_back(place, KafkaError._LOG_TRUNCATION, why, now)
                 elif answer.end_offset < place.offset:
                     self._truncated(place, Position(answer.end_offset, answer.leader_epoch), now)
                 else:
                     self._note("position.validated", now, place)
                     place.become(PositionState.FETCHING)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         for place, turn in ask.about.values():
             if place.turn == turn:
                 self._again(place, now)
@@ -278,7 +280,7 @@ class Positions:
             place.jump(PositionState.FETCHING, *fork)
             return
         lost = f"offset {fork.offset} to {seen - 1}, read under epoch {place.epoch}"
-        self.stop(place, Code._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
+        self.stop(place, KafkaError._LOG_TRUNCATION, f"log truncation detected: {lost}, are gone")
 
     def _note(self, kind: str, now: float, place: AssignedPartition, **data: Any) -> None:
         topic, number = place.partition

@@ -39,7 +39,7 @@ from engine.assignors.protocol import (
 )
 from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state"})
@@ -78,7 +78,7 @@ class Strategies:
         for each in self.known:
             if each.name == name:
                 return each
-        raise KafkaError(
+        raise ApiException(
             ErrorCode.inconsistent_group_protocol, f"the group uses {name}, which we do not know"
         )
 
@@ -137,6 +137,6 @@ class LeaderAssignment:
 def _member(row: Any) -> Subscriber:
     try:
         subscription = decode_subscription(row.metadata)
-    except KafkaError:
+    except ApiException:
         return Subscriber(row.member_id, (), instance_id=row.group_instance_id)
     return Subscriber(row.member_id, *subscription, instance_id=row.group_instance_id)

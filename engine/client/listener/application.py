@@ -35,7 +35,7 @@ from engine.client.listener.ack_mode import AckMode
 from engine.config.client import ClientConfig
 from engine.config.consumer import ConsumerConfig
 from engine.config.producer import ProducerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 ROOT = "spring.kafka"
 UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
@@ -266,5 +266,5 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _invalid(words: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, words)
+def _invalid(words: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, words)

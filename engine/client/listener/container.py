@@ -38,15 +38,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
+from engine import model
 from engine.client.consumer import Consumer
 from engine.client.listener.ack_mode import AckMode, PendingAcks, Ready
 from engine.client.listener.start_offset import PartitionOffset, ends_to_commit, start_of
-from engine.client.values import KafkaError as ClientError
-from engine.client.values import KafkaException, Message, TopicPartition
+from engine.client.values import KafkaError, KafkaException, Message, TopicPartition
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event
-from engine.model import TopicPartition as Partition
 
 EVENTS = 100_000  # that are kept
 SLICE = 0.05  # seconds of a poll until the thread looks for acknowledgments and for stop()
@@ -84,7 +83,7 @@ class ListenerThread:
         self._commits = not settings.enable_auto_commit  # else the consumer itself does
         self._stopping = threading.Event()
         self._acknowledged: deque[Message] = deque()  # by other threads
-        self._owned: set[Partition] = set()
+        self._owned: set[model.TopicPartition] = set()
         self._commits_ends = False  # of partitions where the group has committed nothing
         self._thread = threading.Thread(target=self._run, name=f"listener-{number}", daemon=True)
 
@@ -180,10 +179,10 @@ class ListenerThread:
             if not self.killed:
                 self._commit(self._acks.returned(place_of(message), message._offset))
 
-    def _complain(self, error: ClientError) -> None:
-        if error.code() == ClientError._PARTITION_EOF:
+    def _complain(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
             return
-        if error.code() != ClientError._MAX_POLL_EXCEEDED and not error.retriable():
+        if error.code() != KafkaError._MAX_POLL_EXCEEDED and not error.retriable():
             raise KafkaException(error)
         self._note("listener.trouble", why=error.str())
 
@@ -376,17 +375,17 @@ class ListenerContainer:
         self.events.append(Event(kind, round(time.time() * 1000), facts))
 
 
-def place_of(message: Message) -> Partition:
-    return Partition(str(message.topic()), message._partition)
+def place_of(message: Message) -> model.TopicPartition:
+    return model.TopicPartition(str(message.topic()), message._partition)
 
 
-def _keys(partitions: Sequence[TopicPartition]) -> set[Partition]:
-    return {Partition(it.topic, it.partition) for it in partitions}
+def _keys(partitions: Sequence[TopicPartition]) -> set[model.TopicPartition]:
+    return {model.TopicPartition(it.topic, it.partition) for it in partitions}
 
 
 def _texts(partitions: Sequence[TopicPartition]) -> list[str]:
     return sorted(f"{it.topic}-{it.partition}" for it in partitions)
 
 
-def _invalid(words: str) -> KafkaError:
-    return KafkaError(ErrorCode.invalid_config, words)
+def _invalid(words: str) -> ApiException:
+    return ApiException(ErrorCode.invalid_config, words)

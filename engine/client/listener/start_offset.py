@@ -18,9 +18,9 @@ start.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from engine import model
 from engine.client.consumer import Consumer
 from engine.client.values import OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
-from engine.model import TopicPartition as Partition
 
 
 class PartitionOffset(NamedTuple):
@@ -30,8 +30,8 @@ class PartitionOffset(NamedTuple):
     relative: bool = False  # to where the group is
 
     @property
-    def key(self) -> Partition:
-        return Partition(self.topic, self.partition)
+    def key(self) -> model.TopicPartition:
+        return model.TopicPartition(self.topic, self.partition)
 
     @classmethod
     def of(cls, given: "PartitionOffset | TopicPartition | tuple[str, int]") -> "PartitionOffset":
@@ -62,7 +62,7 @@ def start_of(consumer: Consumer, place: PartitionOffset, reset: str) -> TopicPar
 
 def ends_to_commit(
     consumer: Consumer, partitions: Sequence[TopicPartition]
-) -> dict[Partition, int]:
+) -> dict[model.TopicPartition, int]:
     """The end of each partition in which the group has committed nothing."""
     wanted = [TopicPartition(each.topic, each.partition) for each in partitions]
     found = {}
@@ -71,7 +71,7 @@ def ends_to_commit(
             raise KafkaException(each.error)
         if each.offset == OFFSET_INVALID:
             end = consumer.get_watermark_offsets(each)[1]
-            found[Partition(each.topic, each.partition)] = end
+            found[model.TopicPartition(each.topic, each.partition)] = end
     return found
 
 

@@ -11,9 +11,9 @@ because the sequence number may have changed.
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from engine.model import TopicPartition
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage import records
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Codec
+from engine.storage.batch import NO_PRODUCER_ID, NO_SEQUENCE, Codec
 from engine.storage.records import Builder
 
 # What is kept of a record whose application wants a delivery report:

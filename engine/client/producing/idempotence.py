@@ -33,7 +33,7 @@ from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from engine.client.core import ANY, UNSENT, Ask
 from engine.client.metadata import MetadataView
 from engine.client.producing.batch import NO_PRODUCER, ProducerBatch, ProducerIdAndEpoch
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
 MAX_SEQUENCE = 2**31 - 1  # 0 follows
@@ -136,7 +136,7 @@ class ProducerId:
 
     def __init__(self, backoff: float) -> None:
         self.producer: ProducerIdAndEpoch | None = None
-        self.error: KafkaError | None = None  # why there is none, and never will be
+        self.error: ApiException | None = None  # why there is none, and never will be
         self._backoff = backoff
         self._needed = self._is_asked = False
         self._has_failed = False  # the brokers may have changed
@@ -164,12 +164,12 @@ class ProducerId:
 
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         if response.error_code != ErrorCode.none:
-            self.failed(ask, KafkaError(response.error_code, "no producer id was given"), now)
+            self.failed(ask, ApiException(response.error_code, "no producer id was given"), now)
         else:
             self._needed = self._is_asked = False
             self.producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._is_asked, self._has_failed = False, True
         if error.code == UNSENT or error.code.retriable:
             self._not_before = now + self._backoff

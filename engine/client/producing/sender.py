@@ -26,7 +26,7 @@ from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, 
 
 from engine import errors
 from engine.client.core import UNSENT, Ask
-from engine.client.metadata import NO_BROKER, MetadataView
+from engine.client.metadata import MetadataView
 from engine.client.producing.accumulator import PartitionQueue, RecordAccumulator
 from engine.client.producing.batch import ProducerBatch, ProducerIdAndEpoch
 from engine.client.producing.idempotence import ProducerId
@@ -34,6 +34,7 @@ from engine.client.producing.transaction_manager import TransactionManager
 from engine.client.values import KafkaError, error_of, refusal
 from engine.config.producer import ProducerConfig
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 from engine.storage.batch import Codec
 from engine.wire.apis import Api
 from engine.wire.by_topic import topics_of
@@ -134,7 +135,7 @@ class Sender:
                 else:
                     self._not_stored(queue, batch, refusal(row), now)
 
-    def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: errors.ApiException, now: float) -> None:
         self._is_stale = True
         self._in_flight[ask.to] -= 1
         for queue, batch in ask.about.values():
@@ -235,7 +236,7 @@ class Sender:
         self._finish(batch, None, now, row.base_offset, append_time)
 
     def _not_stored(
-        self, queue: PartitionQueue, batch: ProducerBatch, error: errors.KafkaError, now: float
+        self, queue: PartitionQueue, batch: ProducerBatch, error: errors.ApiException, now: float
     ) -> None:
         self._is_stale |= error.code in STALE_METADATA
         if batch.done:
@@ -349,7 +350,7 @@ class Sender:
                 if queue.sequences.gap or not batch.has_sequence:
                     self._give_up(queue, batch, error, now)
 
-    def _end(self, error: errors.KafkaError, now: float) -> None:
+    def _end(self, error: errors.ApiException, now: float) -> None:
         if self._transactions is not None:
             self._transactions.end(error)
         self._give_up_all(error.message, now)

@@ -52,7 +52,7 @@ from engine.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from engine.client.core import UNSENT, Ask
 from engine.client.metadata import MetadataView
 from engine.client.offset_and_metadata import Offsets
-from engine.client.producing import transaction_requests as requests
+from engine.client.producing import transaction_requests
 from engine.client.producing.accumulator import RecordAccumulator
 from engine.client.producing.batch import NO_PRODUCER, ProducerIdAndEpoch
 from engine.client.producing.transaction_requests import ErrorAction, TransactionIdentity
@@ -62,7 +62,7 @@ from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 
-SHORT_PAUSE = 0.02  # seconds; the last transaction is nearly over if it delays this one
+SHORT_RETRY_S = 0.02  # the last transaction is nearly over if it delays this one
 
 INIT, SEND_OFFSETS = "init_transactions", "send_offsets_to_transaction"
 COMMIT, ABORT = "commit_transaction", "abort_transaction"
@@ -243,12 +243,12 @@ class TransactionManager:
         if self.state in (ProducerState.IN_TRANSACTION, ProducerState.COMMITTING):
             self._stop(ProducerState.ABORTABLE_ERROR, error)
 
-    def end(self, error: errors.KafkaError) -> None:
+    def end(self, error: errors.ApiException) -> None:
         """This producer can't go on."""
         if self.is_fatal:
             return
         reported = error_of(error)
-        if error.code in requests.FENCED:
+        if error.code in transaction_requests.FENCED:
             why = f"a newer producer has the transactional id {self._id}: this one is fenced"
             reported = KafkaError(KafkaError._FENCED, why)
         self._stop(ProducerState.FATAL_ERROR, reported)
@@ -274,17 +274,19 @@ class TransactionManager:
         self._is_asked = False
         if self.is_fatal:
             return
-        action, code = requests.action_for(ask.api, requests.codes_of(ask.api, response))
+        action, code = transaction_requests.action_for(
+            ask.api, transaction_requests.codes_of(ask.api, response)
+        )
         if action not in (ErrorAction.RETRY, ErrorAction.FIND):
             self._in_doubt = None  # if it is refused now, it may have been done the first time
         if action is ErrorAction.NONE:
             self.trouble = ""
             self._done(ask, response)
         else:
-            error = errors.KafkaError(code, f"{ask.api.name}: {code.name}")
+            error = errors.ApiException(code, f"{ask.api.name}: {code.name}")
             self._not_done(action, ask, error, now)
 
-    def failed(self, ask: Ask, error: errors.KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: errors.ApiException, now: float) -> None:
         if ask.api is Api.FIND_COORDINATOR:
             self.trouble = error.message
             self._finding(ask).failed(ask, error, now)
@@ -309,8 +311,8 @@ class TransactionManager:
             return None
         try:
             coordinator = self._finding(ask).find()
-        except errors.KafkaError as error:
-            action, _ = requests.action_for(ask.api, [error.code])
+        except errors.ApiException as error:
+            action, _ = transaction_requests.action_for(ask.api, [error.code])
             self._not_done(action, ask, error, now)
             return None
         if coordinator is None:
@@ -321,18 +323,18 @@ class TransactionManager:
     def _wanted(self) -> Ask | None:
         who = TransactionIdentity(self._id, *(self.producer or NO_PRODUCER))
         if self.state is ProducerState.INITIALIZING:
-            return requests.init(who, self._timeout)
+            return transaction_requests.init(who, self._timeout)
         assert self.producer is not None
         queues = self._accumulator.queues.values()
         if new := frozenset(it.partition for it in queues if it.batches) - self._partitions:
-            return requests.add_partitions(who, new)
+            return transaction_requests.add_partitions(who, new)
         if self._offsets:
             first = self._offsets[0]
             if not first.is_added:
-                return requests.add_group(who, first.group.group_id, first)
-            return requests.commit_offsets(who, first.group, first.offsets, first)
+                return transaction_requests.add_group(who, first.group.group_id, first)
+            return transaction_requests.commit_offsets(who, first.group, first.offsets, first)
         if self.state in ENDING and self._is_quiet():
-            return requests.end(who, self.state is ProducerState.COMMITTING)
+            return transaction_requests.end(who, self.state is ProducerState.COMMITTING)
         return None
 
     def _is_quiet(self) -> bool:
@@ -379,7 +381,7 @@ class TransactionManager:
                 self._ended()
 
     def _not_done(
-        self, action: ErrorAction, ask: Ask, error: errors.KafkaError, now: float
+        self, action: ErrorAction, ask: Ask, error: errors.ApiException, now: float
     ) -> None:
         self.trouble = error.message
         match action:
@@ -390,7 +392,7 @@ class TransactionManager:
                 self._not_before = now + self._backoff
             case ErrorAction.RETRY:
                 is_first = error.code == ErrorCode.concurrent_transactions and not self._partitions
-                pause = min(SHORT_PAUSE, self._backoff) if is_first else self._backoff
+                pause = min(SHORT_RETRY_S, self._backoff) if is_first else self._backoff
                 self._not_before = now + pause
             case ErrorAction.NEW_EPOCH:
                 self._needs_epoch = True

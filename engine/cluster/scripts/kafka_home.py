@@ -38,7 +38,7 @@ from engine.cluster import defaults
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.scratch import Scratch
 from engine.config.properties import properties_text
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 COMMANDS = {  # by the name of the script
     "kafka-acls": "acls",
@@ -59,8 +59,8 @@ COMMANDS = {  # by the name of the script
     "zookeeper-server-stop": "zookeeper-server-stop --home {home}",
 }
 SERVER, ZOOKEEPER = "server", "zookeeper"  # what a script starts
-PATIENCE = 30.0  # seconds for a server to end
-PAUSE = 0.02
+STOP_WAIT_S = 30.0  # for a server to end
+CHECK_S = 0.02  # between two looks whether it has ended
 
 
 class KafkaHome:
@@ -130,7 +130,7 @@ class KafkaHome:
         owner = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if not locked(owner):
             os.close(owner)
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.invalid_request, f"another process has made {self.path}, and still runs"
             )
         self._owner = owner
@@ -186,12 +186,12 @@ def stop(home: Path, kind: str) -> int:
     try:
         for pid, _ in running:
             os.kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + STOP_WAIT_S
         for pid, lock in running:
             while not locked(lock):
                 if time.monotonic() > deadline:
                     os.kill(pid, signal.SIGKILL)
-                time.sleep(PAUSE)
+                time.sleep(CHECK_S)
     finally:
         for _, lock in running:
             os.close(lock)

@@ -20,10 +20,10 @@ from types import FrameType
 
 from engine.cluster.child import Child
 from engine.cluster.scripts.kafka_home import Registered, await_orphan, remove_rest
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
-STOP_TIMEOUT = 30.0  # seconds for a broker to hand over leadership and close its logs
-ORPHAN_TIMEOUT = 1.0  # the same when the owner has ended: ZooKeeper has probably ended, too
+STOP_TIMEOUT_S = 30.0  # for a broker to hand over leadership and close its logs
+ORPHAN_TIMEOUT_S = 1.0  # the same when the owner has ended: ZooKeeper has probably ended, too
 
 
 def start_daemon(home: Path, output: str, arguments: Sequence[str]) -> int:
@@ -43,7 +43,7 @@ def start_daemon(home: Path, output: str, arguments: Sequence[str]) -> int:
 
 
 def run_server(home: Path, kind: str, owned: bool, launch: Callable[[], Child]) -> None:
-    """Start it, and return when it was told to end; a KafkaError if it ended by itself.
+    """Start it, and return when it was told to end; an ApiException if it ended by itself.
 
     `owned`: the process that made the directory ran when the script was typed.
     """
@@ -64,7 +64,7 @@ def run_server(home: Path, kind: str, owned: bool, launch: Callable[[], Child]) 
             child = launch()
             code = child.wait()
             lines = child.output().strip().splitlines()
-            raise KafkaError(
+            raise ApiException(
                 ErrorCode.broker_not_available,
                 f"it has ended: {lines[-1] if lines else f'exit code {code}'}, see {child.log}",
             )
@@ -72,7 +72,7 @@ def run_server(home: Path, kind: str, owned: bool, launch: Callable[[], Child]) 
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
             if child is not None:
-                child.terminate(ORPHAN_TIMEOUT if orphaned.is_set() else STOP_TIMEOUT)
+                child.terminate(ORPHAN_TIMEOUT_S if orphaned.is_set() else STOP_TIMEOUT_S)
     if orphaned.is_set():
         remove_rest(home)
 

@@ -36,11 +36,10 @@ from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.config import BrokerConfig
-from engine.coordinator import records as offsets_records
 from engine.coordinator.coordinator import Coordinator, Handler, Interval
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
-from engine.coordinator.responses import NO_THROTTLE
-from engine.coordinator.timers import Alarm, AlarmKind, milliseconds
+from engine.coordinator.records import GROUP_METADATA_TOPIC
+from engine.coordinator.timers import Alarm, AlarmKind
 from engine.coordinator.transactions import records
 from engine.coordinator.transactions.metadata import (
     AT_REST,
@@ -51,13 +50,14 @@ from engine.coordinator.transactions.metadata import (
 )
 from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.coordinator.transactions.transaction import Transaction
-from engine.errors import ErrorCode, KafkaError
-from engine.model import Event, TopicPartition
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, Event, TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
+from engine.wire.primitives import NO_THROTTLE, milliseconds
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
-INTERNAL_TOPICS = frozenset({offsets_records.TOPIC, records.TOPIC})
+INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, records.TRANSACTION_STATE_TOPIC})
 # The first versions whose clients know PRODUCER_FENCED; others get INVALID_PRODUCER_EPOCH.
 FENCED_SINCE = 2
 INIT_FENCED_SINCE = 4
@@ -72,14 +72,14 @@ def init_producer_id(
     check_id(request.transactional_id)
     timeout = milliseconds(request.transaction_timeout)
     if not 0 < timeout <= transactions.context.config.transaction_max_timeout_ms:
-        raise KafkaError(ErrorCode.invalid_transaction_timeout, f"{timeout} ms is not allowed")
+        raise ApiException(ErrorCode.invalid_transaction_timeout, f"{timeout} ms is not allowed")
     transaction = transactions.find(request.transactional_id)
     transaction = transaction or transactions.new(request.transactional_id)
     if transaction.is_busy:
-        raise KafkaError(ErrorCode.concurrent_transactions, f"{transaction.id} is busy")
+        raise ApiException(ErrorCode.concurrent_transactions, f"{transaction.id} is busy")
     metadata = transaction.metadata
     if not metadata.admits(expected):
-        raise KafkaError(ErrorCode.producer_fenced, f"{transaction.id} is not {expected}'s")
+        raise ApiException(ErrorCode.producer_fenced, f"{transaction.id} is not {expected}'s")
 
     def fenced(error: ErrorCode, now: int) -> None:
         """The producer must ask again: by then the transaction may have been aborted."""
@@ -106,7 +106,7 @@ def _expected(request: Any) -> TransactionalProducer | None:
     if producer == NO_PRODUCER:
         return None
     if producer.producer_id == NO_PRODUCER_ID or producer.epoch == NO_EPOCH:
-        raise KafkaError(ErrorCode.invalid_request, "a producer id needs an epoch")
+        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
     return producer
 
 
@@ -173,7 +173,7 @@ def end_txn(transactions: TransactionStateManager, request: Any, caller: Caller,
     if state in COMPLETE and request.committed == (state is TxnState.COMPLETE_COMMIT):
         return ended(caller, ErrorCode.none)  # a repeated request
     if state is not TxnState.ONGOING:
-        raise KafkaError(ErrorCode.invalid_txn_state, f"{transaction.id} is {state.value}")
+        raise ApiException(ErrorCode.invalid_txn_state, f"{transaction.id} is {state.value}")
 
     def decided(error: ErrorCode, now: int) -> None:
         transactions.context.reply(caller, ended(caller, error))
@@ -291,7 +291,7 @@ class TransactionCoordinator(Coordinator):
         transaction is ongoing."""
         try:
             transaction = self.transactions.find(id)
-        except KafkaError:  # another broker coordinates it
+        except ApiException:  # another broker coordinates it
             return self.tick(now)
         if transaction is not None and transaction.producer == producer:
             transaction.marked(partitions, now)

@@ -32,9 +32,9 @@ from enum import Enum
 from typing import Self
 
 from engine.coordinator.effects import TransactionalProducer
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
-from engine.storage.batch import NO_EPOCH, NO_PRODUCER_ID
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
+from engine.storage.batch import NO_PRODUCER_ID
 
 
 class TxnState(Enum):
@@ -100,7 +100,7 @@ class TransactionMetadata:
     ) -> Self:
         """For a producer that starts, or continues after an error."""
         if not self.admits(expected):
-            raise KafkaError(ErrorCode.producer_fenced, f"{expected} was replaced")
+            raise ApiException(ErrorCode.producer_fenced, f"{expected} was replaced")
         producer, before = self.producer, self.before
         if expected is None or expected != before:
             before = NO_PRODUCER if expected is None or producer.epoch == NO_EPOCH else producer

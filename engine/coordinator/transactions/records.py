@@ -18,12 +18,12 @@ from typing import Annotated
 from engine.coordinator import record_codec
 from engine.coordinator.effects import TransactionalProducer
 from engine.coordinator.transactions.metadata import NUMBERED, TransactionMetadata, TxnState
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_topic
 from engine.wire.messages.versions import Int8, Int16, Int32, Int64, String
 
-TOPIC = "__transaction_state"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
 VERSION = 0
 NEVER = frozenset({TxnState.DEAD, TxnState.PREPARE_EPOCH_FENCE})
 
@@ -75,12 +75,16 @@ def encode_value(metadata: TransactionMetadata) -> bytes | None:
 
 def decode_key(data: bytes) -> str:
     """The transactional id."""
-    key: TransactionKey = record_codec.decode(data, {VERSION: TransactionKey}, TOPIC)
+    key: TransactionKey = record_codec.decode(
+        data, {VERSION: TransactionKey}, TRANSACTION_STATE_TOPIC
+    )
     return key.transactional_id
 
 
 def decode_value(data: bytes) -> TransactionMetadata:
-    value: TransactionValue = record_codec.decode(data, {VERSION: TransactionValue}, TOPIC)
+    value: TransactionValue = record_codec.decode(
+        data, {VERSION: TransactionValue}, TRANSACTION_STATE_TOPIC
+    )
     return TransactionMetadata(
         producer=TransactionalProducer(value.producer_id, value.epoch),
         timeout=value.timeout,
@@ -97,5 +101,7 @@ def decode_value(data: bytes) -> TransactionMetadata:
 
 def _state(number: int) -> TxnState:
     if not 0 <= number < len(NUMBERED) or NUMBERED[number] in NEVER:
-        raise KafkaError(ErrorCode.invalid_record, f"no record of {TOPIC} has state {number}")
+        raise ApiException(
+            ErrorCode.invalid_record, f"no record of {TRANSACTION_STATE_TOPIC} has state {number}"
+        )
     return NUMBERED[number]

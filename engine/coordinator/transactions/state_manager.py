@@ -12,9 +12,8 @@ from engine.coordinator.record_codec import MAX_STRING_BYTES
 from engine.coordinator.transactions.metadata import TransactionMetadata
 from engine.coordinator.transactions.records import decode_key, decode_value
 from engine.coordinator.transactions.transaction import Transaction
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
-from engine.storage.batch import NO_EPOCH
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_EPOCH, TopicPartition
 from engine.storage.records import Record
 
 
@@ -39,11 +38,11 @@ class TransactionStateManager(OwnedPartitions[Transaction]):
         transaction = self.find(id)
         if transaction is None or transaction.producer.producer_id != producer.producer_id:
             message = f"{producer} is not the producer of {id}"
-            raise KafkaError(ErrorCode.invalid_producer_id_mapping, message)
+            raise ApiException(ErrorCode.invalid_producer_id_mapping, message)
         if transaction.producer.epoch != producer.epoch:
-            raise KafkaError(ErrorCode.producer_fenced, f"{id} has a later epoch than {producer}")
+            raise ApiException(ErrorCode.producer_fenced, f"{id} has a later epoch than {producer}")
         if transaction.is_busy:
-            raise KafkaError(ErrorCode.concurrent_transactions, f"{id} is busy")
+            raise ApiException(ErrorCode.concurrent_transactions, f"{id} is busy")
         return transaction
 
     def new(self, id: str) -> Transaction:
@@ -60,7 +59,7 @@ class TransactionStateManager(OwnedPartitions[Transaction]):
 
     def new_producer_id(self) -> int:
         if self.spare_producer_id is None:
-            raise KafkaError(ErrorCode.coordinator_not_available, "no producer id is available")
+            raise ApiException(ErrorCode.coordinator_not_available, "no producer id is available")
         id, self.spare_producer_id = self.spare_producer_id, None
         return id
 
@@ -80,4 +79,4 @@ class TransactionStateManager(OwnedPartitions[Transaction]):
 def check_id(id: str | None) -> None:
     if not id or len(id.encode()) > MAX_STRING_BYTES:
         message = f"{str(id)[:50]!r} is not a valid transactional id"
-        raise KafkaError(ErrorCode.invalid_request, message)
+        raise ApiException(ErrorCode.invalid_request, message)

@@ -19,7 +19,7 @@ from proof.storms.workload import TIMEOUT, Reader
 
 WRITERS = ("writer-1", "writer-2", "writer-3")
 READER = "committed-reader"
-MACHINES = (*WRITERS, READER)
+TRANSACTIONAL_CLIENTS = (*WRITERS, READER)
 IDS = ("copier", "mover")
 TOPIC = "copies"
 PARTITIONS = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]

@@ -4,7 +4,7 @@ import pytest
 
 from engine.assignors import ASSIGNORS, Assignor, RebalanceProtocol, Subscriber, find, protocol
 from engine.assignors.protocol import MemberData
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 THREE = {"C0": "t", "C1": "t", "C2": "t"}
@@ -376,7 +376,7 @@ def test_names() -> None:
     ],
 )
 def test_an_unknown_name(name: str, sentence: str) -> None:
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         find(name)
     assert refused.value.code == ErrorCode.invalid_config
     assert refused.value.message.endswith(sentence)

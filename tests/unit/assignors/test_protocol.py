@@ -24,7 +24,7 @@ from engine.assignors.protocol import (
     encode_member_data,
     encode_subscription,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 OWNED = (TopicPartition("bücher", 7), TopicPartition("orders", 0), TopicPartition("orders", 2))
@@ -154,7 +154,7 @@ def test_malformed(decode: Callable[[bytes], object], data: bytes) -> None:
 
 
 def refused(decode: Callable[[bytes], object], data: bytes) -> None:
-    with pytest.raises(KafkaError) as error:
+    with pytest.raises(ApiException) as error:
         decode(data)
     assert error.value.code == ErrorCode.inconsistent_group_protocol
     assert error.value.message.startswith("This is no ")

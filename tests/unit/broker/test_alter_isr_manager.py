@@ -78,7 +78,7 @@ class Broker:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr(alter_isr_manager, "PAUSE", 0)
+    monkeypatch.setattr(alter_isr_manager, "RESEND_S", 0)
 
 
 def written(*proposals, **changes):

@@ -6,23 +6,22 @@ from random import Random
 import pytest
 
 from engine.broker.authorization import GUARDS
-from engine.broker.dispatch import HANDLERS
-from engine.broker.zookeeper import mode
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire import codec
 from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
 from engine.wire.refusal import refusal, refused_rows
+from tests.unit.broker import alone
 from tests.unit.wire.anything import message
 from tests.unit.wire.frames import encode_response
 
-ERROR = KafkaError(ErrorCode.cluster_authorization_failed, "no")
+ERROR = ApiException(ErrorCode.cluster_authorization_failed, "no")
 VERSIONS = [(api, v) for api in GUARDS for v in range(api.oldest, api.newest + 1)]
 NEVER_AS_A_WHOLE = {Api.METADATA, Api.DESCRIBE_LOG_DIRS, Api.LIST_GROUPS}  # these show less
 
 
 def test_every_api_that_is_served_is_in_the_table():
-    assert {*HANDLERS, *mode.HANDLERS} <= set(GUARDS)
+    assert alone.served() <= set(GUARDS)
 
 
 def request_of(api, version):
@@ -66,7 +65,7 @@ def test_a_refused_row_is_in_the_response_with_its_name_and_the_error(api, versi
     named = "topic_names" if hasattr(request, "topic_names") else GUARDS[api].rows.request
     (row,) = getattr(request, named)
     refused = refused_rows(api, listed, [row], ERROR)
-    nothing = refusal(api, request, KafkaError(ErrorCode.none))
+    nothing = refusal(api, request, ApiException(ErrorCode.none))
     answer = sent_and_read(api, version, replace(nothing, **{listed: refused}))
     (answered,) = getattr(answer, listed)
     assert set(codes(answered)) - {ErrorCode.none} == {ERROR.code}

@@ -9,7 +9,7 @@ from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller.context import LiveBroker
 from engine.controller.events import Began, Rebalance
 from engine.controller.requests import Request
-from engine.errors import ErrorCode, KafkaError, MetadataUnavailable
+from engine.errors import ApiException, ErrorCode, MetadataUnavailable
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
 from engine.zookeeper.requests import Changed, Get
 from engine.zookeeper.znodes import BrokerEndPoint, BrokerInfo
@@ -175,7 +175,7 @@ def test_what_was_begun_in_a_session_ends_with_it():
             controller_service.expired()
             oracle.open.set()
             for waiting in (begun, queued):
-                with pytest.raises(KafkaError) as refusal:
+                with pytest.raises(ApiException) as refusal:
                     await waiting
                 assert refusal.value.code == ErrorCode.not_controller
             assert decider.story == ["Began begins", "expired", "Began is given up"]
@@ -193,7 +193,7 @@ def test_only_the_controller_is_asked():
     async def story():
         async with office() as (controller_service, decider, _):
             decider.active, decider.leader_id = False, 3
-            with pytest.raises(KafkaError, match="the controller is broker 3") as refusal:
+            with pytest.raises(ApiException, match="the controller is broker 3") as refusal:
                 await controller_service.ask(Rebalance())
             assert refusal.value.code == ErrorCode.not_controller
             assert decider.story == []

@@ -13,7 +13,7 @@ from engine.broker.coordinator_topic import OFFSETS, OFFSETS_TOPIC
 from engine.broker.metadata import TopicInfo
 from engine.coordinator.effects import Append, Reply
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.batch import placed
 from engine.storage.records import Record, encode
@@ -75,7 +75,7 @@ class Broker:
             return None
         _, offset, _ = args
         chunk = self.chunks[offset]
-        if isinstance(chunk, KafkaError):
+        if isinstance(chunk, ApiException):
             raise chunk
         return chunk
 
@@ -195,7 +195,7 @@ def test_loading_ends_when_the_leader_changes(broker, since):
 
 
 def test_of_a_damaged_log_the_records_before_the_damage_count(broker):
-    broker.chunks = {0: batch(0), 1: KafkaError(ErrorCode.corrupt_message, "damaged")}
+    broker.chunks = {0: batch(0), 1: ApiException(ErrorCode.corrupt_message, "damaged")}
     broker.lead(SINCE)
     while broker.load_chunk():
         pass
@@ -208,7 +208,7 @@ def test_of_a_damaged_log_the_records_before_the_damage_count(broker):
 )
 def test_a_leader_that_is_replaced_while_it_reads_is_not_told_of_a_damaged_log(broker, code):
     """The replica manager knows it first: the log is whole, and another broker reads it now."""
-    broker.chunks = {0: batch(0), 1: KafkaError(code, "another broker leads it")}
+    broker.chunks = {0: batch(0), 1: ApiException(code, "another broker leads it")}
     broker.lead(SINCE)
     while broker.load_chunk():
         pass

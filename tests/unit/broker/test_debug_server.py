@@ -269,7 +269,7 @@ async def test_a_disk_that_failed_and_a_partition_that_nobody_leads_are_told(lab
     lab.broker.metadata.topics["gone"] = TopicInfo("gone", None, {4: info})
     state = await (await lab.enter())("state")
     assert [row[2] for row in state["rows"]] == ["offline", "offline"]
-    assert state["headless"] == [["gone", 4, 8, [2, 3], [3]]]
+    assert state["leaderless"] == [["gone", 4, 8, [2, 3], [3]]]
 
 
 @talk

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from engine.broker.broker import Call
-from engine.broker.handlers import elections
+from engine.broker.call import Call
+from engine.broker.dispatch import handlers_of
 from engine.controller.events import AlterReassignments, ElectLeaders, ListReassignments
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.codec import (
@@ -27,15 +27,9 @@ SIZE = 4  # bytes in front of a frame
 SOON, LATE = timedelta(milliseconds=30), timedelta(seconds=60)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 NAMED = [{"topic": "a", "partitions": (1, 0)}, {"topic": "b", "partitions": (0,)}]
-NOT_NEEDED = KafkaError(ErrorCode.election_not_needed, "no need")
-DEAD = KafkaError(ErrorCode.preferred_leader_not_available, "the first one is dead")
-ELSEWHERE = KafkaError(ErrorCode.not_controller, "the controller is broker 2")
-
-HANDLERS = {
-    Api.ELECT_LEADERS: elections.elect,
-    Api.ALTER_PARTITION_REASSIGNMENTS: elections.alter_reassignments,
-    Api.LIST_PARTITION_REASSIGNMENTS: elections.list_reassignments,
-}
+NOT_NEEDED = ApiException(ErrorCode.election_not_needed, "no need")
+DEAD = ApiException(ErrorCode.preferred_leader_not_available, "the first one is dead")
+ELSEWHERE = ApiException(ErrorCode.not_controller, "the controller is broker 2")
 
 
 class Controlling:
@@ -56,7 +50,7 @@ class Controlling:
             await asyncio.Event().wait()
         for _ in range(self._turns):
             await asyncio.sleep(0)
-        if isinstance(self._result, KafkaError) and not self._resigns:
+        if isinstance(self._result, ApiException) and not self._resigns:
             raise self._result
         return self._result
 
@@ -73,8 +67,9 @@ async def answered(one, api, version, **fields):
     """All the way: a request's bytes in, the response's bytes out."""
     header = RequestHeader(int(api), version, 7, "test")
     request = build(message(api, version, "request"), {"timeout": LATE} | fields)
-    seen, decoded = decode_request(encode_request(header, request)[SIZE:], HANDLERS)
-    response = await HANDLERS[api](one, Call(seen, "127.0.0.1:1"), decoded)
+    handlers = handlers_of(one, {})
+    seen, decoded = decode_request(encode_request(header, request)[SIZE:], handlers)
+    response = await handlers[api](Call(seen, "127.0.0.1:1"), decoded)
     return decode_response(header, encode_response(header, response)[SIZE:])
 
 
@@ -194,8 +189,8 @@ class TestAlterPartitionReassignments:
         return ask(one, Api.ALTER_PARTITION_REASSIGNMENTS, topics=self.MOVES, **more)
 
     def test_each_partition_has_its_own_outcome(self):
-        no_move = KafkaError(ErrorCode.no_reassignment_in_progress, "nothing to cancel")
-        empty = KafkaError(ErrorCode.invalid_replica_assignment, "no replicas")
+        no_move = ApiException(ErrorCode.no_reassignment_in_progress, "nothing to cancel")
+        empty = ApiException(ErrorCode.invalid_replica_assignment, "no replicas")
         one = lab({A1: None, B0: empty, A0: no_move})
         response = self.alter(one)
         assert one.gateway.controller_service.events == [

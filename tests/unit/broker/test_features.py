@@ -1,5 +1,6 @@
 """UpdateFeatures: Kafka 2.8 has no features, so each is refused, and why depends on the update."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -7,20 +8,18 @@ import pytest
 from engine.broker.handlers import versions
 from engine.config import BrokerConfig
 from engine.errors import ErrorCode
-from tests.unit.broker import alone
 
 
 def updated(*updates, protocol="2.8", active=True):
     keys = "broker.id", "zookeeper.connect", "inter.broker.protocol.version"
-    one = SimpleNamespace(
-        config=BrokerConfig.parse(dict(zip(keys, ("1", "-", protocol), strict=True))),
-        gateway=SimpleNamespace(is_controller=active),
-    )
+    config = BrokerConfig.parse(dict(zip(keys, ("1", "-", protocol), strict=True)))
+    gateway = SimpleNamespace(is_controller=active)
     asked = [
         SimpleNamespace(feature=name, max_version_level=level, allow_downgrade=down)
         for name, level, down in updates
     ]
-    return alone.answer(versions.update_features, one, 0, feature_updates=asked)
+    request = SimpleNamespace(feature_updates=asked)
+    return asyncio.run(versions.update_features(config, gateway, None, request))
 
 
 @pytest.mark.parametrize(

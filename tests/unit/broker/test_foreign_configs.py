@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from engine.broker.config_cache import ConfigCache
-from engine.broker.handlers import configs, topics
+from engine.broker.handlers import configs
 from engine.broker.zookeeper import roles
 from engine.broker.zookeeper.config_watcher import ConfigWatcher
 from engine.broker.zookeeper.config_znodes import ConfigZnodes
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
+from engine.wire.apis import Api
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder
 from engine.zookeeper.requests import Delete, Reason, Refused
@@ -49,7 +50,7 @@ def written(broker, kind, name):
 def described(broker, kind, name):
     resource = SimpleNamespace(resource_type=kind, resource_name=name, configuration_keys=None)
     response = alone.answer(
-        configs.describe,
+        Api.DESCRIBE_CONFIGS,
         broker,
         4,
         resources=[resource],
@@ -65,9 +66,9 @@ def set_(name, value, operation=configs.Operation.SET):
     return SimpleNamespace(name=name, value=value, config_operation=operation)
 
 
-def altered(broker, handler, kind, name, *entries):
+def altered(broker, api, kind, name, *entries):
     resource = SimpleNamespace(resource_type=kind, resource_name=name, configs=entries)
-    response = alone.answer(handler, broker, 1, resources=[resource], validate_only=False)
+    response = alone.answer(api, broker, 1, resources=[resource], validate_only=False)
     return response.responses[0]
 
 
@@ -144,26 +145,26 @@ def test_what_is_ignored_can_be_seen(broker):
     assert described(broker, BROKER, "1")["max.connections"].value == "2147483647"
 
 
-@pytest.mark.parametrize("handler", [configs.alter, configs.incremental_alter])
+@pytest.mark.parametrize("api", [Api.ALTER_CONFIGS, Api.INCREMENTAL_ALTER_CONFIGS])
 @pytest.mark.parametrize(("kind", "name", "entity"), [(TOPIC, "t", "t"), (BROKER, "", "<default>")])
-def test_a_strict_change_by_key_leaves_what_others_set(broker, handler, kind, name, entity):
+def test_a_strict_change_by_key_leaves_what_others_set(broker, api, kind, name, entity):
     where = "topics" if kind is TOPIC else "brokers"
     good = "retention.ms" if kind is TOPIC else "log.retention.ms"
     standing(broker, where, entity, {"novelty": "1", good: "x"})
     bad = [(good, "y")] if kind is BROKER else [(good, "y"), ("novelties", "1")]
     for key, value in bad:
-        refused = altered(broker, handler, kind, name, set_(key, value))
+        refused = altered(broker, api, kind, name, set_(key, value))
         assert refused.error_code != ErrorCode.none
         assert key in refused.error_message
-    assert altered(broker, handler, kind, name, set_(good, HOUR)).error_code == 0
-    stays = {} if handler is configs.alter else {"novelty": "1"}  # AlterConfigs replaces all
+    assert altered(broker, api, kind, name, set_(good, HOUR)).error_code == 0
+    stays = {} if api is Api.ALTER_CONFIGS else {"novelty": "1"}  # AlterConfigs replaces all
     assert written(broker, where, entity) == {**stays, good: HOUR}
 
 
 def test_a_bad_value_beside_it_is_no_reason_to_refuse_a_change(broker):
     standing(broker, "topics", "t", {"segment.bytes": "x", "remote.storage.enable": "true"})
     change = set_("retention.ms", HOUR)
-    assert altered(broker, configs.incremental_alter, TOPIC, "t", change).error_code == 0
+    assert altered(broker, Api.INCREMENTAL_ALTER_CONFIGS, TOPIC, "t", change).error_code == 0
     assert written(broker, "topics", "t") == {
         "segment.bytes": "x",
         "remote.storage.enable": "true",
@@ -171,14 +172,14 @@ def test_a_bad_value_beside_it_is_no_reason_to_refuse_a_change(broker):
     }
     for name in ("segment.bytes", "remote.storage.enable"):
         gone = set_(name, None, configs.Operation.DELETE)
-        assert altered(broker, configs.incremental_alter, TOPIC, "t", gone).error_code == 0
+        assert altered(broker, Api.INCREMENTAL_ALTER_CONFIGS, TOPIC, "t", gone).error_code == 0
     assert written(broker, "topics", "t") == {"retention.ms": HOUR}
 
 
 def test_together_with_what_stands_there_a_change_must_make_sense(broker):
     standing(broker, "topics", "t", {"max.compaction.lag.ms": "10"})
     change = set_("min.compaction.lag.ms", "50")
-    refused = altered(broker, configs.incremental_alter, TOPIC, "t", change)
+    refused = altered(broker, Api.INCREMENTAL_ALTER_CONFIGS, TOPIC, "t", change)
     assert refused.error_code == ErrorCode.invalid_request
 
 
@@ -240,13 +241,13 @@ def test_partitions_with_gaps_cannot_be_added_to(broker):
     broker.metadata.topics["t"].partitions[2] = broker.metadata.topics["s"].partitions[0]
     wanted = SimpleNamespace(name="t", count=5, assignments=None)
     response = alone.answer(
-        topics.create_partitions, broker, 3, topics=[wanted], validate_only=True, timeout=None
+        Api.CREATE_PARTITIONS, broker, 3, topics=[wanted], validate_only=True, timeout=None
     )
     assert response.results[0].error_code == ErrorCode.invalid_partitions
 
 
 def test_a_topic_that_nobody_can_read_gets_no_partitions(broker):
     alone.znodes_of(broker)["/brokers/topics/t"] = b"nonsense"
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         asyncio.run(broker.gateway.create_partitions("t", {1: [1]}))
     assert refused.value.code == ErrorCode.invalid_partitions

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
-from engine.broker.handlers import log_dirs, metadata, topics
 from engine.broker.handlers.results import attempt
 from engine.errors import ErrorCode, MetadataUnavailable
 from engine.storage.directory import LogDirectory
-from tests.unit.broker.alone import answer, broker, znodes_of
+from engine.wire.apis import Api
+from tests.unit.broker.alone import answer, broker, topics_of, znodes_of
 
 NO_TIME = timedelta()
 
@@ -28,7 +28,7 @@ def deletion(name):
 class TestMetadata:
     def partition(self, one):
         (topic,) = answer(
-            metadata.handle, one, 11, topics=None, include_topic_authorized_operations=False
+            Api.METADATA, one, 11, topics=None, include_topic_authorized_operations=False
         ).topics
         (partition,) = topic.partitions
         return partition
@@ -46,7 +46,7 @@ class TestMetadata:
     def test_nothing_is_created_where_the_broker_forbids_it(self):
         one = broker(auto_create_topics_enable="false")
         (topic,) = answer(
-            metadata.handle,
+            Api.METADATA,
             one,
             11,
             topics=(MetadataRequestTopic(name="orders", topic_id=None),),
@@ -62,9 +62,11 @@ class TestTopics:
         request = {"timeout": NO_TIME, "validate_only": False}
         growth = SimpleNamespace(name="orders", count=2, assignments=None)
         codes = [
-            answer(topics.create, one, 7, topics=(wanted("new"),), **request).topics[0].error_code,
-            answer(topics.delete, one, 6, **deletion("orders")).responses[0].error_code,
-            answer(topics.create_partitions, one, 3, topics=(growth,), **request)
+            answer(Api.CREATE_TOPICS, one, 7, topics=(wanted("new"),), **request)
+            .topics[0]
+            .error_code,
+            answer(Api.DELETE_TOPICS, one, 6, **deletion("orders")).responses[0].error_code,
+            answer(Api.CREATE_PARTITIONS, one, 3, topics=(growth,), **request)
             .results[0]
             .error_code,
         ]
@@ -75,20 +77,22 @@ class TestTopics:
         """The wish is written; it may well come true after the answer."""
         one = broker()
         made = answer(
-            topics.create, one, 7, topics=(wanted("new"),), timeout=NO_TIME, validate_only=False
+            Api.CREATE_TOPICS, one, 7, topics=(wanted("new"),), timeout=NO_TIME, validate_only=False
         )
         assert made.topics[0].error_code == ErrorCode.request_timed_out
         assert "/brokers/topics/new" in znodes_of(one)
 
         one = broker(topics={"orders": [(1, (1,))]})
-        gone = answer(topics.delete, one, 6, **deletion("orders"))
+        gone = answer(Api.DELETE_TOPICS, one, 6, **deletion("orders"))
         assert gone.responses[0].error_code == ErrorCode.request_timed_out
         assert "/admin/delete_topics/orders" in znodes_of(one)
 
     def test_a_topic_counts_as_gone_when_a_new_one_has_its_name(self):
         async def story():
             old = one.metadata.topics["orders"]
-            waiting = asyncio.ensure_future(topics._wait_until_deleted(one, old, loop_time() + 60))
+            waiting = asyncio.ensure_future(
+                topics_of(one)._wait_until_deleted(old, loop_time() + 60)
+            )
             await asyncio.sleep(0)
             one.metadata.topics["orders"] = type(old)("orders", None)
             one.metadata.changed()
@@ -103,7 +107,7 @@ class TestTopics:
     )
     def test_deletion_can_be_forbidden(self, version, code):
         one = broker(topics={"orders": [(1, (1,))]}, delete_topic_enable="false")
-        (refused,) = answer(topics.delete, one, version, **deletion("orders")).responses
+        (refused,) = answer(Api.DELETE_TOPICS, one, version, **deletion("orders")).responses
         assert refused.error_code == code
 
 
@@ -114,7 +118,7 @@ def loop_time():
 def test_new_partitions_go_on_where_the_first_ones_stopped():
     one = broker(brokers=(1, 2, 3), topics={"orders": [(2, (2, 3)), (3, (3, 1))]})
     growth = SimpleNamespace(name="orders", count=5, assignments=None)
-    added = topics._added(one, one.metadata.topics["orders"], growth)
+    added = topics_of(one)._added(one.metadata.topics["orders"], growth)
     assert [replicas[0] for replicas in added.values()] == [1, 2, 3]
     assert {len(replicas) for replicas in added.values()} == {2}
 
@@ -122,7 +126,7 @@ def test_new_partitions_go_on_where_the_first_ones_stopped():
 def test_a_disk_that_failed(tmp_path):
     broken, sound = LogDirectory(tmp_path / "broken"), LogDirectory(tmp_path / "sound")
     broken.offline = "Input/output error"
-    answered = answer(log_dirs.handle, broker(directories=[broken, sound]), 2, topics=None)
+    answered = answer(Api.DESCRIBE_LOG_DIRS, broker(directories=[broken, sound]), 2, topics=None)
     assert [(disk.error_code, disk.log_dir) for disk in answered.results] == [
         (ErrorCode.kafka_storage_error, str(tmp_path / "broken")),
         (ErrorCode.none, str(tmp_path / "sound")),

@@ -1,4 +1,4 @@
-"""What a broker loads: some hundred of them start in a test run, thirty in a classroom."""
+"""What a broker's process loads: some hundred start in a test run, thirty in a classroom."""
 
 import subprocess
 import sys

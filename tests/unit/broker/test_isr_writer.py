@@ -84,8 +84,8 @@ async def sync(zookeeper, told=lambda kind, **facts: None):
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr(isr_writer, "PAUSE", 0)
-    monkeypatch.setattr(isr_writer, "REPAIR", 0)
+    monkeypatch.setattr(isr_writer, "RETRY_S", 0)
+    monkeypatch.setattr(isr_writer, "REREAD_S", 0)
 
 
 def test_a_change_is_written_and_the_controller_told():

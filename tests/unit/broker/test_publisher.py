@@ -1,11 +1,8 @@
 """A MetadataDelta reaches each part of a broker that it concerns, and no other."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from engine.broker import publisher
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
     BrokerRegistration,
@@ -23,6 +20,16 @@ ORDERS = TopicPartition("orders", 0)
 LED = PartitionRegistration(leader=2, leader_epoch=7, isr=(2,), replicas=(2, 1))
 
 
+class Quotas:
+    """Keeps what it was told."""
+
+    def __init__(self):
+        self.configured = []
+
+    def configure(self, quotas):
+        self.configured.append(quotas)
+
+
 class Coordinator:
     """Keeps what it was told."""
 
@@ -38,10 +45,13 @@ class Coordinator:
 
 @pytest.fixture
 def broker():
-    made = alone.broker(topics={"gone": [(1, (1,))]})
-    made.groups, made.transactions = Coordinator(), Coordinator()
-    made.authorizer = AclAuthorizer(frozenset(), open_by_default=False)
-    return made
+    return alone.broker(
+        topics={"gone": [(1, (1,))]},
+        groups=Coordinator(),
+        transactions=Coordinator(),
+        authorizer=AclAuthorizer(frozenset(), open_by_default=False),
+        quotas=Quotas(),
+    )
 
 
 def news(**more):
@@ -55,7 +65,7 @@ def test_brokers_and_partitions_are_known_to_clients_and_groups(broker):
     broker.configs.apply(MetadataDelta(configs={("topics", "gone"): {"retention.ms": "5"}}))
     for step in (LifecycleStep.LOADED, LifecycleStep.REGISTERED):
         broker.lifecycle.take(step)
-    publisher.apply(broker, news())
+    broker.publisher.apply(news())
     assert broker.metadata.controller == 2
     assert broker.metadata.leader(ORDERS).port == 9002
     assert broker.metadata.topics.keys() == {"orders"}
@@ -66,27 +76,26 @@ def test_brokers_and_partitions_are_known_to_clients_and_groups(broker):
 
 
 def test_a_delta_of_an_old_controller_changes_nothing(broker):
-    publisher.apply(broker, MetadataDelta(controller_epoch=5))
-    with pytest.raises(KafkaError) as refused:
-        publisher.apply(broker, news(controller_epoch=4))
+    broker.publisher.apply(MetadataDelta(controller_epoch=5))
+    with pytest.raises(ApiException) as refused:
+        broker.publisher.apply(news(controller_epoch=4))
     assert refused.value.code == ErrorCode.stale_controller_epoch
     assert broker.metadata.topics.keys() == {"gone"}
 
 
 def test_configurations_are_passed_to_what_uses_them(broker):
     entities = {("brokers", "<default>"): {"max.connections": "7"}, ("topics", "t"): None}
-    publisher.apply(broker, MetadataDelta(configs=entities))
+    broker.publisher.apply(MetadataDelta(configs=entities))
     assert broker.configs.broker_config.max_connections == 7
     assert [each.max_connections for each in broker.groups.configs] == [7]
     assert [each.max_connections for each in broker.transactions.configs] == [7]
 
 
 def test_quotas_and_credentials_are_replaced_as_a_whole(broker):
-    alice, configured = ClientQuotaEntity(user="alice"), []
-    broker.quotas = SimpleNamespace(configure=configured.append)
-    publisher.apply(broker, MetadataDelta(quotas={alice: {"producer_byte_rate": 9.0}}))
+    alice, configured = ClientQuotaEntity(user="alice"), broker.quotas.configured
+    broker.publisher.apply(MetadataDelta(quotas={alice: {"producer_byte_rate": 9.0}}))
     assert configured == [{alice: {"producer_byte_rate": 9.0}}]
-    publisher.apply(broker, MetadataDelta(credentials={"alice": {"SCRAM-SHA-256": "text"}}))
-    publisher.apply(broker, MetadataDelta(credentials={"bob": {}}))
+    broker.publisher.apply(MetadataDelta(credentials={"alice": {"SCRAM-SHA-256": "text"}}))
+    broker.publisher.apply(MetadataDelta(credentials={"bob": {}}))
     assert broker.configs.credentials == {"bob": {}}
     assert len(configured) == 1

@@ -31,7 +31,7 @@ class Cluster:
         self.marked = []
         self.leads = True
         self.sender = TxnMarkerSender(
-            1, self.metadata, self.connect, lambda markers: self.leads, self.note
+            1, 30.0, self.metadata, self.connect, lambda markers: self.leads, self.note
         )
 
     def connect(self, host, port, number, me, timeout):
@@ -72,7 +72,7 @@ class Cluster:
 @pytest.fixture
 def carry_out(monkeypatch):
     def carry_out(cluster):
-        monkeypatch.setattr(txn_marker_sender, "RETRY_SECONDS", 0)
+        monkeypatch.setattr(txn_marker_sender, "RETRY_S", 0)
         asyncio.run(asyncio.wait_for(cluster.sender.send(MARK), 20))
         return cluster
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.dump_offsets import texts
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.unit.cli.handmade import Dump, batch, record, write
 
 OFFSET_KEY = bytes.fromhex("0001 0001 67 0006 6f7264657273 00000007")  # g, orders, 7
@@ -63,7 +63,7 @@ def test_what_is_forgotten(key: bytes) -> None:
     ("key", "value"), [(None, b""), (b"key", None), (b"\0\7", None), (OFFSET_KEY, b"\0\3")]
 )
 def test_what_belongs_in_no_such_topic(key: bytes | None, value: bytes | None) -> None:
-    with pytest.raises(KafkaError, match="__consumer_offsets"):
+    with pytest.raises(ApiException, match="__consumer_offsets"):
         texts(key, value)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.dump_transactions import texts
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.unit.cli.handmade import Dump, batch, record, write
 
 KEY = bytes.fromhex("0000 0007 62696c6c696e67")  # billing
@@ -33,7 +33,7 @@ def test_one_without_partitions_and_one_that_is_forgotten() -> None:
     ("key", "value"), [(None, b""), (b"key", None), (b"\0\1", None), (KEY, b"\0\0"), (KEY, b"\0\1")]
 )
 def test_what_belongs_in_no_such_topic(key: bytes | None, value: bytes | None) -> None:
-    with pytest.raises(KafkaError, match="__transaction_state"):
+    with pytest.raises(ApiException, match="__transaction_state"):
         texts(key, value)
 
 

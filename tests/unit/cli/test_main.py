@@ -11,9 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.cli import main as frame
-from engine.cli.main import COMMANDS, PROGRAM, main
-from engine.errors import ErrorCode, KafkaError
+from engine.cli.main import COMMANDS, PROGRAM, Command, main
+from engine.errors import ApiException, ErrorCode
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {"kio", "kazoo", "pyspark", "asyncio", "cramjam", "engine.storage"}
@@ -31,7 +30,7 @@ def a_command_that(
     """Put a command named `act` in the table."""
     module = SimpleNamespace(__doc__="Act.", add_arguments=lambda parser: None, run=run)
     monkeypatch.setitem(sys.modules, "acting", module)  # type: ignore[arg-type]
-    monkeypatch.setattr(frame, "COMMANDS", [frame.Command("act", "acting", "Act", "act", "")])
+    monkeypatch.setattr("engine.cli.main.COMMANDS", [Command("act", "acting", "Act", "act", "")])
 
 
 def test_the_overview_has_every_command_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,8 +116,8 @@ def test_wrong_usage_is_reported_in_one_line_with_the_nearest(
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (KafkaError(ErrorCode.invalid_config, "no such key:\n  foo"), "no such key: foo"),
-        (KafkaError(ErrorCode.not_controller), "not controller"),
+        (ApiException(ErrorCode.invalid_config, "no such key:\n  foo"), "no such key: foo"),
+        (ApiException(ErrorCode.not_controller), "not controller"),
         (
             FileNotFoundError(2, "No such file or directory", "x/y"),
             "x/y: No such file or directory",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from tests.unit.cli.pretend import At, Pretended, complaint, pretended, printed
@@ -89,7 +89,7 @@ def test_brokers_that_cannot_tell_of_moves(
 def test_another_failure_is_not_taken_for_that(
     cluster: Pretended, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused = KafkaError(ErrorCode.cluster_authorization_failed, "not for you")
+    refused = ApiException(ErrorCode.cluster_authorization_failed, "not for you")
     cluster.refusals = [(refused.code, refused.message)]
     assert cluster.run("topics --describe") == 1
     assert complaint(capsys) == "not for you"

@@ -3,8 +3,8 @@
 from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
 from kio.schema.metadata.v11 import response as metadata_v11
 
-from engine.coordinator.responses import NO_THROTTLE
 from engine.errors import ErrorCode
+from engine.wire.primitives import NO_THROTTLE
 
 NONE = ErrorCode.none
 

@@ -15,10 +15,10 @@ from engine.client.consuming.fetcher import ConsumerFetcher
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST, OffsetLookups
 from engine.client.consuming.positions import Positions
 from engine.client.core import ANY
-from engine.client.metadata import NO_BROKER, MetadataView
+from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.model import TopicPartition
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, TopicPartition
 from engine.storage import records
 from engine.storage.records import Record
 from engine.wire.apis import Api
@@ -152,7 +152,7 @@ class Reading:
     def _serve(self, core, ask, until):
         broker = min(self.brokers, default=0) if ask.to == ANY else ask.to
         if broker not in self.brokers:
-            core.failed(ask, KafkaError(ErrorCode.network_exception), self.now)
+            core.failed(ask, ApiException(ErrorCode.network_exception), self.now)
             return
         code = self.refusals.pop(ask.api, NONE)
         response = self._response(ask, broker, code, is_late=self.now >= until)

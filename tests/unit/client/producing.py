@@ -149,4 +149,4 @@ class Sent:
         self.desk.sender.answered(self.ask, None, self.desk.now)
 
     def fail(self, code: ErrorCode = ErrorCode.network_exception) -> None:
-        self.core.failed(self.ask, errors.KafkaError(code, "it broke"), self.desk.now)
+        self.core.failed(self.ask, errors.ApiException(code, "it broke"), self.desk.now)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.client.listener.ack_mode import AckMode, PendingAcks
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -98,5 +98,5 @@ def test_manual_covers_the_highest_and_immediate_may_go_back() -> None:
 
 def test_names() -> None:
     assert AckMode.named("manual-immediate") is AckMode.named(AckMode.MANUAL_IMMEDIATE)
-    with pytest.raises(KafkaError, match="there is no ack mode NEVER, only RECORD, BATCH, TIME"):
+    with pytest.raises(ApiException, match="there is no ack mode NEVER, only RECORD, BATCH, TIME"):
         AckMode.named("NEVER")

@@ -7,7 +7,7 @@ import yaml
 
 from engine import application_settings
 from engine.client.listener.application import parse_yaml
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 SAMPLE = """\
 server:
@@ -136,7 +136,7 @@ listener:
     ],
 )
 def test_what_is_not_understood_is_refused_by_name(text: str, words: str) -> None:
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         application_settings(below(text))
     assert words in refused.value.message
 
@@ -163,5 +163,5 @@ def test_the_reader_reads_what_yaml_reads(text: str) -> None:
     [("a\n", "line 1 is not KEY: VALUE: a"), ("a: 1\n\na: 2\n", "line 3: a is there twice")],
 )
 def test_what_is_no_mapping_is_refused(text: str, words: str) -> None:
-    with pytest.raises(KafkaError, match=words):
+    with pytest.raises(ApiException, match=words):
         parse_yaml(text)

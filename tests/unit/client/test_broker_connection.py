@@ -11,7 +11,7 @@ from engine.client.address import Address
 from engine.client.connection import BrokerConnection, ConnectionState
 from engine.client.core import UNSENT, Ask
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from tests.unit.client.fake import FakeBroker, metadata
 
@@ -54,7 +54,7 @@ def test_the_pause_before_the_next_try_doubles_up_to_a_limit(nobody: Hand) -> No
     now, pauses = 100.0, []
     for _ in range(5):
         error = nobody.ask(now)
-        assert isinstance(error, KafkaError) and error.code == UNSENT
+        assert isinstance(error, ApiException) and error.code == UNSENT
         pauses.append(round(nobody.link.pause(now), 3))
         now += nobody.link.pause(now)
     assert pauses == [0.05, 0.1, 0.2, 0.3, 0.3]

@@ -11,11 +11,11 @@ from kio.schema.metadata.v11.request import MetadataRequest
 
 from engine.client.address import Address
 from engine.client.admin.requests import find_offset
-from engine.client.cluster import REQUEST_TIMEOUT, ClusterClient
+from engine.client.cluster import REQUEST_TIMEOUT_S, ClusterClient
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.core import Ask
 from engine.client.network import Submitted
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from tests.unit.client.answers import found
@@ -76,12 +76,12 @@ def test_all_that_is_done_together_has_its_time(brokers: Brokers, view: ClusterC
     with view.within(0.5):
         view.ask(1, Api.METADATA, ASK)
         assert 0 < (asked[-1] or 0) <= 0.5
-        with pytest.raises(KafkaError, match="broker 7 is not alive"):
+        with pytest.raises(ApiException, match="broker 7 is not alive"):
             view.retry(lambda: view.ask(7, Api.METADATA, ASK))
         view.ask(1, Api.METADATA, ASK)
         assert 0 < (asked[-1] or 0) < 0.2
     view.ask(1, Api.METADATA, ASK)
-    assert asked[-1] == REQUEST_TIMEOUT
+    assert asked[-1] == REQUEST_TIMEOUT_S
 
 
 def test_a_request_that_is_not_answered_in_time_is_an_error(brokers: Brokers) -> None:
@@ -89,7 +89,7 @@ def test_a_request_that_is_not_answered_in_time_is_an_error(brokers: Brokers) ->
     request = DescribeLogDirsRequest(topics=None)
     with (
         ClusterClient([brokers.one.address], timeout=0.2) as view,
-        pytest.raises(KafkaError, match="does not answer") as caught,
+        pytest.raises(ApiException, match="does not answer") as caught,
     ):
         view.ask(1, Api.DESCRIBE_LOG_DIRS, request)
     assert caught.value.code == ErrorCode.request_timed_out
@@ -151,7 +151,7 @@ def test_the_first_address_that_answers_is_taken(brokers: Brokers) -> None:
 
 def test_nobody_answers_is_told_at_once_and_of_each() -> None:
     with pytest.raises(
-        KafkaError, match=r"no broker at 127\.0\.0\.1:1: .*; no broker at 127\.0\.0\.1:2"
+        ApiException, match=r"no broker at 127\.0\.0\.1:1: .*; no broker at 127\.0\.0\.1:2"
     ):
         ClusterClient([Address("127.0.0.1", 1), Address("127.0.0.1", 2)], patience=3600)
 
@@ -160,11 +160,11 @@ def test_a_client_may_wait_for_the_first_broker(brokers: Brokers) -> None:
     def hang_up(request: Any) -> Any:
         raise HangUp
 
-    def answers_now(error: KafkaError, seconds: float) -> None:
+    def answers_now(error: ApiException, seconds: float) -> None:
         errors.append(error)
         brokers.one.answers[Api.METADATA] = brokers.answer
 
-    errors: list[KafkaError] = []
+    errors: list[ApiException] = []
     brokers.one.answers[Api.METADATA] = hang_up
     with ClusterClient([brokers.one.address], waiting=answers_now, waits=True) as view:
         assert view.metadata.brokers == brokers.alive
@@ -178,9 +178,11 @@ def test_a_topic_has_its_leaders(view: ClusterClient) -> None:
 
 
 def test_an_unknown_topic_is_told_with_the_nearest(view: ClusterClient) -> None:
-    with pytest.raises(KafkaError, match=r"no topic ordres in this cluster; did you mean orders\?"):
+    with pytest.raises(
+        ApiException, match=r"no topic ordres in this cluster; did you mean orders\?"
+    ):
         view.topic("ordres")
-    with pytest.raises(KafkaError, match=r"no topic xyzzy in this cluster; there is one other$"):
+    with pytest.raises(ApiException, match=r"no topic xyzzy in this cluster; there is one other$"):
         view.topic("xyzzy")
     assert view.topic("orders")  # the unknown ones are not asked for any more
     assert not view.metadata.topics.keys() - {"orders"}
@@ -197,7 +199,7 @@ def test_only_who_wants_to_write_creates_a_topic(
 def test_a_topic_that_was_just_created_is_waited_for(brokers: Brokers, view: ClusterClient) -> None:
     waited: list[ErrorCode] = []
 
-    def waiting(error: KafkaError, seconds: float) -> None:
+    def waiting(error: ApiException, seconds: float) -> None:
         waited.append(error.code)
         brokers.topics["new"] = [1]
 
@@ -220,7 +222,7 @@ def test_what_passes_is_tried_again_with_new_metadata(
         asked.append(view.leader(ORDERS))
         if asked == [1]:
             brokers.topics["orders"] = [2, 2]
-            raise KafkaError(code)
+            raise ApiException(code)
         return "done"
 
     assert view.retry(attempt) == "done"
@@ -232,9 +234,9 @@ def test_what_does_not_pass_is_an_error_at_once(view: ClusterClient) -> None:
 
     def attempt() -> None:
         attempts.append(1)
-        raise KafkaError(ErrorCode.invalid_config, "no such key")
+        raise ApiException(ErrorCode.invalid_config, "no such key")
 
-    with pytest.raises(KafkaError, match="no such key"):
+    with pytest.raises(ApiException, match="no such key"):
         view.retry(attempt)
     assert len(attempts) == 1
 
@@ -243,7 +245,7 @@ def test_patience_ends(brokers: Brokers) -> None:
     brokers.topics["orders"] = [-1]
     with ClusterClient([brokers.one.address], patience=0.3) as view:
         view.topic("orders")
-        with pytest.raises(KafkaError, match="orders-0 has no leader") as caught:
+        with pytest.raises(ApiException, match="orders-0 has no leader") as caught:
             view.retry(lambda: view.leader(ORDERS))
     assert caught.value.code == ErrorCode.leader_not_available
     assert len(brokers.one.requests(Api.METADATA)) >= 3
@@ -258,14 +260,14 @@ def test_a_broker_that_is_gone_is_replaced_by_the_next(
     brokers.controller = 2
     response = view.retry(lambda: view.ask_controller(Api.METADATA, ASK))
     assert response.controller_id == 2
-    with pytest.raises(KafkaError, match="broker 1 is not alive"):
+    with pytest.raises(ApiException, match="broker 1 is not alive"):
         view.ask(1, Api.METADATA, ASK)
 
 
 def test_no_controller_for_a_moment(brokers: Brokers) -> None:
     brokers.controller = -1
 
-    def elected(error: KafkaError, seconds: float) -> None:
+    def elected(error: ApiException, seconds: float) -> None:
         assert error.message == "the cluster has no controller"
         brokers.controller = 2
 

@@ -5,7 +5,7 @@ import pytest
 from engine.client.consuming.assigned_partition import AssignedPartition, PositionState
 from engine.client.consuming.completed_fetch import CompletedFetch
 from engine.client.values import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import control, records
 from engine.storage.batch import with_log_append_time
 from engine.storage.records import Record
@@ -130,7 +130,7 @@ def test_a_batch_that_does_not_match_its_crc_is_not_shown(log):
     log.batches[1] = first, end, epoch, data[:-2] + b"X" + data[-1:]
     it = fetched(log)
     assert values(it.unpack(1).messages) == ["a"]
-    with pytest.raises(KafkaError, match="batch at offset 1 does not match its CRC") as caught:
+    with pytest.raises(ApiException, match="batch at offset 1 does not match its CRC") as caught:
         it.unpack(1)
     assert caught.value.code == ErrorCode.corrupt_message
 

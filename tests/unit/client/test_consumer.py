@@ -6,7 +6,7 @@ from engine.client.consumer import Consumer
 from engine.client.consuming.rebalance_callbacks import OnAssign
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
 from engine.config.consumer import ConsumerConfig
-from engine.errors import KafkaError as Failure
+from engine.errors import ApiException
 
 BASIC = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -70,7 +70,7 @@ def test_values_may_be_text_or_what_python_has():
 
 
 def test_a_heartbeat_that_is_too_slow_is_no_configuration():
-    with pytest.raises(Failure):
+    with pytest.raises(ApiException):
         ConsumerConfig(
             bootstrap_servers=("b:1",), session_timeout_ms=100, heartbeat_interval_ms=100
         )

@@ -8,7 +8,7 @@ from types import SimpleNamespace as Message
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.producers import Producers
 from engine.wire.apis import Api
 from tests.unit.client.producing import Desk, Sent
@@ -36,7 +36,7 @@ class Log:
             return
         try:
             known = self.producers.check(header)
-        except KafkaError as refused:
+        except ApiException as refused:
             sent.answer(refused.code)
             return
         offset = len(self.stored)

@@ -12,7 +12,7 @@ from engine.client.admin import group_requests
 from engine.client.admin.group_requests import ListedGroup
 from engine.client.cluster import ClusterClient
 from engine.client.offset_and_metadata import OffsetAndMetadata
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from tests.unit.client.fake import FakeBroker, HangUp, metadata
@@ -136,7 +136,7 @@ def test_a_coordinator_that_moves_is_looked_for_again(
 
 def test_a_refusal_is_told_at_once(brokers: Brokers, view: ClusterClient) -> None:
     brokers.codes = [CODES.non_empty_group]
-    with pytest.raises(KafkaError, match=r"The group is not empty\.") as failure:
+    with pytest.raises(ApiException, match=r"The group is not empty\.") as failure:
         group_requests.delete(view, "g")
     assert failure.value.code == CODES.non_empty_group
     assert len(brokers.asked) == 1

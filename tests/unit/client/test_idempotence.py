@@ -10,7 +10,7 @@ import pytest
 from engine.client.core import UNSENT
 from engine.client.producing.batch import ProducerBatch, ProducerIdAndEpoch
 from engine.client.producing.idempotence import MAX_SEQUENCE, SequenceNumbers
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from tests.unit.client.producing import Desk, Sent
@@ -311,7 +311,7 @@ def test_what_an_idempotent_producer_cannot_survive(code: ErrorCode) -> None:
     first, *_ = it.step()
     first.answer(code)
     assert it.sender.fatal is not None and it.sender.fatal.fatal()
-    assert {error for _, error in told(it)} <= {"_FATAL", KafkaError(code).code.name.upper()}
+    assert {error for _, error in told(it)} <= {"_FATAL", ApiException(code).code.name.upper()}
     assert it.accumulator.records == 0
 
 

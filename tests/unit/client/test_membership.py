@@ -3,7 +3,7 @@
 import pytest
 
 from engine.assignors.protocol import Assignment, encode_assignment
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from tests.unit.client.world import (
     MembershipState,
@@ -255,7 +255,7 @@ def test_a_broker_that_is_too_old_is_told(world):
     app = world.app("one", group_instance_id="i")
     world.until(lambda: app.state is MembershipState.JOINING and "JOIN_GROUP" in app.asked)
     (ask,) = [each for lane in world.lanes.values() for each in lane if each.api == Api.JOIN_GROUP]
-    error = KafkaError(ErrorCode.unsupported_version, "JoinGroup v5 is not served")
+    error = ApiException(ErrorCode.unsupported_version, "JoinGroup v5 is not served")
     app.membership.failed(ask, error, world.now)
     assert (app.membership.error, app.state) == (error, MembershipState.UNJOINED)
 

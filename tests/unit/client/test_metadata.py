@@ -8,14 +8,14 @@ from uuid import UUID
 from engine.client.core import ANY, Ask
 from engine.client.metadata import MetadataView
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 
 SETTINGS = ClientConfig(
     bootstrap_servers=("a:1", "b:2"), retry_backoff_ms=100, metadata_max_age_ms=5000
 )
-DOWN = KafkaError(ErrorCode.broker_not_available, "nobody there")
+DOWN = ApiException(ErrorCode.broker_not_available, "nobody there")
 ORDERS = TopicPartition("orders", 0)
 
 

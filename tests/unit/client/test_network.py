@@ -16,7 +16,7 @@ from engine.client.core import ANY, UNSENT, Ask
 from engine.client.metadata import MetadataView
 from engine.client.network import NetworkClient
 from engine.config.client import ClientConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from tests.interop.watch import threads, until
 from tests.unit.client.fake import NOTHING, Answer, FakeBroker, HangUp, metadata
@@ -38,7 +38,7 @@ class Probe:
     def answered(self, ask: Ask, response: Any, now: float) -> None:
         self.back.append((ask.about, response))
 
-    def failed(self, ask: Ask, error: KafkaError, now: float) -> None:
+    def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self.back.append((ask.about, error))
 
     def due(self) -> float | None:
@@ -96,8 +96,8 @@ def free_address() -> Address:
         return Address(*listener.getsockname())
 
 
-def error_in(outcome: Any) -> KafkaError:
-    assert isinstance(outcome, KafkaError)
+def error_in(outcome: Any) -> ApiException:
+    assert isinstance(outcome, ApiException)
     return outcome
 
 
@@ -282,13 +282,13 @@ def test_a_question_of_the_application() -> None:
     with broker() as one, client(one.address) as it:
         assert it.network.ask(Ask(ANY, Api.METADATA, ALL), 10).cluster_id == "a-cluster"
         one.answers[Api.LIST_GROUPS] = nothing
-        with pytest.raises(KafkaError, match=r"no answer to LIST_GROUPS within 0.1 s") as caught:
+        with pytest.raises(ApiException, match=r"no answer to LIST_GROUPS within 0.1 s") as caught:
             it.network.ask(Ask(ANY, Api.LIST_GROUPS, LIST_GROUPS, lane="x"), 0.1)
         assert caught.value.code == ErrorCode.request_timed_out
 
 
 def test_metadata_is_asked_for_until_time_is_up() -> None:
-    with client(free_address()) as it, pytest.raises(KafkaError) as caught:
+    with client(free_address()) as it, pytest.raises(ApiException) as caught:
         it.network.metadata(None, 0.1)
     assert caught.value.code in (UNSENT, ErrorCode.request_timed_out)
 

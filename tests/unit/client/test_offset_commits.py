@@ -3,7 +3,7 @@
 import pytest
 
 from engine.client.offset_and_metadata import OffsetAndMetadata
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.unit.client.world import MembershipState, OnLost, World, partitions
 
@@ -32,7 +32,7 @@ def ends(world, told, limit=1.0):
 
 def code(world, told, limit=1.0):
     error = ends(world, told, limit)
-    assert isinstance(error, KafkaError), error
+    assert isinstance(error, ApiException), error
     return error.code
 
 

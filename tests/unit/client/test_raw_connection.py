@@ -8,7 +8,7 @@ import pytest
 from kio.schema.metadata.v11.request import MetadataRequest
 
 from engine.client.raw_connection import Address, RawConnection
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from tests.unit.client.fake import FakeBroker, HangUp, metadata
 
@@ -37,7 +37,7 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
 
 @pytest.mark.parametrize("text", ["", "localhost", ":9092", "localhost:", "a:b", "a:0", "a:65536"])
 def test_what_is_no_address_is_told(text: str) -> None:
-    with pytest.raises(KafkaError, match="is not HOST:PORT, such as 127"):
+    with pytest.raises(ApiException, match="is not HOST:PORT, such as 127"):
         Address.parse(text)
 
 
@@ -62,7 +62,7 @@ def test_the_newest_version_that_both_know_is_used(offered: tuple[int, int], use
 def test_a_request_that_is_not_served_is_told(offered: dict[Api, tuple[int, int]]) -> None:
     with FakeBroker({}, offered) as broker, RawConnection(broker.address) as connection:
         with pytest.raises(
-            KafkaError, match="does not serve Metadata in version 0 to 11"
+            ApiException, match="does not serve Metadata in version 0 to 11"
         ) as caught:
             connection.ask(Api.METADATA, ASK)
         assert caught.value.code == ErrorCode.unsupported_version
@@ -88,7 +88,9 @@ def test_nobody_there() -> None:
         port = listener.getsockname()[1]
     with (
         RawConnection(Address("127.0.0.1", port)) as connection,
-        pytest.raises(KafkaError, match=f"no broker at 127.0.0.1:{port}: Connection refused") as e,
+        pytest.raises(
+            ApiException, match=f"no broker at 127.0.0.1:{port}: Connection refused"
+        ) as e,
     ):
         connection.ask(Api.METADATA, ASK)
     assert e.value.code == ErrorCode.broker_not_available
@@ -97,7 +99,7 @@ def test_nobody_there() -> None:
 def test_a_host_without_address() -> None:
     with (
         RawConnection(Address("no-such-host.invalid", 9092)) as connection,
-        pytest.raises(KafkaError, match="no broker at no-such-host"),
+        pytest.raises(ApiException, match="no broker at no-such-host"),
     ):
         connection.ask(Api.METADATA, ASK)
 
@@ -107,7 +109,7 @@ def test_all_that_was_sent_on_a_connection_that_ends_has_failed() -> None:
         connection.send(Api.METADATA, ASK)
         connection.send(Api.METADATA, ASK)
         for _ in range(2):
-            with pytest.raises(KafkaError, match=r"closed the connection|broke") as caught:
+            with pytest.raises(ApiException, match=r"closed the connection|broke") as caught:
                 connection.receive()
             assert caught.value.code == ErrorCode.network_exception
 
@@ -129,7 +131,7 @@ def test_what_is_not_kafka_is_told(answer: bytes) -> None:
         thread.start()
         with (
             RawConnection(Address(*listener.getsockname())) as connection,
-            pytest.raises(KafkaError, match=r"the answer of .* is not Kafka's protocol"),
+            pytest.raises(ApiException, match=r"the answer of .* is not Kafka's protocol"),
         ):
             connection.ask(Api.METADATA, ASK)
         thread.join()

@@ -5,7 +5,7 @@ The members are real, and so is their coordinator; the network and the clock are
 
 import pytest
 
-from engine.coordinator.group import ClassicGroupState as Group
+from engine.coordinator.group import ClassicGroupState
 from engine.errors import ErrorCode
 from tests.unit.client.world import (
     MembershipState,
@@ -302,7 +302,7 @@ def test_it_dies_in_the_midst_of_a_rebalance(strategy, steps):
     one = world.app("one", **strategy)
     world.settle()
     world.app("two", **strategy)
-    world.until(lambda: world.group.state is not Group.STABLE)
+    world.until(lambda: world.group.state is not ClassicGroupState.STABLE)
     world.run(HEARTBEAT)
     for _ in range(steps):
         world.turn()

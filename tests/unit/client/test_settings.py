@@ -6,13 +6,13 @@ import pytest
 
 from engine.config.client import ClientConfig
 from engine.config.producer import ProducerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 AT = {"bootstrap.servers": "127.0.0.1:9092"}
 
 
 def refused(given: Any, kind: type[ClientConfig] = ProducerConfig) -> str:
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         kind.take(given)
     assert caught.value.code == ErrorCode.invalid_config
     return caught.value.message

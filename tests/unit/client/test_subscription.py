@@ -9,7 +9,7 @@ from engine.assignors.protocol import decode_generation, decode_member_data, dec
 from engine.client.consuming.subscription import Strategies, SubscribedTopics
 from engine.client.metadata import MetadataView
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.unit.client import answers
 from tests.unit.client.world import partitions
 
@@ -71,7 +71,7 @@ def test_how_it_goes_about_a_rebalance(strategies, rebalance):
 
 
 def test_a_strategy_that_does_not_exist():
-    with pytest.raises(KafkaError, match=r"coperative-sticky; did you mean cooperative-sticky\?"):
+    with pytest.raises(ApiException, match=r"coperative-sticky; did you mean cooperative-sticky\?"):
         Strategies(config("coperative-sticky"))
 
 
@@ -98,6 +98,6 @@ def offers(strategies, owned=()):
 def test_the_group_may_choose_what_was_offered_and_nothing_else():
     strategies = Strategies(config("range", "sticky"))
     assert strategies.chosen("sticky").name == "sticky"
-    with pytest.raises(KafkaError) as error:
+    with pytest.raises(ApiException) as error:
         strategies.chosen("roundrobin")
     assert error.value.code == ErrorCode.inconsistent_group_protocol

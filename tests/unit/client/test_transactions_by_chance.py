@@ -13,8 +13,7 @@ from engine.client.core import Ask
 from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.client.producing.transaction_manager import ProducerState, TransactionCall
 from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
-from engine.errors import ErrorCode
-from engine.errors import KafkaError as Refusal
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage.producers import Producers
 from engine.wire.apis import Api
@@ -44,7 +43,7 @@ class Log:
             return ErrorCode.invalid_record
         try:
             known = self.producers.check(header)
-        except Refusal as refused:
+        except ApiException as refused:
             return refused.code
         if known is not None:
             return ErrorCode.duplicate_sequence_number

@@ -123,17 +123,17 @@ def test_a_place_that_was_never_known_is_none() -> None:
 def test_the_engines_errors_are_translated_once(
     code: ErrorCode, told: int, retriable: bool
 ) -> None:
-    error = error_of(errors.KafkaError(code, "in our words"))
+    error = error_of(errors.ApiException(code, "in our words"))
     assert (error.code(), error.str()) == (told, "in our words")
     assert (error.retriable(), error.fatal()) == (retriable, False)
 
 
 def test_a_better_code_may_be_given() -> None:
-    exception = exception_of(errors.KafkaError(ErrorCode.invalid_config), KafkaError._INVALID_ARG)
+    exception = exception_of(errors.ApiException(ErrorCode.invalid_config), KafkaError._INVALID_ARG)
     assert isinstance(exception, KafkaException)
     assert exception.args[0] == KafkaError._INVALID_ARG
 
 
 def test_a_fatal_error_is_not_to_be_tried_again() -> None:
-    error = error_of(errors.KafkaError(ErrorCode.network_exception), fatal=True)
+    error = error_of(errors.ApiException(ErrorCode.network_exception), fatal=True)
     assert error.fatal() and not error.retriable()

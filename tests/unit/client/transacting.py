@@ -51,7 +51,7 @@ class Desk(producing.Desk):
         self.core.answered(ask, response(ask, code, **more), self.now)
 
     def lose(self, ask: Ask, code: ErrorCode = ErrorCode.network_exception) -> None:
-        self.core.failed(ask, errors.KafkaError(code, "it broke"), self.now)
+        self.core.failed(ask, errors.ApiException(code, "it broke"), self.now)
 
     def answer(self, api: Api, code: ErrorCode = NONE, after: float = 0.0, **more: Any) -> Ask:
         """To what is asked now."""

@@ -28,7 +28,7 @@ from engine.client.core import ANY
 from engine.client.metadata import MetadataView
 from engine.client.offset_and_metadata import OffsetAndMetadata
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.unit.client import answers
 from tests.unit.coordinator.shell import GROUP, PARTITION, START, Shell
@@ -247,7 +247,7 @@ class World:
     def broke(self, lane, ask):
         app = lane[0]
         if app.is_alive:
-            error = KafkaError(ErrorCode.network_exception, "the connection broke")
+            error = ApiException(ErrorCode.network_exception, "the connection broke")
             self.core(app, ask).failed(ask, error, self.now)
 
     def core(self, app, ask):

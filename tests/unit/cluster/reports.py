@@ -9,7 +9,7 @@ def row(
     return ["orders", partition, role, leader, epoch, list(isr), assigned, *more]
 
 
-def state(*rows, at=0, gone=(), headless=(), **facts):
+def state(*rows, at=0, gone=(), leaderless=(), **facts):
     answer = {
         "at": at,
         "epoch": 5,
@@ -26,7 +26,7 @@ def state(*rows, at=0, gone=(), headless=(), **facts):
         "groups": None,
         "transactions": None,
     }
-    return answer | facts | {"rows": rows, "gone": list(gone), "headless": list(headless)}
+    return answer | facts | {"rows": rows, "gone": list(gone), "leaderless": list(leaderless)}
 
 
 def group(name, *members, **facts):

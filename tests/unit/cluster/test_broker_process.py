@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from engine.cluster import broker_process as nodes
+from engine.cluster import broker_process
 from engine.cluster.broker_process import READY, BrokerProcess
 from engine.cluster.state import Status
 from engine.cluster.zookeeper import HOST, free_port
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
 ):
     node, seen = BrokerProcess(1, free_port(), tmp_path, {}), []
     node.expected = False
-    monkeypatch.setattr(nodes, "Child", lambda *_, **__: seen.append(node.expected))
+    monkeypatch.setattr(broker_process, "Child", lambda *_, **__: seen.append(node.expected))
     node.launch("nowhere:1", {}, [])
     assert (seen, node.expected) == ([False], True)
     node.release_port()
@@ -131,7 +131,7 @@ def test_it_is_ready_when_it_says_so_and_then_its_port_is_known(node):
 )
 def test_why_it_did_not_start(node, script, reason):
     down = node(script)
-    with pytest.raises(KafkaError, match=f"broker 7 did not start: {reason}"):
+    with pytest.raises(ApiException, match=f"broker 7 did not start: {reason}"):
         down.await_ready()
     assert down.status is Status.DOWN
 
@@ -146,9 +146,9 @@ def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):
-    monkeypatch.setattr(nodes, "START_TIMEOUT", 0.1)
+    monkeypatch.setattr(broker_process, "START_TIMEOUT_S", 0.1)
     slow = node("import time; time.sleep(600)")
-    with pytest.raises(KafkaError, match="not ready after 0 s, see"):
+    with pytest.raises(ApiException, match="not ready after 0 s, see"):
         slow.await_ready()
     slow.child.pause()
     assert slow.member == (Status.PAUSED, slow.child.pid, slow.port)

@@ -1,6 +1,6 @@
 """Events of several brokers and of our own in one order, each of them once."""
 
-from engine.cluster import event_stream as streams
+from engine.cluster import event_stream
 from engine.cluster.event_stream import ClusterEvent, EventStream
 
 
@@ -55,7 +55,7 @@ def test_what_a_broker_forgot_is_counted():
 
 
 def test_the_oldest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(streams, "KEPT", 3)
+    monkeypatch.setattr(event_stream, "KEPT", 3)
     stream = EventStream()
     for number in range(5):
         stream.note(ClusterEvent(str(number), number, None, {}))

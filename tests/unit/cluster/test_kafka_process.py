@@ -4,7 +4,7 @@ import pytest
 
 from engine.cluster import kafka_process
 from engine.cluster.cluster import Cluster
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def nothing_made(monkeypatch, tmp_path):
 
 def test_no_jars(nothing_made):
     cluster = Cluster(1)
-    with pytest.raises(KafkaError, match="there are none: `make real` gets them"):
+    with pytest.raises(ApiException, match="there are none: `make real` gets them"):
         cluster.add_broker(kind="kafka")
     assert cluster.brokers == [1]  # nothing was begun
     cluster.stop()
@@ -23,11 +23,11 @@ def test_no_jars(nothing_made):
 
 def test_kafka_home(nothing_made, monkeypatch, tmp_path):
     monkeypatch.setenv("KAFKA_HOME", str(tmp_path))
-    with pytest.raises(KafkaError, match=f"KAFKA_HOME is {tmp_path}, which has none"):
+    with pytest.raises(ApiException, match=f"KAFKA_HOME is {tmp_path}, which has none"):
         kafka_process.jars()
     (tmp_path / "libs").mkdir()
     (tmp_path / "libs" / "kafka_2.13-3.9.0.jar").touch()
-    with pytest.raises(KafkaError, match=r"release 2\.8, are needed"):
+    with pytest.raises(ApiException, match=r"release 2\.8, are needed"):
         kafka_process.jars()
     (tmp_path / "libs" / "kafka_2.12-2.8.1.jar").touch()
     assert kafka_process.jars() == tmp_path / "libs"
@@ -35,6 +35,6 @@ def test_kafka_home(nothing_made, monkeypatch, tmp_path):
 
 def test_another_kind():
     cluster = Cluster(1)
-    with pytest.raises(KafkaError, match='"ours" or "kafka", not \'redpanda\''):
+    with pytest.raises(ApiException, match='"ours" or "kafka", not \'redpanda\''):
         cluster.add_broker(kind="redpanda")
     cluster.stop()

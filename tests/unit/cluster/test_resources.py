@@ -15,7 +15,7 @@ from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.cluster import Cluster
 from engine.cluster.resources import MB, Resources
 from engine.cluster.zookeeper import StartError, ZookeeperServer
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams import session
 
 NEED = resources.cluster(3)  # 200 MB, 45 tasks, 50 MB of disk
@@ -178,7 +178,9 @@ def test_where_there_is_enough_nothing_is_said(tmp_path, caplog):
 def test_a_cluster_that_has_no_room_starts_nothing_and_leaves_nothing(monkeypatch):
     monkeypatch.setattr(resources, "read", lambda place: Resources(memory=1 * MB))
     cluster = Cluster(brokers=2)
-    with pytest.raises(KafkaError, match=r"a cluster of 2 brokers cannot start, .* 1 MB are left"):
+    with pytest.raises(
+        ApiException, match=r"a cluster of 2 brokers cannot start, .* 1 MB are left"
+    ):
         cluster.start()
     assert not cluster.data.exists()
 
@@ -188,7 +190,7 @@ def test_spark_that_has_no_room_is_not_started_either(monkeypatch):
     monkeypatch.setattr(session.jvm, "running", lambda: False)
     monkeypatch.setattr(session.jvm, "launch", lambda conf: pytest.fail("it was started"))
     monkeypatch.setattr(resources, "read", lambda place: Resources(memory=499 * MB))
-    with pytest.raises(KafkaError, match=r"Spark cannot start, .* takes 500 MB, and 499 MB"):
+    with pytest.raises(ApiException, match=r"Spark cannot start, .* takes 500 MB, and 499 MB"):
         session.start()
 
 
@@ -206,7 +208,7 @@ def test_spark_that_has_no_room_is_not_started_either(monkeypatch):
 )
 def test_what_the_system_refuses_with_a_number_is_a_sentence(number, told):
     with (
-        pytest.raises(KafkaError, match=f"Spark cannot start, .*{told}"),
+        pytest.raises(ApiException, match=f"Spark cannot start, .*{told}"),
         resources.refusals("Spark"),
     ):
         raise OSError(number, os.strerror(number))
@@ -223,7 +225,7 @@ def test_a_cluster_whose_processes_are_refused_says_so(monkeypatch):
 
     monkeypatch.setattr("engine.cluster.zookeeper.Child", refused)
     cluster = Cluster()
-    with pytest.raises(KafkaError, match="a cluster of 1 broker cannot start, the system starts"):
+    with pytest.raises(ApiException, match="a cluster of 1 broker cannot start, the system starts"):
         cluster.start()
     assert not cluster.data.exists()
 
@@ -241,7 +243,7 @@ def test_a_broker_that_finds_no_room_dies_with_a_hint(tmp_path, monkeypatch, scr
     monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
     (tmp_path / "this.py").write_text(script)
     node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
-    with pytest.raises(KafkaError, match=f"broker 7 did not start: {told}"):
+    with pytest.raises(ApiException, match=f"broker 7 did not start: {told}"):
         node.await_ready()
 
 

@@ -53,7 +53,7 @@ def test_a_follower_of_the_new_leader_knows_better_than_the_old_leader():
 def test_a_partition_without_a_leader_is_known_from_metadata():
     view = StateMerger()
     view.update(1, 1, state(row(0, "leader", 1, epoch=4)))
-    view.update(2, 1, state(headless=[["orders", 0, 5, [1], [1]], ["lost", 3, 2, [3], [3]]]))
+    view.update(2, 1, state(leaderless=[["orders", 0, 5, [1], [1]], ["lost", 3, 2, [3], [3]]]))
     partitions = snapshot(view).partitions
     assert [(each.leader, each.leader_epoch) for each in partitions.values()] == [(-1, 2), (-1, 5)]
     assert [str(each) for each in partitions] == ["lost-3", "orders-0"]

@@ -80,7 +80,7 @@ def test_a_port_that_closed_connections_left_behind_is_free():
 
 
 def test_a_directory_in_use_is_refused_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT", 0)
+    monkeypatch.setattr(zookeeper, "LOCK_TIMEOUT_S", 0)
     lock = os.open(tmp_path / "zookeeper.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.controller.events import ControlledShutdown, ElectLeaders, Rebalance
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
 from engine.zookeeper import znodes
@@ -210,7 +210,7 @@ def test_a_session_that_is_over_ends_the_term_at_once():
 @pytest.mark.parametrize("event", [ElectLeaders(None), ControlledShutdown(1, 1)])
 def test_who_is_not_controller_says_so(event):
     refusal = Cluster(1, 2).ask(event, broker=2)
-    assert isinstance(refusal, KafkaError)
+    assert isinstance(refusal, ApiException)
     assert refusal.code is ErrorCode.not_controller
     assert "1" in refusal.message
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.controller.election import NOBODY, Elected, Rule, elect
+from engine.controller.election import Elected, Rule, elect
+from engine.model import NO_BROKER
 
 OFFLINE, PREFERRED, REASSIGNMENT, SHUTDOWN = Rule
 
@@ -12,15 +13,15 @@ OFFLINE, PREFERRED, REASSIGNMENT, SHUTDOWN = Rule
     [
         (OFFLINE, (1, 2, 3), (1, 3, 2), (2, 3), Elected(2, (3, 2))),  # not the ISR's first
         (OFFLINE, (1, 2, 3), (1, 3), (2, 3), Elected(3, (3,))),
-        (OFFLINE, (1, 2, 3), (1,), (2, 3), Elected(NOBODY, (1,))),  # and the ISR stays
-        (OFFLINE, (1, 2, 3), (3, 2), (), Elected(NOBODY, (3, 2))),
+        (OFFLINE, (1, 2, 3), (1,), (2, 3), Elected(NO_BROKER, (1,))),  # and the ISR stays
+        (OFFLINE, (1, 2, 3), (3, 2), (), Elected(NO_BROKER, (3, 2))),
         (PREFERRED, (1, 2, 3), (3, 2, 1), (1, 2, 3), Elected(1, (3, 2, 1))),
-        (PREFERRED, (1, 2, 3), (3, 2), (1, 2, 3), Elected(NOBODY, (3, 2))),
-        (PREFERRED, (1, 2, 3), (3, 2, 1), (2, 3), Elected(NOBODY, (3, 2, 1))),
+        (PREFERRED, (1, 2, 3), (3, 2), (1, 2, 3), Elected(NO_BROKER, (3, 2))),
+        (PREFERRED, (1, 2, 3), (3, 2, 1), (2, 3), Elected(NO_BROKER, (3, 2, 1))),
         (REASSIGNMENT, (4, 5), (1, 4, 5), (1, 5), Elected(5, (4, 5))),
-        (REASSIGNMENT, (4, 5), (1, 4), (1, 5), Elected(NOBODY, (1, 4))),
+        (REASSIGNMENT, (4, 5), (1, 4), (1, 5), Elected(NO_BROKER, (1, 4))),
         (SHUTDOWN, (1, 2, 3), (1, 2, 3), (2,), Elected(2, (2, 3))),  # 3 is dead, not stopping
-        (SHUTDOWN, (1, 2, 3), (1,), (2, 3), Elected(NOBODY, (1,))),
+        (SHUTDOWN, (1, 2, 3), (1,), (2, 3), Elected(NO_BROKER, (1,))),
     ],
 )
 def test_the_first_replica_in_the_order_of_the_assignment_that_may(

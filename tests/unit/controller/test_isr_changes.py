@@ -4,7 +4,7 @@ import pytest
 
 from engine.controller.context import Leadership
 from engine.controller.events import AlterIsr, AlterReassignments, IsrChange
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.messages.update_metadata import UpdateMetadataRequest
 from engine.zookeeper import znodes
@@ -29,7 +29,7 @@ def alter(cluster, changes, broker=2, epoch=None):
 
 
 def code(outcome):
-    return outcome.code if isinstance(outcome, KafkaError) else outcome
+    return outcome.code if isinstance(outcome, ApiException) else outcome
 
 
 def test_a_leader_shrinks_and_expands_its_isr(cluster):

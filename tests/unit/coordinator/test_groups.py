@@ -5,7 +5,7 @@ from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
 from kio.schema.list_groups.v4.request import ListGroupsRequest
 
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.records import GroupKey, OffsetKey
 from engine.errors import ErrorCode
@@ -129,7 +129,7 @@ def test_offsets_outlive_the_members():
     shell.commit({T0: 5}, *shell.group.members, 1)
     shell.leave(*shell.group.members)
     after = shell.successor()
-    assert (after.group.state, after.offsets()) == (State.EMPTY, {T0: 5})
+    assert (after.group.state, after.offsets()) == (ClassicGroupState.EMPTY, {T0: 5})
     assert after.committed(after.commit({T0: 6})) == {T0: NONE}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import GROUP, REBALANCE, SESSION, SUBSCRIPTION, Shell
 
@@ -114,7 +114,7 @@ def test_a_group_that_was_empty_for_a_while_waits_once_more():
     shell = Shell()
     (id,) = shell.stable()
     shell.leave(id)
-    assert (shell.group.state, shell.group.generation) == (State.EMPTY, 2)
+    assert (shell.group.state, shell.group.generation) == (ClassicGroupState.EMPTY, 2)
     shell = shell.successor(group_initial_rebalance_delay_ms=3000)
     number = shell.join(version=0)
     shell.join(version=0)
@@ -191,7 +191,7 @@ def test_a_follower_with_another_subscription_starts_a_rebalance():
     shell = Shell()
     _, two = shell.stable(2)
     assert shell.answer(shell.join(two, protocols=(("range", b"other"),))) is None
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 def test_who_missed_the_answer_gets_it_again():
@@ -200,7 +200,7 @@ def test_who_missed_the_answer_gets_it_again():
     again = shell.answer(shell.join(id))
     assert (again.generation_id, again.leader) == (1, id)
     assert [each.member_id for each in again.members] == [id]
-    assert shell.group.state is State.COMPLETING_REBALANCE
+    assert shell.group.state is ClassicGroupState.COMPLETING_REBALANCE
 
 
 def test_who_has_changed_its_mind_meanwhile_starts_over():
@@ -307,7 +307,7 @@ def test_a_group_that_is_too_large_loses_those_that_come_last():
     shell = Shell()
     one, two, three = shell.stable(3)
     shell = shell.successor(group_max_size=2)
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert shell.answer(shell.join(three)) is None
     last = shell.join(one)
     assert code(shell, shell.join(two)) == ErrorCode.group_max_size_reached

@@ -11,7 +11,7 @@ from kio.schema.offset_delete.v0.request import (
     OffsetDeleteRequestTopic,
 )
 
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.records import GroupKey, OffsetKey, OffsetValue
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import (
@@ -167,7 +167,7 @@ def test_members_of_this_generation_may():
     one, two = shell.stable(2)
     assert shell.committed(shell.commit({T0: 5}, one, 1)) == {T0: NONE}
     shell.leave(two)
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert shell.committed(shell.commit({T0: 6}, one, 1)) == {T0: NONE}
 
 

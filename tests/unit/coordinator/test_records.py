@@ -14,7 +14,7 @@ from engine.coordinator.records import (
     encode_key,
     encode_value,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 
 OFFSET_KEY = OffsetKey("g", "topic", 7)
 OFFSET_KEY_BYTES = bytes.fromhex("0001 0001 67 0005 746f706963 00000007")
@@ -101,7 +101,7 @@ def test_an_empty_group():
 @pytest.mark.parametrize("whole", [OFFSET_KEY_BYTES, GROUP_KEY_BYTES])
 def test_a_key_that_is_cut_off(whole):
     for end in range(len(whole)):
-        with pytest.raises(KafkaError) as raised:
+        with pytest.raises(ApiException) as raised:
             decode_key(whole[:end])
         assert raised.value.code == ErrorCode.invalid_record
 
@@ -114,7 +114,7 @@ def test_a_key_that_is_cut_off(whole):
 def test_a_value_that_is_cut_off(key, text):
     whole = bytes.fromhex(text)
     for end in range(len(whole)):
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             decode_value(key, whole[:end])
 
 
@@ -129,7 +129,7 @@ def test_a_value_that_is_cut_off(key, text):
     ],
 )
 def test_what_is_no_key(text):
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         decode_key(bytes.fromhex(text))
 
 
@@ -142,13 +142,13 @@ def test_what_is_no_key(text):
     ],
 )
 def test_what_is_no_offset(text):
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         decode_value(OFFSET_KEY, bytes.fromhex(text))
 
 
 def test_what_is_no_group():
     for members in ("ffffffff", "7fffffff", "00000001"):
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             decode_value(GROUP_KEY, bytes.fromhex(f"0000 {HEAD} {members}"))
 
 
@@ -160,6 +160,6 @@ def test_an_id_may_contain_the_replacement_character():
 def test_a_value_from_the_future_is_not_guessed_at():
     value, _ = OFFSETS[3]
     data = b"\0\4" + encode_value(value)[2:]
-    with pytest.raises(KafkaError, match="unknown version 4"):
+    with pytest.raises(ApiException, match="unknown version 4"):
         decode_value(OFFSET_KEY, data)
     assert records.NEWEST == 3

@@ -1,6 +1,6 @@
 """Static members (KIP-345): who comes back under its name takes the place that it had."""
 
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import NONE, SESSION, SUBSCRIPTION, T0, Shell, config
 
@@ -18,7 +18,7 @@ def stable(shell, *instances):
     ids = [each.member_id for each in answers]
     for id, instance in zip(ids, instances, strict=True):
         shell.sync(id, 1, {each: each.encode() for each in ids}, group_instance_id=instance)
-    assert shell.group.state is State.STABLE
+    assert shell.group.state is ClassicGroupState.STABLE
     return ids
 
 
@@ -62,7 +62,9 @@ def test_also_one_that_waits_for_its_share():
     waits = shell.sync(two, 1, group_instance_id="b")
     shell.join(group_instance_id="b")
     assert code(shell, waits) == ErrorCode.fenced_instance_id
-    assert shell.group.state is State.PREPARING_REBALANCE  # the leader has been told of another id
+    assert (
+        shell.group.state is ClassicGroupState.PREPARING_REBALANCE
+    )  # the leader has been told of another id
 
 
 def test_another_choice_of_protocol_takes_a_rebalance():
@@ -132,9 +134,9 @@ def test_if_no_static_member_is_back_in_time_the_group_waits_on():
     shell.sync(one, 1, {}, group_instance_id="a")
     shell.sync(two, 1, group_instance_id="b")
     shell.leave(("", "b"))
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
     shell.advance(45_000)
-    assert (shell.group.state, shell.group.generation) == (State.PREPARING_REBALANCE, 1)
+    assert (shell.group.state, shell.group.generation) == (ClassicGroupState.PREPARING_REBALANCE, 1)
     assert shell.answer(shell.join(one, group_instance_id="a", **more)).generation_id == 2
 
 
@@ -178,7 +180,7 @@ def test_if_it_can_not_be_written_down_it_tries_again():
     number = shell.join(group_instance_id="b")
     shell.finish()
     assert code(shell, number) == NONE
-    assert shell.group.state is State.STABLE
+    assert shell.group.state is ClassicGroupState.STABLE
 
 
 def test_two_come_back_before_either_is_replicated():

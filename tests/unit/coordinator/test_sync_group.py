@@ -6,7 +6,7 @@ import pytest
 from kio.schema.leave_group.v4.request import LeaveGroupRequest
 
 from engine.assignors.protocol import Assignment, encode_assignment
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.records import GroupKey
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import GROUP, NONE, SESSION, T0, T1, Shell
@@ -24,7 +24,7 @@ def shell():
 def completing(shell, count=2, **more):
     ids, numbers = shell.members(count, **more)
     shell.advance(2000)
-    assert shell.group.state is State.COMPLETING_REBALANCE
+    assert shell.group.state is ClassicGroupState.COMPLETING_REBALANCE
     assert all(shell.answer(each) for each in numbers)
     return ids
 
@@ -40,7 +40,7 @@ def test_everyone_gets_the_share_that_the_leader_gave(shell):
     assert [shell.answer(each).assignment for each in (first, second)] == [b"1", b"2"]
     assert shell.answer(first).protocol_name == "range"
     assert shell.answer(first).protocol_type == "consumer"
-    assert shell.group.state is State.STABLE
+    assert shell.group.state is ClassicGroupState.STABLE
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_if_it_can_not_be_written_all_start_over(failure, told):
     numbers = [shell.sync(two, 1), shell.sync(one, 1, {one: b"1", two: b"2"})]
     shell.finish(failure)
     assert [code(shell, each) for each in numbers] == [told, told]
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert {each.assignment for each in shell.group.members.values()} == {b""}
 
 
@@ -73,7 +73,7 @@ def test_a_share_that_comes_through_too_late_is_nobodys():
     shell.leave(two)
     assert code(shell, number) == ErrorCode.rebalance_in_progress
     shell.finish()
-    assert shell.group.state is State.PREPARING_REBALANCE
+    assert shell.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert shell.group.members[one].assignment == b""
 
 
@@ -100,7 +100,7 @@ def test_members_that_the_leader_forgot_get_nothing_and_strangers_are_ignored(sh
 def test_what_a_follower_proposes_is_ignored(shell):
     one, two = completing(shell)
     shell.sync(two, 1, {two: b"mine"})
-    assert shell.group.state is State.COMPLETING_REBALANCE
+    assert shell.group.state is ClassicGroupState.COMPLETING_REBALANCE
     shell.sync(one, 1, {one: b"1", two: b"2"})
     assert shell.answer(shell.sync(two, 1)).assignment == b"2"
 
@@ -155,7 +155,7 @@ def test_if_all_have_synced_nothing_happens_then(shell):
     shell.heartbeat(one, 1)
     shell.heartbeat(two, 1)
     shell.advance(2000)
-    assert shell.group.state is State.STABLE
+    assert shell.group.state is ClassicGroupState.STABLE
 
 
 # -- what is refused -------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_who_is_silent_for_its_session_is_out():
     shell.advance(SESSION - 1)
     assert one in shell.group.members
     shell.advance(1)
-    assert (shell.group.state, shell.group.generation) == (State.EMPTY, 2)
+    assert (shell.group.state, shell.group.generation) == (ClassicGroupState.EMPTY, 2)
     assert shell.told("group.member")[-1]["what"] == "expired"
 
 
@@ -264,7 +264,7 @@ def test_the_last_one_leaves_an_empty_group_behind():
     one, two = shell.stable(2)
     answer = shell.leave(one, two)
     assert [each.error_code for each in answer.members] == [NONE, NONE]
-    assert (shell.group.state, shell.group.generation) == (State.EMPTY, 2)
+    assert (shell.group.state, shell.group.generation) == (ClassicGroupState.EMPTY, 2)
     key, value = shell.records()[-1]
     assert key == GroupKey(GROUP)
     assert (value.generation, value.members, value.protocol, value.leader) == (2, (), None, None)

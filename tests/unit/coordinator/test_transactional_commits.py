@@ -9,7 +9,7 @@ from kio.schema.offset_delete.v0.request import (
 )
 
 from engine.coordinator.effects import TransactionalProducer
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.records import GroupKey, OffsetKey
 from engine.errors import ErrorCode
 from tests.unit.coordinator.shell import (
@@ -75,7 +75,7 @@ def test_a_static_member_that_was_replaced_is_fenced():
 def test_it_may_while_the_shares_are_being_decided():
     shell = Shell()
     id = shell.answer(shell.join(version=0)).member_id
-    assert shell.group.state is State.COMPLETING_REBALANCE
+    assert shell.group.state is ClassicGroupState.COMPLETING_REBALANCE
     assert shell.committed(shell.commit_in(ANN, {T0: 5}, id, 1)) == {T0: NONE}
 
 
@@ -158,7 +158,7 @@ def test_a_group_of_which_there_is_nothing_else_lives_as_long():
     shell.commit_in(ANN, {T0: 5}, one, 1)
     shell.leave(one)
     shell.advance(CHECK)
-    assert shell.group.state is State.EMPTY
+    assert shell.group.state is ClassicGroupState.EMPTY
     shell.end(ANN, committed=False)
     shell.advance(CHECK)
     assert shell.group is None

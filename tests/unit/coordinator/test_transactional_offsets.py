@@ -4,7 +4,7 @@ import pytest
 from kio.schema.txn_offset_commit.v3.response import TxnOffsetCommitResponse
 
 from engine.coordinator.effects import TransactionalProducer
-from engine.coordinator.group import ClassicGroupState as State
+from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.records import OffsetKey, OffsetValue, encode_key
 from engine.errors import ErrorCode
@@ -295,7 +295,7 @@ def test_a_group_may_have_nothing_but_that():
     shell = Shell()
     shell.commit_in(ANN, {T0: 5})
     after = shell.successor()
-    assert after.group.state is State.EMPTY
+    assert after.group.state is ClassicGroupState.EMPTY
     shell.end(ANN, committed=False)
     assert shell.successor().group is None
 

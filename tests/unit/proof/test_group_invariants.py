@@ -32,11 +32,11 @@ def complaint(run, promise):
 
 
 def coordinator(run):
-    return next(each for each in run.observed.leaders if each.role.id == COORDINATED)
+    return next(each for each in run.observed.leaders if each.partition.id == COORDINATED)
 
 
 def group(run):
-    return coordinator(run).life.group(GROUP)
+    return coordinator(run).running.group(GROUP)
 
 
 def test_two_owners(run):

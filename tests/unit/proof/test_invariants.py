@@ -34,12 +34,14 @@ def complaint(run, invariant):
 
 
 def leader(run):
-    return next(each for each in run.observed.leaders if each.role.id == ORDERS)
+    return next(each for each in run.observed.leaders if each.partition.id == ORDERS)
 
 
 def follower(run):
     return next(
-        each for each in run.observed.replicas if each.role.id == ORDERS and not each.role.is_leader
+        each
+        for each in run.observed.replicas
+        if each.partition.id == ORDERS and not each.partition.is_leader
     )
 
 
@@ -70,9 +72,9 @@ def test_one_in_sync_that_has_less(run):
 
 
 def test_a_leader_that_counts_too_few(run):
-    role = leader(run).role
-    role.counted = frozenset([role.broker_id])
-    assert f"counts [{role.broker_id}] only" in complaint(
+    partition = leader(run).partition
+    partition.counted = frozenset([partition.broker_id])
+    assert f"counts [{partition.broker_id}] only" in complaint(
         run, invariants.the_leader_waits_for_all_who_may_follow_it
     )
 
@@ -86,17 +88,17 @@ def test_two_leaders_in_an_epoch(run):
 
 
 def test_an_epoch_that_goes_back(run):
-    follower(run).role.leader_epoch -= 1
+    follower(run).partition.leader_epoch -= 1
     assert "as broker" in complaint(run, invariants.epochs_only_grow)
 
 
 def test_a_broker_that_listens_to_an_old_controller(run):
-    leader(run).life.broker.replicas.controller_epoch = 0
+    leader(run).running.broker.replicas.controller_epoch = 0
     assert complaint(run, invariants.epochs_only_grow).endswith("was 1 and is 0")
 
 
 def test_a_high_watermark_that_goes_back(run):
-    leader(run).role.high_watermark -= 1
+    leader(run).partition.high_watermark -= 1
     assert "leader" in complaint(run, invariants.the_high_watermark_grows_while_one_leads)
 
 

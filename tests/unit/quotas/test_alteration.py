@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas.alteration import (
     Alteration,
     FilterComponent,
@@ -37,7 +37,7 @@ IP = ClientQuotaEntity(ip="10.0.0.1")
     ],
 )
 def test_an_entity_that_is_refused(parts, why):
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         entity_of(parts)
     assert (refused.value.code, refused.value.message) == (ErrorCode.invalid_request, why)
 
@@ -50,7 +50,7 @@ def test_entities():
 
 @pytest.mark.parametrize("name", ["", "nobody here", "10.0.0", "%3A%3A1"])
 def test_an_address_that_is_none(name):
-    with pytest.raises(KafkaError, match="is not a valid IP or resolvable host"):
+    with pytest.raises(ApiException, match="is not a valid IP or resolvable host"):
         check_address(name)
     check_address("10.0.0.1")
 
@@ -79,7 +79,7 @@ def test_values(entity, key, value, stored):
         assert altered({}, entity, [Alteration(key, value)]) == {key: stored}
         return
     kind = "INT" if entity is IP else "LONG"
-    with pytest.raises(KafkaError, match=f"Configuration {key} must be a {kind} value"):
+    with pytest.raises(ApiException, match=f"Configuration {key} must be a {kind} value"):
         altered({}, entity, [Alteration(key, value)])
 
 
@@ -88,7 +88,7 @@ def test_values(entity, key, value, stored):
     [(ALICE, "speed"), (ALICE, "connection_creation_rate"), (IP, "producer_byte_rate")],
 )
 def test_a_key_that_there_is_not(entity, key):
-    with pytest.raises(KafkaError, match=f"Invalid configuration key {key}"):
+    with pytest.raises(ApiException, match=f"Invalid configuration key {key}"):
         altered({}, entity, [Alteration(key, 1.0)])
 
 
@@ -169,7 +169,7 @@ def test_filters(components, strict, found):
     ],
 )
 def test_filters_that_are_refused(components, code, why):
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         list(described({}, components, strict=False))
     assert (refused.value.code.name, refused.value.message) == (code, why)
 

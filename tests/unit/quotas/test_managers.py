@@ -3,7 +3,7 @@
 import pytest
 
 from engine.config import BrokerConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.quotas.client_quota_manager import (
     EXPIRED_MS,
     ClientQuotaManager,
@@ -112,7 +112,7 @@ def test_strict_quotas_refuse_and_others_let_wait():
     lenient.record(3, T)
     assert lenient.throttle_ms(T + 1000) == 2000
     strict = ControllerMutationQuota(mutation, "alice", "app", strict=True)
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         strict.record(1, T + 1000)
     assert refused.value.code is ErrorCode.throttling_quota_exceeded
     assert refused.value.message == "The throttling quota has been exceeded."

@@ -15,13 +15,15 @@ from typing import Any
 from kio.schema.fetch.v12.request import FetchRequest
 from kio.schema.list_offsets.v6.request import ListOffsetsRequest
 
-from engine.broker.broker import Call
+from engine.broker.authorization import AuthHelper
+from engine.broker.call import Call
+from engine.broker.events import Ring
 from engine.broker.fetch_sessions import NO_SESSION, FetchSessions
 from engine.broker.handlers import fetch, offsets
 from engine.broker.metadata import AliveBroker
 from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage import records
@@ -96,7 +98,8 @@ class Broker:
         )
         self.replicas.logs.load(lambda topic: cluster.topic)
         self.sessions = FetchSessions(10, Random(1))
-        self.metadata = cluster
+        self.metadata: Any = cluster
+        self.auth = AuthHelper(None, self.metadata, Ring(), self.now)
         self.up = True
 
     def kill(self) -> None:
@@ -108,14 +111,14 @@ class Broker:
         """What this broker answers at once, as it would stand in the follower's memory."""
         call = Call(RequestHeader(0, version, 1, "test"), "127.0.0.1:1")
         if isinstance(request, ListOffsetsRequest):
-            return _now(offsets.list_offsets(self, call, request))  # type: ignore[arg-type]
+            return _now(offsets.list_offsets(self.replicas, call, request))
         if not isinstance(request, FetchRequest):
-            return _now(offsets.for_leader_epoch(self, call, request))  # type: ignore[arg-type]
+            return _now(offsets.for_leader_epoch(self.replicas, call, request))
         try:
             session = self.sessions.begin(request, self.replicas, self.cluster.now)
-        except KafkaError as error:
+        except ApiException as error:
             return fetch.FetchAnswer([], error.code, NO_SESSION)
-        reading = fetch.Reading(self, call, session, request)  # type: ignore[arg-type]
+        reading = fetch.Reading(self.replicas, self.metadata, self.auth, call, session, request)
         reading.read_due()
         response = reading.response()
         for topic in response.responses:
@@ -127,7 +130,7 @@ class Broker:
         return self.cluster.now
 
     @property
-    def role(self) -> Any:
+    def partition(self) -> Any:
         return self.replicas.partitions[ORDERS]
 
     @property
@@ -249,9 +252,9 @@ class Cluster:
                 each.id,
                 each.log.end_offset,
                 list(each.log.epochs.entries),
-                each.role.high_watermark,
+                each.partition.high_watermark,
                 [f.stage for g in each.replicas.fetchers.values() for f in g.following.values()],
-                [f.end for f in each.role.followers.values()],
+                [f.end for f in each.partition.followers.values()],
             )
             for each in self.all.values()
             if each.up and ORDERS in each.replicas.partitions
@@ -272,7 +275,7 @@ def code_of(step: Any, *args: Any, **more: Any) -> ErrorCode:
     """The error that a step ends with."""
     try:
         step(*args, **more)
-    except KafkaError as error:
+    except ApiException as error:
         return error.code
     return ErrorCode.none
 

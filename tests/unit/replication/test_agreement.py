@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.unit.replication.cluster import LAG_MS, ORDERS, Cluster
 
 BROKERS = (1, 2, 3)
@@ -46,18 +46,18 @@ class History:
 
     def look(self) -> None:
         known = [
-            (each.role, each.values[: each.role.high_watermark], each.log)
+            (each.partition, each.values[: each.partition.high_watermark], each.log)
             for each in self.cluster.all.values()
             if ORDERS in each.replicas.partitions
         ]
-        for role, seen, _ in known:
-            if role.is_leader:
-                leader_since = role.broker_id, role.leader_epoch
-                assert role.high_watermark >= self.leaders_since.get(leader_since, 0)
-                self.leaders_since[leader_since] = role.high_watermark
+        for partition, seen, _ in known:
+            if partition.is_leader:
+                leader_since = partition.broker_id, partition.leader_epoch
+                assert partition.high_watermark >= self.leaders_since.get(leader_since, 0)
+                self.leaders_since[leader_since] = partition.high_watermark
                 self.committed += seen[len(self.committed) :]
-        for role, seen, log in known:
-            assert role.high_watermark <= log.end_offset
+        for partition, seen, log in known:
+            assert partition.high_watermark <= log.end_offset
             assert seen == self.committed[: len(seen)], "what was committed is another"
         for number in self.cluster.isr:
             values = self.cluster[number].values
@@ -70,7 +70,7 @@ class History:
                 self.count += 1
                 try:
                     cluster.produce(f"{self.count}", to=number, to_all=False)
-                except KafkaError:
+                except ApiException:
                     return
             case "fetch":
                 cluster.fetch(number)
@@ -132,7 +132,7 @@ def heal(cluster: Cluster, history: History) -> None:
     history.look()
     assert sorted(cluster.isr) == list(BROKERS)
     assert cluster[1].values == cluster[2].values == cluster[3].values
-    assert cluster.lead.role.high_watermark == cluster.lead.log.end_offset
+    assert cluster.lead.partition.high_watermark == cluster.lead.log.end_offset
     entries = [each.log.epochs.entries for each in cluster.all.values()]
     assert entries[0] == entries[1] == entries[2]
 
@@ -146,6 +146,6 @@ def test_the_observer_sees_a_loss(cluster: Cluster, seed: int) -> None:
     cluster.settle()
     history.look()
     cluster[1].log.truncate(seed, cluster.now)
-    cluster[1].role.high_watermark = min(cluster[1].role.high_watermark, seed)
+    cluster[1].partition.high_watermark = min(cluster[1].partition.high_watermark, seed)
     with pytest.raises(AssertionError):
         history.look()

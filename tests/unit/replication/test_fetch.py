@@ -16,7 +16,7 @@ from kio.schema.list_offsets.v6.request import (
     ListOffsetsTopic,
 )
 
-from engine.broker.broker import Call
+from engine.broker.call import Call
 from engine.broker.fetch_sessions import STALE_MS
 from engine.broker.handlers import fetch
 from engine.broker.zookeeper.roles import change_roles
@@ -150,7 +150,10 @@ class TestSession:
         append(broker, "a")
         append(broker, "b")
         roles = (broker.replicas.partitions[TopicPartition(topic, 0)] for topic in "ab")
-        assert [role.followers[2].caught_up for role in roles] == [broker.cluster.now, since]
+        assert [partition.followers[2].caught_up for partition in roles] == [
+            broker.cluster.now,
+            since,
+        ]
 
     def test_a_follower_has_one_session(self, broker):
         for _ in range(3):
@@ -183,13 +186,18 @@ class TestSession:
         assert [each.isr for each in cluster[1].replicas.proposals] == [(1,)]
 
 
+def services(broker):
+    """What the handler uses."""
+    return broker.replicas, broker.sessions, broker.metadata, broker.auth
+
+
 class TestWaiting:
     """In a real event loop, with a long wait that a test would not sit out."""
 
     def run(self, broker, request, *steps, version=12):
         async def story():
             call = CALL._replace(header=RequestHeader(1, version, 1, "test"))
-            work = asyncio.ensure_future(fetch.handle(broker, call, request))
+            work = asyncio.ensure_future(fetch.handle(*services(broker), call, request))
             for step in steps:
                 for _ in range(3):
                     await asyncio.sleep(0)
@@ -221,7 +229,7 @@ class TestWaiting:
         cluster.elect(1)
         wait = ask(wants=[("orders", 0)], replica=2, max_wait=timedelta(hours=1))
         assert self.run(cluster[1], wait, lambda: cluster.produce("a"))["orders"] > 0
-        assert cluster[1].role.high_watermark == 0
+        assert cluster[1].partition.high_watermark == 0
 
     def test_a_consumer_does(self, cluster):
         cluster.elect(1)
@@ -243,13 +251,15 @@ class TestWaiting:
         for _ in range(2):
             cluster.fetch(2)
             cluster.fetch(3)
-        assert cluster[2].role.high_watermark == 0
+        assert cluster[2].partition.high_watermark == 0
         wait = ask(wants=[("orders", 0)], max_wait=timedelta(hours=1))
         assert self.run(cluster[2], wait, lambda: cluster.fetch(2))["orders"] > 0
 
     def test_nothing_is_left_behind(self, broker):
         async def story():
-            work = asyncio.ensure_future(fetch.handle(broker, CALL, self.wait(session=(0, -1))))
+            work = asyncio.ensure_future(
+                fetch.handle(*services(broker), CALL, self.wait(session=(0, -1)))
+            )
             await asyncio.sleep(0)
             assert len(broker.replicas._readers) == 3
             work.cancel()

@@ -260,11 +260,11 @@ def test_a_follower_knows_nothing_committed_beyond_its_own_end(build):
     talk = Talk(build(2, {"replica.fetch.max.bytes": "1"}))
     for _ in range(3):
         talk.append()
-    talk.cluster[1].role.high_watermark = 3
+    talk.cluster[1].partition.high_watermark = 3
     seen = []
     for _ in range(3):
         talk.round()
-        seen.append((talk.cluster[2].log.end_offset, talk.cluster[2].role.high_watermark))
+        seen.append((talk.cluster[2].log.end_offset, talk.cluster[2].partition.high_watermark))
     assert seen == [(1, 1), (2, 2), (3, 3)]
 
 
@@ -286,7 +286,7 @@ class TestOutOfRange:
         for _ in range(3):
             talk.append()
         leader = talk.cluster[1].log
-        talk.cluster[1].role.high_watermark = 4
+        talk.cluster[1].partition.high_watermark = 4
         talk.cluster[1].replicas.delete_records(ORDERS, 3)
         assert self.kinds(talk)[:4] == [
             FetchRequest,
@@ -320,7 +320,7 @@ class TestOutOfRange:
         talk = Talk(build(2))
         data = batch("a", "b", "c")
         talk.cluster[1].replicas.append(ORDERS, data, to_all=False)
-        talk.cluster[1].role.high_watermark = 3
+        talk.cluster[1].partition.high_watermark = 3
         talk.cluster[1].replicas.delete_records(ORDERS, 2)
         for _ in range(6):
             talk.round()
@@ -379,7 +379,7 @@ def test_a_follower_catches_up_and_is_back_in_sync(cluster):
     cluster.fetch(2)
     cluster[1].replicas.tick()
     cluster.write()
-    assert (cluster.isr, cluster[1].role.high_watermark) == ((1, 2), 2)
+    assert (cluster.isr, cluster[1].partition.high_watermark) == ((1, 2), 2)
     cluster.start(3)
     cluster.settle()
     assert (cluster.isr, cluster[3].values) == ((1, 2, 3), ["a", "b"])

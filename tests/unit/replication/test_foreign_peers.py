@@ -76,7 +76,7 @@ def test_a_replica_that_is_none_is_sent_nothing(cluster):
     replicas = cluster[1].replicas
     read = replicas.read_for_follower(ORDERS, 9, FetchRange(0, 1 << 20), 1 << 20, at_least_one=True)
     assert read.records.size == 0
-    assert 9 not in cluster[1].role.followers
+    assert 9 not in cluster[1].partition.followers
 
 
 def requests(chance):

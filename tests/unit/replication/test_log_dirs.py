@@ -17,7 +17,7 @@ import pytest
 from engine.broker.cleaner_task import CleanerTask
 from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.log_read import FetchRange
 from engine.replication.replica_manager import ReplicaManager
@@ -221,7 +221,7 @@ def test_the_log_is_there_again_with_its_disk(disks: Disks) -> None:
 def test_a_directory_of_another_broker_is_refused_even_beside_good_ones(disks: Disks) -> None:
     """A wrong configuration is no broken disk: the same error as with one directory."""
     checkpoints.write_meta(disks.paths[1] / checkpoints.META, 2, CLUSTER)
-    with pytest.raises(KafkaError, match=r"doesn't match stored broker\.id 2"):
+    with pytest.raises(ApiException, match=r"doesn't match stored broker\.id 2"):
         disks.start()
     assert disks.named() == []
 

@@ -62,7 +62,7 @@ class TestAcks:
     def test_too_few_after_the_append(self, cluster):
         offset = cluster.produce("b")
         shrink(cluster)
-        assert cluster[1].role.high_watermark > offset
+        assert cluster[1].partition.high_watermark > offset
         assert code_of(self.outcome, cluster, offset) == ErrorCode.not_enough_replicas_after_append
 
     def test_who_is_just_being_let_in_is_enough_after_the_append_and_not_before(self, cluster):
@@ -70,7 +70,7 @@ class TestAcks:
         shrink(cluster)
         cluster.fetch(2)
         cluster.fetch(2)
-        assert (cluster[1].role.isr, cluster[1].role.counted) == ((1,), {1, 2})
+        assert (cluster[1].partition.isr, cluster[1].partition.counted) == ((1,), {1, 2})
         assert self.outcome(cluster, shrink_to)
         append = cluster[1].replicas.append
         assert code_of(append, ORDERS, batch("c"), to_all=True) == ErrorCode.not_enough_replicas
@@ -89,7 +89,7 @@ class TestAcks:
         cluster.settle()
         cluster.elect(1)
         cluster.settle()
-        assert cluster[1].role.high_watermark > offset
+        assert cluster[1].partition.high_watermark > offset
         assert code_of(self.outcome, cluster, offset) == ErrorCode.not_leader_or_follower
 
     def test_a_new_epoch_of_the_same_leader_changes_nothing(self, cluster):
@@ -192,7 +192,7 @@ class TestFollowers:
         wanted = FetchRange(0, 1 << 20, 0)
         found = cluster[1].replicas.read_for_follower(ORDERS, 7, wanted, 100, at_least_one=True)
         assert found.records.size == 0
-        assert 7 not in cluster[1].role.followers
+        assert 7 not in cluster[1].partition.followers
 
     def test_read_again_while_it_waits_it_has_not_asked_again(self, cluster):
         cluster.elect(1)
@@ -201,7 +201,7 @@ class TestFollowers:
         replicas.read_for_follower(ORDERS, 2, wanted, 100, at_least_one=True)
         cluster.now += 5
         replicas.read_for_follower(ORDERS, 2, wanted, 100, at_least_one=True, again=True)
-        follower = cluster[1].role.followers[2]
+        follower = cluster[1].partition.followers[2]
         assert follower.asked == follower.caught_up == cluster.now - 5
 
     def test_one_that_diverges_has_not_got_so_far(self, cluster):
@@ -210,7 +210,7 @@ class TestFollowers:
         wanted = FetchRange(9, 1 << 20, 0, 0, 0)
         found = cluster[1].replicas.read_for_follower(ORDERS, 2, wanted, 100, at_least_one=True)
         assert found.diverging == (0, 1)
-        assert cluster[1].role.followers[2].end == -1
+        assert cluster[1].partition.followers[2].end == -1
 
 
 class TestDeleteRecords:

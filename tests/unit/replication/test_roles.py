@@ -33,7 +33,7 @@ class TestOrders:
         assert (
             stop_replicas(one.replicas.apply, late).error_code == ErrorCode.stale_controller_epoch
         )
-        assert (one.role.leader, one.role.leader_epoch) == (2, 9)
+        assert (one.partition.leader, one.partition.leader_epoch) == (2, 9)
 
     def test_a_word_for_an_earlier_life_is_refused(self, cluster):
         one = cluster[1]
@@ -49,7 +49,7 @@ class TestOrders:
         for epoch, code in ((3, 0), (3, 11), (2, 11), (4, 0)):
             row = state(1, epoch, (1, 2), (1, 2), zk_version=epoch)
             assert answer(one, order({ORDERS: row})) == (0, [code])
-        assert (one.role.leader_epoch, one.role.version) == (4, 4)
+        assert (one.partition.leader_epoch, one.partition.version) == (4, 4)
 
     def test_what_is_not_ours(self, cluster):
         row = state(2, 0, (2,), (2, 3))
@@ -103,7 +103,7 @@ class TestOrders:
 
     def test_nobody_leads(self, cluster):
         cluster.elect(-1)
-        assert cluster[1].role.role is Role.FOLLOWER
+        assert cluster[1].partition.role is Role.FOLLOWER
         assert cluster[1].replicas.fetchers == {}
         assert code_of(cluster[1].replicas.find, ORDERS) == ErrorCode.not_leader_or_follower
 
@@ -142,7 +142,7 @@ class TestStop:
         cluster.settle()
         two = cluster[2]
         stop_replicas(two.replicas.apply, stop(ORDERS, 1, delete=False))
-        assert (two.role.role, two.replicas.fetchers, two.values) == (Role.NONE, {}, ["a"])
+        assert (two.partition.role, two.replicas.fetchers, two.values) == (Role.NONE, {}, ["a"])
         for known, code in (
             (True, ErrorCode.not_leader_or_follower),
             (False, ErrorCode.unknown_topic_or_partition),  # the topic is being deleted
@@ -150,7 +150,7 @@ class TestStop:
             two.replicas.elsewhere = lambda partition, known=known: known
             assert code_of(two.replicas.find, ORDERS, leads=False) == code
         cluster.elect(1)
-        assert two.role.role is Role.FOLLOWER
+        assert two.partition.role is Role.FOLLOWER
 
     def test_a_log_without_a_role_can_be_deleted(self, cluster):
         cluster.elect(1)
@@ -172,12 +172,12 @@ class TestHighWatermark:
         cluster.kill(1)
         cluster[1].start()
         cluster.elect(1)
-        assert cluster[1].role.high_watermark == 3
+        assert cluster[1].partition.high_watermark == 3
         cluster.kill(1)
         cluster[1].start()
         cluster[1].log.truncate(1, cluster.now)  # torn off by the crash
         cluster.elect(1)
-        assert cluster[1].role.high_watermark == 1
+        assert cluster[1].partition.high_watermark == 1
 
     def test_a_checkpoint_before_the_controller_speaks_forgets_nothing(self, cluster):
         cluster.elect(1)
@@ -189,7 +189,7 @@ class TestHighWatermark:
             cluster[1].start()
             cluster[1].replicas.checkpoint()
         cluster.tell(1)
-        assert cluster[1].role.high_watermark == 1
+        assert cluster[1].partition.high_watermark == 1
 
 
 class TestIsr:
@@ -211,7 +211,7 @@ class TestIsr:
         self.grown(cluster)
         self.lag(cluster)
         assert [each.isr for each in cluster.write()] == [(1, 2)]
-        assert cluster[1].role.high_watermark == 2
+        assert cluster[1].partition.high_watermark == 2
         cluster.fetch(3)
         assert cluster.write() == []  # it got b, but has not said so
         cluster.fetch(3)
@@ -226,7 +226,7 @@ class TestIsr:
         self.lag(cluster)
         cluster.write()
         assert len(cluster[1].has("isr.refused")) == 1
-        assert cluster[1].role.isr == (1, 2, 3)
+        assert cluster[1].partition.isr == (1, 2, 3)
         cluster[1].replicas.tick()
         assert cluster.write() == []
         cluster.elect(1, isr=(1, 2))
@@ -244,7 +244,7 @@ class TestIsr:
         replicas.isr_overtaken(proposal, 9)  # it is another one by now
         assert replicas.proposals == [proposal._replace(version=9)]
         assert [each.isr for each in cluster.write()] == [(1, 2)]
-        assert (cluster[1].role.isr, cluster[1].role.version) == ((1, 2), 10)
+        assert (cluster[1].partition.isr, cluster[1].partition.version) == ((1, 2), 10)
 
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)
@@ -252,7 +252,10 @@ class TestIsr:
         (proposal,) = cluster[1].replicas.proposals
         cluster.elect(1)
         cluster[1].replicas.isr_answered(proposal, 7)
-        assert (cluster[1].role.isr, cluster[1].role.version) == ((1, 2, 3), cluster.version)
+        assert (cluster[1].partition.isr, cluster[1].partition.version) == (
+            (1, 2, 3),
+            cluster.version,
+        )
         cluster.elect(2)
         cluster[1].replicas.isr_answered(proposal, None)
         assert cluster[1].has("isr.changed", "isr.refused") == []
@@ -273,7 +276,7 @@ class TestIsr:
             cluster.produce(word)
             cluster.fetch(3)
             cluster.fetch(2)
-            seen.append((cluster[1].role.high_watermark, cluster[2].role.high_watermark))
+            seen.append((cluster[1].partition.high_watermark, cluster[2].partition.high_watermark))
         assert seen == [(0, 0), (1, 0), (2, 1)]
         assert cluster[2].log.end_offset == 3
 

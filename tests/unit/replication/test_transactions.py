@@ -70,7 +70,7 @@ def latest(broker, isolation=COMMITTED):
 
 
 def stable(broker):
-    return last_stable(broker.log, broker.role)
+    return last_stable(broker.log, broker.partition)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_end_counts_when_it_is_replicated(pair):
     write(pair, 7, 0)
     pair.settle()
     end(pair, 7, COMMIT)
-    assert (pair[1].role.high_watermark, stable(pair[1])) == (1, 0)
+    assert (pair[1].partition.high_watermark, stable(pair[1])) == (1, 0)
     assert offsets(fetch(pair[1])) == []
     assert offsets(fetch(pair[1], isolation=UNCOMMITTED)) == [0]
     assert (latest(pair[1]), latest(pair[1], UNCOMMITTED)) == (0, 1)
@@ -168,7 +168,7 @@ def test_a_restarted_broker_remembers_which_ends_were_not_replicated(pair):
     end(pair, 7, COMMIT)
     pair[1].replicas.close()
     pair.start(1)
-    assert (pair[1].role.high_watermark, stable(pair[1])) == (1, 0)
+    assert (pair[1].partition.high_watermark, stable(pair[1])) == (1, 0)
     pair.elect(1)
     pair.settle()
     pair.now += 2_000  # the follower's fetch session is gone, so it waits and begins another

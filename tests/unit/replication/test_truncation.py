@@ -62,8 +62,8 @@ class TestAMomentBehind:
         cluster.produce("m2")
         cluster.fetch(2)  # it has m2,
         cluster.fetch(2)  # and says so: m2 is committed
-        assert cluster[1].role.high_watermark == 2
-        cluster[2].role.high_watermark = 1  # it had not got the answer when it went down
+        assert cluster[1].partition.high_watermark == 2
+        cluster[2].partition.high_watermark = 1  # it had not got the answer when it went down
         cluster.elect(1)
         cluster.kill(1)
         cluster.fetch(2)  # it truncates, or asks where to, and gets no answer
@@ -128,7 +128,7 @@ def test_in_steps_down_to_the_last_epoch_that_both_know(build, protocol):
     assert cluster[2].values == ["a", "b", "c1", "c2", "e1", "e2"]
     for _ in range(2):
         cluster.fetch(2)
-        assert cluster[2].role.high_watermark == cluster[2].log.end_offset
+        assert cluster[2].partition.high_watermark == cluster[2].log.end_offset
     cluster.settle()
     assert cluster[2].values == cluster[1].values
     cuts = [cut["end_offset"] for cut in cluster[2].has("log.truncated")]
@@ -247,16 +247,16 @@ class TestOnFetch:
     def test_a_response_that_diverges_moves_no_high_watermark_up(self, build):
         """It is the leader's, and our records below it may be others."""
         cluster = self.divergent(build, ON_FETCH)
-        cluster[1].role.high_watermark, was = 3, cluster[2].role.high_watermark
+        cluster[1].partition.high_watermark, was = 3, cluster[2].partition.high_watermark
         cluster.fetch(2)
         assert cluster[2].values == ["a", "b"]
-        assert cluster[2].role.high_watermark == was <= 2
+        assert cluster[2].partition.high_watermark == was <= 2
 
     def test_the_leader_does_not_count_records_that_diverge(self, build):
         """Offset 3 in that Fetch is no copy of the leader's offset 2."""
         cluster = self.divergent(build, ON_FETCH)
         cluster.fetch(2)
-        assert cluster[1].role.high_watermark == 2
+        assert cluster[1].partition.high_watermark == 2
 
     def test_a_log_without_epochs_is_truncated_to_its_high_watermark(self, build):
         cluster = self.divergent(build, ON_FETCH)

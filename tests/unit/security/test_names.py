@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.security import jaas
 from engine.security.mechanism import AuthenticationFailed
 from engine.security.plain import PlainClient, PlainServer
@@ -46,7 +46,7 @@ def test_without_a_rule_or_a_certificate() -> None:
 
 @pytest.mark.parametrize("rules", ["RULE:^CN=(.*?)", "RULE:(/x/", "SOMETHING"])
 def test_rules_that_are_none(rules: str) -> None:
-    with pytest.raises(KafkaError, match="Invalid rule"):
+    with pytest.raises(ApiException, match="Invalid rule"):
         PrincipalMapper(rules)
 
 
@@ -71,7 +71,7 @@ def test_a_line_of_jaas_and_back() -> None:
     ],
 )
 def test_a_line_that_is_none_is_not_quoted(text: str) -> None:
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         jaas.parse("key", text)
     assert "JAAS" in refused.value.message
     assert "secret" not in refused.value.message

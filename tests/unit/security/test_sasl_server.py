@@ -7,7 +7,7 @@ from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
 from engine.broker.handlers import versions
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.security.plain import PlainServer
 from engine.security.principals import Principal
 from engine.security.sasl_client import Login, authentication
@@ -100,7 +100,7 @@ def test_again_before_the_session_ends() -> None:
 def test_again_as_somebody_else() -> None:
     it = broker(LIFETIME)
     log_in(it, "alice")
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         log_in_refused(it, "bob")
     assert refused.value.code == ErrorCode.sasl_authentication_failed
     assert "Cannot change principals during re-authentication from User.alice: User.bob" in (

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import ErrorCode
+from engine.sim.message_text import message_text
 from engine.wire.apis import Api
 from engine.wire.codec import message
-from proof.storms.diagram import words
 from tests.unit.widgets.test_wire_anatomy import sample
 from tests.unit.widgets.test_wire_words import marks, of
 from widgets.wire.anatomy import ANSWER, ASK
@@ -55,4 +55,4 @@ def test_who_asks_in_which_epoch_and_for_what(api, way, fields, said):
     body = sample(message(api, api.newest, way))
     has = {name: value for name, value in fields.items() if hasattr(body, name)}
     assert has.keys() | known >= fields.keys()
-    assert words((1, replace(body, **has))) == (said, False)
+    assert message_text((1, replace(body, **has))) == (said, False)

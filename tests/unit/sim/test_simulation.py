@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine import Simulation
-from engine.errors import KafkaError
+from engine.errors import ApiException
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_acks_decides_when_the_producer_hears(sim):
     sim.wait(lambda: sure.acknowledged)
     assert quick.answered_ms < 250 < sure.answered_ms
     assert sim.read("orders") == ["a", "b", "c"]
-    with pytest.raises(KafkaError, match="acks is 0, 1 or 'all', not 2"):
+    with pytest.raises(ApiException, match="acks is 0, 1 or 'all', not 2"):
         sim.send("orders", "d", acks=2)
 
 
@@ -225,7 +225,7 @@ def test_a_copy_comes_by_itself_or_to_nobody(pair):
     bill(till, ["c", "d"])
     pair.kill(2)
     assert pair.deliver_repeats().rows == [("END_TXN", "no connection")]
-    with pytest.raises(KafkaError, match='did you mean "EndTxn"'):
+    with pytest.raises(ApiException, match='did you mean "EndTxn"'):
         pair.repeat_request("EndTx")
 
 

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
-from engine.storage import batch as batches
-from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.batch import HEADER_SIZE, Codec, Header, seal
 from engine.storage.files import Buffer
 from engine.storage.records import Builder, Record, decode, encode, retain
-from sparkstreams import columns as module
 from sparkstreams.columns import CREATE_TIME, LAST, LOG_APPEND_TIME, columns, schema
 from tests.properties.test_records import CODECS, TIMES, Hostile, batches_of_records, hostile
 
@@ -72,7 +70,7 @@ def quick_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*words: Any) -> None:
         raise AssertionError("record by record")
 
-    monkeypatch.setattr(module, "_slow", slow)
+    monkeypatch.setattr("sparkstreams.columns._slow", slow)
 
 
 # -- the same as decode ----------------------------------------------------------------------
@@ -143,7 +141,7 @@ def test_what_producers_write_goes_the_quick_way(made: list[Any], codec: Codec) 
         builder.append(*each)
     batch = builder.build(codec)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_slow", None)
+        patch.setattr("sparkstreams.columns._slow", None)
         assert rows(table(batch)) == expected(batch)
 
 
@@ -185,7 +183,7 @@ def test_a_block_ends_when_it_is_large_enough(monkeypatch: pytest.MonkeyPatch) -
     """What counts is the size that it takes when it is no longer compressed."""
     whole = [orders(10 * n, 10, codec=Codec.ZSTD) for n in range(7)]
     plain = len(orders(0, 10)) - HEADER_SIZE
-    monkeypatch.setattr(module, "ENOUGH", 2 * plain + 1)
+    monkeypatch.setattr("sparkstreams.columns.ENOUGH", 2 * plain + 1)
     assert [each.num_rows for each in columns(whole, ORDERS)] == [30, 30, 10]
 
 
@@ -214,7 +212,7 @@ def outcome(attempt: Callable[[], list[Record]]) -> Any:
     """The records, or the error's code and words."""
     try:
         return attempt()
-    except KafkaError as error:
+    except ApiException as error:
         return error.code, error.message
 
 
@@ -222,7 +220,7 @@ def overgrown(*lengths: bytes) -> bytes:
     """A batch of one record: attributes, deltas, then these bytes; its length is true."""
     fields = b"\0\0\0" + b"".join(lengths)
     header = Header(last_offset_delta=0, base_timestamp=0, max_timestamp=0, count=1)
-    return batches.seal(header, bytes([2 * len(fields)]) + fields)
+    return seal(header, bytes([2 * len(fields)]) + fields)
 
 
 @pytest.mark.parametrize(
@@ -243,9 +241,9 @@ def overgrown(*lengths: bytes) -> bytes:
 )
 def test_lengths_that_lead_astray(lengths: tuple[bytes, ...]) -> None:
     batch = overgrown(*lengths)
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(ApiException) as refused:
         decode(batch)
-    with pytest.raises(KafkaError) as found:
+    with pytest.raises(ApiException) as found:
         table(batch)
     assert found.value.message == refused.value.message
 
@@ -254,7 +252,7 @@ def test_lengths_that_lead_astray(lengths: tuple[bytes, ...]) -> None:
 def test_offsets_that_do_not_rise_within_their_batch(offsets: list[int]) -> None:
     """The batch has offsets 5 to 8."""
     records = [Record(offset, NOW) for offset in offsets]
-    with pytest.raises(KafkaError, match="offset delta"):
+    with pytest.raises(ApiException, match="offset delta"):
         table(encode(records, base_offset=5, last_offset=8))
 
 
@@ -267,6 +265,6 @@ def test_many_headers_are_read_all_the_same() -> None:
 def test_what_is_not_a_batch() -> None:
     one = orders(0, 1)
     for wrong in (b"", b"short", one + b"!", one[:16] + b"\1" + one[17:]):
-        with pytest.raises(KafkaError) as found:
+        with pytest.raises(ApiException) as found:
             table(wrong)
         assert found.value.code == ErrorCode.invalid_record

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from sparkstreams import offsets
 from sparkstreams.offsets import EARLIEST, Bound
@@ -40,7 +40,7 @@ def test_offsets_are_written_as_spark_keeps_them_whatever_their_order() -> None:
     ],
 )
 def test_what_are_no_offsets_is_reported(value: object, told: str) -> None:
-    with pytest.raises(KafkaError, match=told):
+    with pytest.raises(ApiException, match=told):
         offsets.of_json(value, "where")
 
 
@@ -52,9 +52,9 @@ def test_offsets_one_by_one_leave_no_partition_out_and_name_no_other() -> None:
     bound = Bound("startingOffsets", {A: 5, B: -1})
 
     assert bound.of({A, B}) == {A: 5, B: -1}
-    with pytest.raises(KafkaError, match="startingOffsets: says nothing of orders-2; name every"):
+    with pytest.raises(ApiException, match="startingOffsets: says nothing of orders-2; name every"):
         bound.of({A, B, C})
-    with pytest.raises(KafkaError, match="names orders-1, which this query does not read"):
+    with pytest.raises(ApiException, match="names orders-1, which this query does not read"):
         bound.of({A})
 
 
@@ -106,7 +106,9 @@ def test_an_offset_beyond_the_end_is_reported() -> None:
     bound = Bound("endingOffsets", {A: 18})
 
     offsets.check_inside(bound, {A: 17}, {A: 17})
-    with pytest.raises(KafkaError, match=r"endingOffsets: 18 of orders-0 is beyond its end, .* 17"):
+    with pytest.raises(
+        ApiException, match=r"endingOffsets: 18 of orders-0 is beyond its end, .* 17"
+    ):
         offsets.check_inside(bound, {A: 18}, {A: 17})
 
 
@@ -114,5 +116,7 @@ def test_a_range_does_not_end_before_it_begins() -> None:
     bounds = Bound("startingTimestamp", 9, True), Bound("endingOffsets", {A: 4})
 
     offsets.check_order({A: 4}, {A: 4}, *bounds)
-    with pytest.raises(KafkaError, match="startingTimestamp: orders-0 would begin at 5, after its"):
+    with pytest.raises(
+        ApiException, match="startingTimestamp: orders-0 would begin at 5, after its"
+    ):
         offsets.check_order({A: 5}, {A: 4}, *bounds)

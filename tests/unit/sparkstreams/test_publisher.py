@@ -11,9 +11,8 @@ from functools import partial
 from itertools import count
 
 import pytest
-from tests.unit.streams.topics import Killed, Topics
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.batch import Codec, Header, check
@@ -23,6 +22,7 @@ from sparkstreams.publisher import Publisher, stamped
 from sparkstreams.rows import SinkRow
 from sparkstreams.sink_options import WriteOptions
 from sparkstreams.staging import StagingWriter
+from tests.unit.sparkstreams.topics import Killed, Topics
 
 QUERY = "5f2d"
 ORDERS = [TopicPartition("orders", n) for n in range(3)]
@@ -271,7 +271,7 @@ def test_staged_rows_that_retention_took_are_an_error_that_says_so() -> None:
     first = staged(topics, 0)
     decide_and_die(topics, first)
     topics.starts[STAGING] = 10
-    with pytest.raises(KafkaError, match="orders-staging-0 has nothing from offset 0 to 10"):
+    with pytest.raises(ApiException, match="orders-staging-0 has nothing from offset 0 to 10"):
         epoch(topics, 0)
 
 
@@ -284,7 +284,7 @@ def test_a_log_that_has_lost_what_it_had_is_an_error() -> None:
         header = Header.parse(topics.logs[partition][0])
         topics.producers[partition] = type(topics.producers[partition])()
         topics.producers[partition].apply(header)
-    with pytest.raises(KafkaError, match=r"is decided, and orders-\d refuses its rows") as caught:
+    with pytest.raises(ApiException, match=r"is decided, and orders-\d refuses its rows") as caught:
         epoch(topics, 2)
     assert caught.value.code == ErrorCode.out_of_order_sequence_number
 
@@ -294,7 +294,9 @@ def test_a_staged_batch_that_is_damaged_is_not_made_good() -> None:
     first = staged(topics, 0)
     log = topics.logs[STAGING]
     log[0] = log[0][:-1] + bytes([log[0][-1] ^ 1])
-    with pytest.raises(KafkaError, match="orders-staging-0: the batch at offset 0 does not match"):
+    with pytest.raises(
+        ApiException, match="orders-staging-0: the batch at offset 0 does not match"
+    ):
         Publisher(topics, options(), QUERY).commit(0, first)
     assert not stored(topics)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import control
 from engine.storage.control import ControlType, Marker
 from engine.storage.records import Record, encode
@@ -18,7 +18,7 @@ from sparkstreams.splits import Split
 
 NOW = 1_700_000_000_000
 ANN, BOB = 7001, 7002  # producers
-GONE = KafkaError(ErrorCode.network_exception, "the connection broke")
+GONE = ApiException(ErrorCode.network_exception, "the connection broke")
 
 
 class Leader:
@@ -39,7 +39,7 @@ class Leader:
         while True:
             try:
                 return attempt()
-            except KafkaError as error:
+            except ApiException as error:
                 if error is not GONE:
                     raise
 
@@ -52,7 +52,7 @@ class Leader:
     def result(self, sent: Any) -> Any:
         assert sent == "a fetch"
         said = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(said, KafkaError):
+        if isinstance(said, ApiException):
             raise said
         topics = [SimpleNamespace(topic="orders", partitions=[said])] if said else []
         return SimpleNamespace(error_code=ErrorCode.none, responses=topics)
@@ -142,13 +142,13 @@ def test_what_was_read_is_not_read_again_when_the_leader_is_gone() -> None:
 
 
 def test_a_broker_that_holds_us_back_answers_nothing() -> None:
-    with pytest.raises(KafkaError, match=r"orders-0: offsets 0 to 4 .* throttles"):
+    with pytest.raises(ApiException, match=r"orders-0: offsets 0 to 4 .* throttles"):
         offsets(Leader(None), 0, 5)
 
 
 def test_an_error_that_does_not_pass_names_what_was_not_read() -> None:
     refused = answer(error=ErrorCode.topic_authorization_failed)
-    with pytest.raises(KafkaError, match=r"orders-0: offsets 3 to 8 .* topic authorization"):
+    with pytest.raises(ApiException, match=r"orders-0: offsets 3 to 8 .* topic authorization"):
         offsets(Leader(refused), 3, 9)
 
 
@@ -205,7 +205,7 @@ def test_a_marker_that_compaction_emptied() -> None:
 def test_an_open_transaction_holds_up_who_waits_for_it() -> None:
     leader = Leader(answer(orders(0, 2), stable=2), answer(stable=2))
     impatient = {"kafkaConsumer.pollTimeoutMs": "1"}
-    with pytest.raises(KafkaError, match="open since offset 2 held up offsets 2 to 9"):
+    with pytest.raises(ApiException, match="open since offset 2 held up offsets 2 to 9"):
         offsets(leader, 0, 10, **COMMITTED, **impatient)
 
 
@@ -215,7 +215,9 @@ BEYOND = answer(error=ErrorCode.offset_out_of_range)
 
 
 def test_retention_took_records_before_they_were_read(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(KafkaError, match="orders-0: offsets 0 to 5 are gone: the log begins at 6"):
+    with pytest.raises(
+        ApiException, match="orders-0: offsets 0 to 5 are gone: the log begins at 6"
+    ):
         offsets(Leader(BEYOND, log=(6, 20)), 0, 10)
     assert not caplog.records
     with caplog.at_level(logging.WARNING):
@@ -230,18 +232,18 @@ def test_retention_took_records_before_they_were_read(caplog: pytest.LogCaptureF
 
 def test_the_log_became_shorter() -> None:
     """Its topic was made anew, or a replica that lacked the records became leader."""
-    with pytest.raises(KafkaError, match="offsets 8 to 9 are gone: the log ends at 3 now"):
+    with pytest.raises(ApiException, match="offsets 8 to 9 are gone: the log ends at 3 now"):
         offsets(Leader(BEYOND, log=(0, 3)), 8, 10)
     impatient = {"kafkaConsumer.pollTimeoutMs": "1"}
     short = [answer(orders(0, 3), end=3), answer(end=3)]
-    with pytest.raises(KafkaError, match=r"offsets 3 to 9 are gone: for 0.001 s .* ended at 3"):
+    with pytest.raises(ApiException, match=r"offsets 3 to 9 are gone: for 0.001 s .* ended at 3"):
         offsets(Leader(*short), 0, 10, **impatient)
     assert offsets(Leader(*short), 0, 10, **impatient, failOnDataLoss="false") == [0, 1, 2]
 
 
 def test_leaders_changed_between_two_questions() -> None:
     assert offsets(Leader(BEYOND, answer(orders(0, 5)), log=(0, 20)), 0, 5) == [0, 1, 2, 3, 4]
-    with pytest.raises(KafkaError, match=r"offset 3 is refused, although the log has .* 0 to 20"):
+    with pytest.raises(ApiException, match=r"offset 3 is refused, although the log has .* 0 to 20"):
         offsets(Leader(BEYOND, log=(0, 20)), 3, 5, **{"kafkaConsumer.pollTimeoutMs": "1"})
 
 
@@ -251,21 +253,23 @@ def test_leaders_changed_between_two_questions() -> None:
 def test_a_batch_with_a_flipped_bit() -> None:
     damaged = bytearray(orders(3, 2))
     damaged[-1] ^= 1
-    with pytest.raises(KafkaError, match="orders-0: the batch at offset 3 does not match its CRC"):
+    with pytest.raises(
+        ApiException, match="orders-0: the batch at offset 3 does not match its CRC"
+    ):
         offsets(Leader(answer(orders(0, 3), bytes(damaged))), 0, 5)
     trusting = {"kafka.check.crcs": "false"}
-    with pytest.raises(KafkaError, match=r"orders-0, offsets 0 to 4: record at byte"):
+    with pytest.raises(ApiException, match=r"orders-0, offsets 0 to 4: record at byte"):
         offsets(Leader(answer(orders(0, 3), bytes(damaged))), 0, 5, **trusting)
 
 
 def test_a_batch_of_an_older_format() -> None:
     old = bytearray(orders(0, 1))
     old[16] = 1
-    with pytest.raises(KafkaError, match="orders-0: the batch has magic 1"):
+    with pytest.raises(ApiException, match="orders-0: the batch has magic 1"):
         offsets(Leader(answer(bytes(old))), 0, 5)
 
 
 @pytest.mark.parametrize("nothing", [b"x" * 70, orders(0, 3), orders(0, 2)])
 def test_an_answer_that_leads_nowhere_is_not_asked_for_again_and_again(nothing: bytes) -> None:
-    with pytest.raises(KafkaError, match="bytes at offset 3, and no batch in them"):
+    with pytest.raises(ApiException, match="bytes at offset 3, and no batch in them"):
         offsets(Leader(answer(nothing)), 3, 5)

@@ -10,7 +10,7 @@ import pyspark
 import pytest
 
 from engine.cluster import java
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from sparkstreams import jvm, session
 
 VECTOR = "--add-modules=jdk.incubator.vector"
@@ -76,7 +76,7 @@ def test_without_java_one_sentence_says_what_to_do(monkeypatch) -> None:
 def test_a_remote_spark_without_its_client_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     monkeypatch.setattr(session, "CONNECT", ("json", "nonsense", "nonsense.within"))
-    with pytest.raises(KafkaError, match=r"nonsense, nonsense.within is missing: pip install"):
+    with pytest.raises(ApiException, match=r"nonsense, nonsense.within is missing: pip install"):
         session.start()
 
 

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from sparkstreams.ledger import (
     SEQUENCES,
@@ -214,7 +214,7 @@ def test_what_tasks_staged_makes_the_same_shares_in_whatever_order_they_report()
     ],
 )
 def test_a_record_that_makes_no_sense_is_reported_by_its_key(key: bytes, value: bytes) -> None:
-    with pytest.raises(KafkaError, match="makes no sense") as caught:
+    with pytest.raises(ApiException, match="makes no sense") as caught:
         read((key, value))
     assert caught.value.code == ErrorCode.corrupt_message
     assert key.decode() in caught.value.message

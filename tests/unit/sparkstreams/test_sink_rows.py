@@ -15,10 +15,9 @@ from pyspark.sql.types import (
     StringType,
     StructType,
 )
-from tests.unit.streams.topics import Topics
 
 from engine.client.partitioner import partition_of
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.batch import Codec, Header
@@ -27,6 +26,7 @@ from sparkstreams.rows import SinkRow, check, rows
 from sparkstreams.sink import batch_writer, stream_writer
 from sparkstreams.sink_options import WriteOptions
 from sparkstreams.staging import StagingWriter
+from tests.unit.sparkstreams.topics import Topics
 
 BROKERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 STRING, BINARY, INT, BIGINT, DATE = (
@@ -81,7 +81,7 @@ def test_bad_columns_are_refused_when_the_query_starts(
     columns: dict[str, DataType], why: str
 ) -> None:
     for writer in (batch_writer, stream_writer):
-        with pytest.raises(KafkaError, match=why) as caught:
+        with pytest.raises(ApiException, match=why) as caught:
             writer(BROKERS, schema(**columns))
         assert caught.value.code == ErrorCode.invalid_request
 
@@ -110,7 +110,7 @@ def test_rows_of_an_arrow_batch() -> None:
 
 def test_a_row_without_a_topic_is_an_error() -> None:
     batch = pa.record_batch({"value": pa.array(["a", "b"]), "topic": pa.array(["x", None])})
-    with pytest.raises(KafkaError, match="column topic is null in a row"):
+    with pytest.raises(ApiException, match="column topic is null in a row"):
         list(rows(batch, None))
 
 
@@ -120,7 +120,7 @@ def test_a_header_without_a_name_is_an_error() -> None:
         pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})),
     )
     batch = pa.record_batch({"value": pa.array(["a"]), "headers": headers})
-    with pytest.raises(KafkaError, match="a header without a name"):
+    with pytest.raises(ApiException, match="a header without a name"):
         list(rows(batch, "orders"))
 
 
@@ -155,14 +155,14 @@ def test_defaults() -> None:
     ],
 )
 def test_bad_options_are_refused_by_name(given: dict[str, str], why: str) -> None:
-    with pytest.raises(KafkaError, match=why) as caught:
+    with pytest.raises(ApiException, match=why) as caught:
         WriteOptions.of(BROKERS | given)
     assert caught.value.code == ErrorCode.invalid_config
 
 
 def test_exactly_once_is_for_streams() -> None:
     columns = schema(value=STRING)
-    with pytest.raises(KafkaError, match=r"exactlyOnce.*only a stream has epochs"):
+    with pytest.raises(ApiException, match=r"exactlyOnce.*only a stream has epochs"):
         batch_writer({**BROKERS, "topic": "orders", "exactlyOnce": "true"}, columns)
 
 
@@ -193,7 +193,7 @@ def test_a_row_s_own_partition_goes_first_and_must_be_there() -> None:
     work.add(SinkRow("orders", 2, b"k", b"v", ()), 1000)
     work.flush()
     assert [target for target, _ in work.staged] == [TopicPartition("orders", 2)]
-    with pytest.raises(KafkaError, match="partition 3 of orders, which has 3"):
+    with pytest.raises(ApiException, match="partition 3 of orders, which has 3"):
         work.add(SinkRow("orders", 3, b"k", b"v", ()), 1000)
 
 

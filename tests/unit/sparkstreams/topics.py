@@ -6,7 +6,7 @@ whoever asks, or let another one act.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import records
 from engine.storage.batch import Header, check, placed
@@ -33,7 +33,7 @@ class Topics(PartitionClient):
         if create:
             self.sizes.setdefault(topic, 3)
         if topic not in self.sizes:
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no topic {topic}")
+            raise ApiException(ErrorCode.unknown_topic_or_partition, f"there is no topic {topic}")
         return self.sizes[topic]
 
     def ensure(self, topic: str, partitions: int, configs: Mapping[str, str]) -> int:
@@ -54,7 +54,7 @@ class Topics(PartitionClient):
     ) -> Iterator[tuple[Header, memoryview]]:
         self.happen(f"read {partition}")
         if start < self.starts.get(partition, 0):
-            raise KafkaError(ErrorCode.offset_out_of_range, f"{partition} begins behind {start}")
+            raise ApiException(ErrorCode.offset_out_of_range, f"{partition} begins behind {start}")
         for batch in list(self.logs.get(partition, [])):
             header = Header.parse(batch)
             if start < header.next_offset and header.base_offset < end:
@@ -77,7 +77,7 @@ class Topics(PartitionClient):
         producers = self.producers.setdefault(partition, Producers())
         try:
             twin = producers.check(header)
-        except KafkaError as error:
+        except ApiException as error:
             return error
         if twin is not None:
             return twin.first_offset

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files
 from engine.storage.aborted import Aborted, AbortedIndex, read_aborted, search
 
@@ -104,7 +104,7 @@ def test_what_was_found_comes_in_the_order_in_which_it_began() -> None:
 )
 def test_damage_is_told(path: Path, damaged: bytes, says: str) -> None:
     path.write_bytes(damaged)
-    with pytest.raises(KafkaError, match=says) as raised:
+    with pytest.raises(ApiException, match=says) as raised:
         AbortedIndex(path)
     assert raised.value.code is ErrorCode.corrupt_message
 
@@ -117,7 +117,7 @@ def test_what_the_disk_did_not_take_goes_with_the_next_entry(path: Path, taken: 
     append = files.append
     with (
         patch("engine.storage.files.append", lambda fd, parts: append(fd, [parts[0][:taken]])),
-        pytest.raises(KafkaError, match=f"only {taken} of 34 bytes were written") as raised,
+        pytest.raises(ApiException, match=f"only {taken} of 34 bytes were written") as raised,
     ):
         index.append(TWO)
     assert raised.value.code is ErrorCode.kafka_storage_error
@@ -128,7 +128,7 @@ def test_what_the_disk_did_not_take_goes_with_the_next_entry(path: Path, taken: 
 
 def test_a_flush_catches_up_with_what_the_disk_did_not_take(path: Path) -> None:
     index = AbortedIndex(path)
-    with patch("engine.storage.files.append", side_effect=OSError), pytest.raises(KafkaError):
+    with patch("engine.storage.files.append", side_effect=OSError), pytest.raises(ApiException):
         index.append(ONE)
     index.flush()
     assert read_aborted(path) == [ONE]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.storage import checkpoints
 
@@ -70,7 +70,7 @@ def test_a_damaged_one_is_refused_by_name(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "replication-offset-checkpoint"
     path.write_bytes(text)
     for read in (checkpoints.read_offsets, checkpoints.read_epochs):
-        with pytest.raises(KafkaError, match=r"malformed .*replication-offset") as raised:
+        with pytest.raises(ApiException, match=r"malformed .*replication-offset") as raised:
             read(path)
         assert raised.value.code is ErrorCode.kafka_storage_error
 
@@ -124,5 +124,5 @@ Read = Callable[[Path], object]
 )
 def test_a_damaged_owner_is_refused_by_name(tmp_path: Path, read: Read, text: bytes) -> None:
     (tmp_path / "damaged").write_bytes(text)
-    with pytest.raises(KafkaError, match=r"malformed .*damaged"):
+    with pytest.raises(ApiException, match=r"malformed .*damaged"):
         read(tmp_path / "damaged")

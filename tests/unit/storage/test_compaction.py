@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import checkpoints, records
 from engine.storage.aborted import Aborted, read_aborted
 from engine.storage.batch import Codec, Header
@@ -228,7 +228,7 @@ def test_the_last_batch_of_a_producer_stays_as_an_empty_one(store: Store) -> Non
     again = store.log.append(last, 0, NOW)
     assert (again.first_offset, again.last_offset, again.duplicate) == (2, 3, True)
     gap = batch("a=4", producer_id=7, producer_epoch=1, base_sequence=9)
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         store.log.append(gap, 0, NOW)
     assert caught.value.code is ErrorCode.out_of_order_sequence_number
     store.log.append(batch("a=4", producer_id=7, producer_epoch=1, base_sequence=4), 0, NOW)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files
 from engine.storage.batch import Header
 from tests.unit.storage.compacted import (
@@ -150,7 +150,7 @@ def test_a_round_that_is_given_up_leaves_nothing(store: Store) -> None:
 def test_a_full_disk_is_not_the_logs_fault(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(store.log, "a=1 a=2 | z=1")
     monkeypatch.setattr(files, "append", lambda fd, parts: 0)
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(ApiException) as caught:
         store.clean()
     assert caught.value.code is ErrorCode.kafka_storage_error
     assert not store.cleaner.uncleanable

@@ -7,7 +7,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import Codec
 from engine.storage.compression import compress, decompress
 
@@ -63,7 +63,7 @@ def refused(
     limit: int = 1 << 20,
     code: ErrorCode = ErrorCode.unknown_server_error,
 ) -> str:
-    with pytest.raises(KafkaError) as raised:
+    with pytest.raises(ApiException) as raised:
         decompress(codec, payload, limit)
     assert raised.value.code is code
     return str(raised.value)
@@ -94,7 +94,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 BOMB = """
 import resource, sys
 from pathlib import Path
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage.batch import Codec
 from engine.storage.compression import decompress
 
@@ -106,7 +106,7 @@ def peak():
 bomb, before = Path(sys.argv[2]).read_bytes(), peak()
 try:
     decompress(Codec(int(sys.argv[1])), bomb, limit=16 << 20)
-except KafkaError:
+except ApiException:
     print(peak() - before)
 """
 

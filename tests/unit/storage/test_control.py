@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import control
 from engine.storage.batch import check, scan
 from engine.storage.control import ControlType, Marker
@@ -75,6 +75,6 @@ def test_later_versions_may_say_more() -> None:
     ],
 )
 def test_malformed(key: bytes | None, value: bytes | None, says: str) -> None:
-    with pytest.raises(KafkaError, match=f"offset 12: {says}") as raised:
+    with pytest.raises(ApiException, match=f"offset 12: {says}") as raised:
         control.decode(Record(12, 0, key, value))
     assert raised.value.code is ErrorCode.invalid_record

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
 from engine.storage.directory import CLEAN_SHUTDOWN, LogDirectory, parse_name
@@ -69,9 +69,11 @@ def test_a_new_directory_is_signed_and_then_refused_to_others(home: Home) -> Non
     directory.claim(1, CLUSTER)
     directory.claim(1, CLUSTER)
     assert checkpoints.read_meta(home.path / "meta.properties") == (1, CLUSTER)
-    with pytest.raises(KafkaError, match=r"Configured broker.id 2 doesn't match stored broker.id"):
+    with pytest.raises(
+        ApiException, match=r"Configured broker.id 2 doesn't match stored broker.id"
+    ):
         directory.claim(2, CLUSTER)
-    with pytest.raises(KafkaError, match="doesn't match stored clusterId") as raised:
+    with pytest.raises(ApiException, match="doesn't match stored clusterId") as raised:
         directory.claim(1, "another")
     assert raised.value.code is ErrorCode.inconsistent_cluster_id
     assert checkpoints.read_meta(home.path / "meta.properties") == (1, CLUSTER)
@@ -80,19 +82,19 @@ def test_a_new_directory_is_signed_and_then_refused_to_others(home: Home) -> Non
 def test_a_directory_that_cannot_say_whose_it_is(home: Home) -> None:
     directory = home.open()
     (home.path / "meta.properties").write_bytes(b"\xff\xff")
-    with pytest.raises(KafkaError, match=r"malformed .*meta\.properties"):
+    with pytest.raises(ApiException, match=r"malformed .*meta\.properties"):
         directory.claim(1, CLUSTER)
 
 
 LOCK = """
 import sys
 from pathlib import Path
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage.directory import LogDirectory
 try:
     LogDirectory(Path(sys.argv[1])).abandon()
     print("free")
-except KafkaError as error:
+except ApiException as error:
     print(error.message)
 """
 
@@ -109,7 +111,7 @@ def from_another_process(path: Path) -> str:
 
 def test_one_broker_at_a_time(home: Home) -> None:
     directory = home.open()
-    with pytest.raises(KafkaError, match=r"Failed to acquire lock on file \.lock in .*data"):
+    with pytest.raises(ApiException, match=r"Failed to acquire lock on file \.lock in .*data"):
         LogDirectory(home.path)
     assert "using this directory" in from_another_process(home.path)
     directory.abandon()
@@ -217,7 +219,7 @@ def test_the_topic_id_is_written_with_a_new_log(home: Home) -> None:
     path = home.path / "orders-0" / "partition.metadata"
     for now_open in (directory, None):
         again = now_open or (directory.abandon(), home.open())[1]
-        with pytest.raises(KafkaError, match="has the log of topic id") as raised:
+        with pytest.raises(ApiException, match="has the log of topic id") as raised:
             again.create(ORDERS, CONFIG, NOW, UUID(int=8))
         assert raised.value.code is ErrorCode.inconsistent_topic_id
         assert checkpoints.read_topic_id(path) == UUID(int=7)
@@ -345,13 +347,13 @@ def test_an_io_error_takes_the_directory_offline(
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "append", fail)
-        error = pytest.raises(KafkaError, match="Input/output error")
+        error = pytest.raises(ApiException, match="Input/output error")
         with error as raised, directory.guard(NOW):
             log.append(batch(), 0, NOW)
     assert raised.value.code is ErrorCode.kafka_storage_error
     assert directory.offline is not None
     assert home.told("directory.offline")[0]["directory"] == str(home.path)
-    with pytest.raises(KafkaError, match=r"is offline: .*Input/output"), directory.guard(NOW):
+    with pytest.raises(ApiException, match=r"is offline: .*Input/output"), directory.guard(NOW):
         raise AssertionError("not reached")
     directory.close(NOW)
     assert not (home.path / CLEAN_SHUTDOWN).exists()
@@ -360,8 +362,8 @@ def test_an_io_error_takes_the_directory_offline(
 
 def test_a_refusal_does_not(home: Home) -> None:
     directory = home.open()
-    with pytest.raises(KafkaError, match="bad"), directory.guard(NOW):
-        raise KafkaError(ErrorCode.invalid_record, "bad")
+    with pytest.raises(ApiException, match="bad"), directory.guard(NOW):
+        raise ApiException(ErrorCode.invalid_record, "bad")
     assert directory.offline is None
 
 
@@ -410,10 +412,10 @@ def test_a_bug_in_the_work_on_a_directory_is_no_disk_that_fails(home: Home) -> N
     directory = home.open()
     with pytest.raises(ZeroDivisionError):
         directory.attempt(NOW, lambda: 1 // 0)
-    with pytest.raises(KafkaError, match="bad"):
+    with pytest.raises(ApiException, match="bad"):
         directory.attempt(NOW, refuse)
     assert directory.offline is None
 
 
 def refuse() -> None:
-    raise KafkaError(ErrorCode.invalid_record, "bad")
+    raise ApiException(ErrorCode.invalid_record, "bad")

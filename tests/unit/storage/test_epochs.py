@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
+from engine.model import NO_EPOCH
 from engine.storage import files
-from engine.storage.batch import NO_EPOCH
 from engine.storage.epochs import Epochs
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_written_is_not_known_either(
 def test_entries_that_do_not_grow_are_refused(tmp_path: Path, rows: str) -> None:
     epochs = Epochs(tmp_path)
     epochs.path.write_text(f"0\n2\n{rows}\n")
-    with pytest.raises(KafkaError, match="comes after"):
+    with pytest.raises(ApiException, match="comes after"):
         epochs.load()
     assert epochs.entries == []
 

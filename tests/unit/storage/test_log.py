@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import files, records
 from engine.storage.batch import Codec, Header, check
 from engine.storage.log import Appended
@@ -32,7 +32,7 @@ def test_what_is_refused_leaves_no_trace(disk: Disk) -> None:
     log.append(sequenced(7, 0), 0, NOW)
     before = stored(log)
     for bad in (b"", batch()[:-1], sequenced(7, 5), sequenced(7, 0, 2)):
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             log.append(bad, 1, NOW)
     assert (stored(log), log.end_offset, log.epochs.entries) == (before, 1, [(0, 0)])
 
@@ -72,7 +72,7 @@ def test_reading_out_of_range(disk: Disk) -> None:
     log.append(batch(5), 0, NOW)
     log.advance_start(2, NOW)
     for offset in (-1, 0, 1, 6):
-        with pytest.raises(KafkaError, match="has offsets 2 to 5") as raised:
+        with pytest.raises(ApiException, match="has offsets 2 to 5") as raised:
             log.read(offset, 100)
         assert raised.value.code is ErrorCode.offset_out_of_range
     assert log.read(5, 100).size == 0
@@ -255,7 +255,7 @@ def test_of_an_append_that_fails_nothing_stays(
         if number in (0, 2, 6):  # an empty file, a file with room, and one that is full
             with monkeypatch.context() as patch:
                 patch.setattr(files, "append", failing)
-                with pytest.raises(KafkaError, match=r"cannot append to .*\.log") as raised:
+                with pytest.raises(ApiException, match=r"cannot append to .*\.log") as raised:
                     append(number, number)
                 assert raised.value.code is ErrorCode.kafka_storage_error
             assert log.end_offset == number
@@ -274,7 +274,7 @@ SMALL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from engine.config import TopicConfig
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from tests.unit.storage.disk import NOW, ORDERS, batch
 from engine.storage.loading import load
 
@@ -284,7 +284,7 @@ log = load(Path(sys.argv[1]), ORDERS, TopicConfig(segment_index_bytes=120), now=
 for _ in range(9):
     try:
         log.append(batch(1, 340), 0, NOW)
-    except KafkaError as error:
+    except ApiException as error:
         print(log.end_offset, log.active.path.stat().st_size == log.size, error.message)
         break
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage.aborted import Aborted
 from engine.storage.batch import Header
 from engine.storage.control import ControlType, Marker
@@ -39,7 +39,7 @@ class Story:
         return first
 
     def refused(self, sequence: int, count: int = 1, epoch: int = 0, **more: bool) -> ErrorCode:
-        with pytest.raises(KafkaError) as raised:
+        with pytest.raises(ApiException) as raised:
             self.send(sequence, count, epoch, **more)
         return raised.value.code
 
@@ -54,7 +54,7 @@ class Story:
         return self.producers.apply(header._replace(base_offset=self.end - 1), said)
 
     def end_refused(self, epoch: int = 0, coordinator: int = 0) -> ErrorCode:
-        with pytest.raises(KafkaError) as raised:
+        with pytest.raises(ApiException) as raised:
             self.end_transaction(epoch, coordinator)
         return raised.value.code
 
@@ -314,14 +314,14 @@ def test_open_transactions_come_back_oldest_first(path: Path) -> None:
 )
 def test_a_damaged_snapshot_is_refused_whole(path: Path, damage: object, says: str) -> None:
     path.write_bytes(damage(write(path).read_bytes()))  # type: ignore[operator]
-    with pytest.raises(KafkaError, match=says):
+    with pytest.raises(ApiException, match=says):
         read_snapshot(path)
     producers = Producers()
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         producers.load(path)
     assert producers.known == {}
 
 
 def test_a_count_that_does_not_fit_is_refused(path: Path) -> None:
-    with pytest.raises(KafkaError, match="3 entries do not fit"):
+    with pytest.raises(ApiException, match="3 entries do not fit"):
         read_snapshot(write(path, struct.pack(">i", 3) + BY_HAND[4:]))

@@ -2,10 +2,9 @@
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
-from engine.storage import batch as batches
+from engine.errors import ApiException, ErrorCode
 from engine.storage import varint
-from engine.storage.batch import HEADER_SIZE, NO_TIMESTAMP, Codec, Header, check
+from engine.storage.batch import HEADER_SIZE, NO_TIMESTAMP, Codec, Header, check, seal
 from engine.storage.records import Builder, Record, decode, encode, retain
 
 RECORDS = [Record(n, 1000 + n, b"k%d" % n, b"v" * n, (("n", b"%d" % n),)) for n in range(10)]
@@ -162,7 +161,7 @@ def sealed(
     payload: str, count: int = 1, last_offset_delta: int = 0, base_timestamp: int = 0
 ) -> bytes:
     header = Header(last_offset_delta=last_offset_delta, base_timestamp=base_timestamp, count=count)
-    return batches.seal(header, bytes.fromhex(payload))
+    return seal(header, bytes.fromhex(payload))
 
 
 GOOD = "0e 00 00 00 02 6b 01 00"  # key "k", value null
@@ -203,19 +202,19 @@ def test_the_record_that_the_malformed_ones_vary() -> None:
     ],
 )
 def test_malformed(payload: str, fields: dict[str, int], says: str) -> None:
-    with pytest.raises(KafkaError, match=says) as raised:
+    with pytest.raises(ApiException, match=says) as raised:
         decode(sealed(payload, **fields))
     assert raised.value.code is ErrorCode.invalid_record
 
 
 def test_an_empty_payload_is_no_lz4_frame() -> None:
     header = Header(attributes=Codec.LZ4, last_offset_delta=0, count=1)
-    with pytest.raises(KafkaError, match="lz4 payload of 0 bytes"):
-        decode(batches.seal(header, b""))
+    with pytest.raises(ApiException, match="lz4 payload of 0 bytes"):
+        decode(seal(header, b""))
 
 
 def test_unpacks_to_the_limit_and_no_further() -> None:
     batch = encode([Record(0, 0, None, bytes(1 << 20))], codec=Codec.ZSTD)
     assert len(decode(batch, limit=(1 << 20) + 20)) == 1
-    with pytest.raises(KafkaError, match="more than 1048576 bytes"):
+    with pytest.raises(ApiException, match="more than 1048576 bytes"):
         decode(batch, limit=1 << 20)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.storage import control, snapshots
 from engine.storage.aborted import Aborted, read_aborted
 from engine.storage.batch import Codec, Header
@@ -66,10 +66,10 @@ def test_a_refused_marker_leaves_no_trace(disk: Disk) -> None:
     write(log, 7, 0)
     log.append(marker(7, ABORT, coordinator=2), 0, NOW, client=False)
     before = stored(log)
-    with pytest.raises(KafkaError) as raised:
+    with pytest.raises(ApiException) as raised:
         log.append(marker(7, ABORT, coordinator=1), 0, NOW, client=False)
     assert raised.value.code is ErrorCode.transaction_coordinator_fenced
-    with pytest.raises(KafkaError) as raised:
+    with pytest.raises(ApiException) as raised:
         log.append(marker(7, ABORT, coordinator=2), 0, NOW)
     assert raised.value.code is ErrorCode.invalid_record  # a client's
     assert (stored(log), log.aborted(0, 9)) == (before, (Aborted(7, 0, 1, 2),))
@@ -246,7 +246,7 @@ def test_an_entry_that_a_full_disk_refused_is_known_all_the_same(disk: Disk) -> 
     write(log, 7, 0)
     with (
         patch("engine.storage.aborted.files.append", _only_logs),
-        pytest.raises(KafkaError) as raised,
+        pytest.raises(ApiException) as raised,
     ):
         end(log, 7, ABORT)
     assert raised.value.code is ErrorCode.kafka_storage_error

@@ -3,10 +3,9 @@
 import pytest
 
 from engine.config import TopicConfig
-from engine.errors import ErrorCode, KafkaError
-from engine.storage import batch as batches
+from engine.errors import ApiException, ErrorCode
 from engine.storage import records
-from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.batch import HEADER_SIZE, Codec, Header, seal
 from engine.storage.records import Record
 from engine.storage.validation import NAMED, validate, validate_copied
 from tests.unit.storage.disk import NOW, batch, place, sequenced
@@ -18,11 +17,11 @@ COMPACTED = TopicConfig(cleanup_policy=("compact",))
 
 def edited(data: bytes, **fields: int) -> bytes:
     """With other header fields, and a CRC that is right."""
-    return batches.seal(Header.parse(data)._replace(**fields), data[HEADER_SIZE:])
+    return seal(Header.parse(data)._replace(**fields), data[HEADER_SIZE:])
 
 
 def refused(data: bytes, config: TopicConfig = PLAIN, **how: bool) -> tuple[str, str]:
-    with pytest.raises(KafkaError) as raised:
+    with pytest.raises(ApiException) as raised:
         validate(data, config, NOW, **how)
     return raised.value.code.name, raised.value.message
 
@@ -107,7 +106,7 @@ def test_a_timestamp_too_far_away(away: int) -> None:
 
 def named(data: bytes, config: TopicConfig) -> list[int]:
     """The numbers of the records that the refusal of a batch names."""
-    with pytest.raises(KafkaError) as raised:
+    with pytest.raises(ApiException) as raised:
         validate(data, config, NOW)
     return list(raised.value.records)
 
@@ -150,10 +149,10 @@ def test_a_torn_last_batch_is_left_for_later() -> None:
 
 
 def test_a_leader_may_not_send_what_the_log_has() -> None:
-    with pytest.raises(KafkaError, match="offset 5, but the log ends at 6") as raised:
+    with pytest.raises(ApiException, match="offset 5, but the log ends at 6") as raised:
         validate_copied(place(batch(2), 5), 6)
     assert raised.value.code is ErrorCode.offset_out_of_range
-    with pytest.raises(KafkaError, match="offset 6, but the log ends at 7"):
+    with pytest.raises(ApiException, match="offset 6, but the log ends at 7"):
         validate_copied(place(batch(2), 5) + place(batch(), 6), 5)
 
 
@@ -168,13 +167,13 @@ def test_a_leader_may_not_send_what_the_log_has() -> None:
 )
 @pytest.mark.parametrize("before", [b"", place(batch(), 5)])
 def test_what_cannot_be_read_is_not_taken_from_a_leader(before: bytes, other: bytes) -> None:
-    with pytest.raises(KafkaError, match="cannot read, at offset") as raised:
+    with pytest.raises(ApiException, match="cannot read, at offset") as raised:
         validate_copied(before + other, 5)
     assert raised.value.code is ErrorCode.unsupported_for_message_format
 
 
 def test_attributes_without_a_meaning_are_refused_and_the_delete_horizon_is_known() -> None:
-    with pytest.raises(KafkaError, match="attributes 0x80") as raised:
+    with pytest.raises(ApiException, match="attributes 0x80") as raised:
         validate(edited(batch(), attributes=0x80), PLAIN, NOW)
     assert raised.value.code is ErrorCode.invalid_record
     assert validate(edited(batch(), attributes=0x40), PLAIN, NOW)
@@ -183,6 +182,6 @@ def test_attributes_without_a_meaning_are_refused_and_the_delete_horizon_is_know
 def test_a_corrupt_batch_from_a_leader_is_refused_with_its_place() -> None:
     good, bad = place(batch(), 5), bytearray(place(batch(), 6))
     bad[-1] ^= 1
-    with pytest.raises(KafkaError, match=f"at byte {len(good)}, offset 6") as raised:
+    with pytest.raises(ApiException, match=f"at byte {len(good)}, offset 6") as raised:
         validate_copied(good + bad, 5)
     assert raised.value.code is ErrorCode.corrupt_message

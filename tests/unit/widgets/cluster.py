@@ -13,7 +13,7 @@ from engine.cluster.state import (
     Status,
     ZookeeperState,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 
 START = 1_700_000_000_000
@@ -200,4 +200,4 @@ class Cluster:
 
     def _check(self, number):
         if number not in self.now.brokers:
-            raise KafkaError(ErrorCode.broker_not_available, f"there is no broker {number}")
+            raise ApiException(ErrorCode.broker_not_available, f"there is no broker {number}")

@@ -6,10 +6,8 @@ import pytest
 
 from engine.cluster.recording import Recording
 from tests.unit.widgets.cluster import START, topic
-from tests.unit.widgets.test_group_view import Cluster as Told
-from tests.unit.widgets.test_group_view import Crew, buttons, film, press
+from tests.unit.widgets.test_group_view import Cluster, Crew, buttons, film, press
 from widgets import GroupView
-from widgets.group import view as group_view
 from widgets.group.group_run import DEEDS
 from widgets.group.layout import DeedMark
 
@@ -95,8 +93,8 @@ def test_the_whole_run_is_charted_wherever_the_head_is(view):
 
 
 def test_deeds_are_reported_to_a_recording_once(monkeypatch):
-    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
-    view = GroupView(Told(partitions=topic("orders", 2)), group="g", topic="orders")
+    monkeypatch.setattr("widgets.group.view.ConsumerProcesses", Crew)
+    view = GroupView(Cluster(partitions=topic("orders", 2)), group="g", topic="orders")
     assert view.news() is None
     press(view, "add")
     press(view, "kill", "c1")

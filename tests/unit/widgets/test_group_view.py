@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.cluster.recording import Recording
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from tests.interop.watch import until
 from tests.unit.widgets import cluster as told_of
@@ -13,7 +13,6 @@ from tests.unit.widgets.cluster import START, partition, state, topic
 from tests.unit.widgets.test_group_history import joins, stable
 from tests.unit.widgets.test_group_scene import group, story
 from widgets import GroupView, compare
-from widgets.group import view as group_view
 from widgets.playback import TIME
 
 
@@ -55,7 +54,7 @@ class Crew:
 
     def _do(self, fate, name):
         if name not in self.fates:
-            raise KafkaError(ErrorCode.unknown_member_id, f"{name} was not started here")
+            raise ApiException(ErrorCode.unknown_member_id, f"{name} was not started here")
         self.called.append((fate, name))
         self.fates[name] = fate
 
@@ -90,7 +89,7 @@ def cluster():
 
 @pytest.fixture
 def view(cluster, monkeypatch):
-    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
+    monkeypatch.setattr("widgets.group.view.ConsumerProcesses", Crew)
     view = GroupView(cluster, group="g", topic="orders", config={"session.timeout.ms": "7000"})
     yield view
     view.close()
@@ -236,7 +235,7 @@ def test_one_that_gives_up_is_reported_once(view, cluster):
 
 
 def test_the_only_topic_need_not_be_named(monkeypatch):
-    monkeypatch.setattr(group_view, "ConsumerProcesses", Crew)
+    monkeypatch.setattr("widgets.group.view.ConsumerProcesses", Crew)
     view = GroupView(Cluster(partitions=topic("orders", 2)), group="g")
     press(view, "add")
     assert ("subscribe", "orders") in view.processes.called

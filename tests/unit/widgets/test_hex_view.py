@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import records
 from engine.storage.batch import Codec, Header, scan
 from engine.storage.records import Record
@@ -166,7 +166,7 @@ def test_it_opens_a_partition_at_an_offset(disk: Disk) -> None:
     field = view.page.field_at(view.chosen)
     assert field is not None and field.part == "offset 12"
     view.close()
-    with pytest.raises(KafkaError, match="there is no segment"):
+    with pytest.raises(ApiException, match="there is no segment"):
         HexView(disk.directory.parent)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from widgets.ledger import articles, basis, chips, coverage
 from widgets.ledger.cases import CellCases, cases_of
 from widgets.ledger.claims import load
@@ -122,7 +122,7 @@ def test_a_condition_is_shown_and_needs_a_case_without_it(ledger):
     assert str(next(iter(ledger.decide("C002", when="acks=all", **cases)))) == (
         "C002 conditional: what C002 claims\nholds when acks=all\n✓ a\notherwise:\n✓ b"
     )
-    with pytest.raises(KafkaError, match="C002 holds when acks=all: it needs a case where"):
+    with pytest.raises(ApiException, match="C002 holds when acks=all: it needs a case where"):
         ledger.decide("C002", when="acks=all", borne_out={"a": True})
 
 
@@ -136,9 +136,9 @@ def test_what_only_documents_tell_is_marked_so(ledger):
 
 def test_a_claim_of_another_lab_or_without_a_case_is_refused(ledger, path):
     for key, cases in (("C007", {"here": True}), ("C001", {})):
-        with pytest.raises(KafkaError, match=key):
+        with pytest.raises(ApiException, match=key):
             ledger.decide(**{key: cases})
-    with pytest.raises(KafkaError, match="the labs are 01_storage, 02_replication"):
+    with pytest.raises(ApiException, match="the labs are 01_storage, 02_replication"):
         Ledger("01", path)
 
 

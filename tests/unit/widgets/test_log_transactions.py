@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage.control import ControlType
 from engine.storage.log import Log
 from tests.unit.storage.disk import NOW, Disk, batch, marker, sequenced, temporary_disk
@@ -128,7 +128,7 @@ def test_a_batch_is_opened_in_hex(disk: Disk) -> None:
     view = SegmentView(disk.directory)
     view.do("open_batch", 6)
     assert "control batch at offset 6" in words(view.hex.picture)
-    with pytest.raises(KafkaError, match="no batch begins at 4 now"):
+    with pytest.raises(ApiException, match="no batch begins at 4 now"):
         view.open_batch(4)
     view.close()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.storage import checkpoints
 from engine.storage.log import Log
 from engine.storage.records import Record, encode
@@ -256,5 +256,5 @@ def test_where_a_log_starts_is_in_a_checkpoint(disk: Disk) -> None:
     fill(disk.open(), random.Random(8), 10)
     checkpoints.write_offsets(disk.directory.parent / checkpoints.LOG_START, {ORDERS: 12})
     assert directory.look(disk.directory).start_offset == 12
-    with pytest.raises(KafkaError, match="there is no directory"):
+    with pytest.raises(ApiException, match="there is no directory"):
         directory.look(disk.directory / "nowhere")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.state import ClusterState, PartitionState, ReplicaState
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from tests.unit.storage.disk import NOW, ORDERS, Disk, batch
 from widgets.log import directory
@@ -67,9 +67,9 @@ def test_a_partition_without_a_leader_has_files_all_the_same(brokers: Brokers) -
 
 def test_what_is_not_there_is_named(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widgets.log.location.PATIENCE", 0.0)
-    with pytest.raises(KafkaError, match="no partition payments-3"):
+    with pytest.raises(ApiException, match="no partition payments-3"):
         SegmentView(brokers, "payments", 3)
-    with pytest.raises(KafkaError, match="there is no directory"):
+    with pytest.raises(ApiException, match="there is no directory"):
         SegmentView(brokers.path / "nowhere")
 
 

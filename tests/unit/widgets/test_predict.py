@@ -3,7 +3,7 @@
 import pytest
 
 import widgets
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from widgets.quiz import Predict
 
 ANSWERS = {"lost": "Two had a copy.", "kept": "A replica leads now."}
@@ -55,7 +55,7 @@ def test_the_cell_of_the_outcome_runs_twice(guess):
 
 
 def test_an_outcome_that_was_no_answer(guess):
-    with pytest.raises(KafkaError, match="none of the answers: lost, kept"):
+    with pytest.raises(ApiException, match="none of the answers: lost, kept"):
         guess.outcome("eaten")
 
 

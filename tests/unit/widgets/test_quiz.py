@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from widgets.quiz import MARGIN, Question, Quiz
 from widgets.scene import width_of
 from widgets.stage import SceneWidget
@@ -174,7 +174,7 @@ def test_the_page_can_tell_no_outcome(quiz):
 
 
 def test_an_outcome_that_no_answer_foresaw_is_refused(quiz):
-    with pytest.raises(KafkaError, match="'gone' is none of the answers: It is lost"):
+    with pytest.raises(ApiException, match="'gone' is none of the answers: It is lost"):
         quiz.tell(1, "gone")
     assert quiz.questions[0].truth is None
 
@@ -183,17 +183,17 @@ def test_an_outcome_that_no_answer_foresaw_is_refused(quiz):
     "answers", [{}, {"a": "one"}, dict.fromkeys("abcde", "why")], ids=["none", "one", "five"]
 )
 def test_a_question_has_two_to_four_answers(answers):
-    with pytest.raises(KafkaError, match="two to four answers"):
+    with pytest.raises(ApiException, match="two to four answers"):
         Question("Why?", answers)
 
 
 def test_an_answer_without_a_why_is_refused():
-    with pytest.raises(KafkaError, match="'no' needs a sentence"):
+    with pytest.raises(ApiException, match="'no' needs a sentence"):
         Question("Why?", {"yes": "because", "no": " "})
 
 
 def test_a_quiz_without_questions_is_refused():
-    with pytest.raises(KafkaError, match="at least one question"):
+    with pytest.raises(ApiException, match="at least one question"):
         Quiz()
 
 

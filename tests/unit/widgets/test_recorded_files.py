@@ -10,7 +10,7 @@ import pytest
 from engine.cluster.recorded_files import ENTRIES, Archive, FileTrack, RebuiltFiles
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, PartitionState, ReplicaState
-from engine.errors import KafkaError
+from engine.errors import ApiException
 from engine.model import TopicPartition
 from engine.storage.retention import enforce
 from tests.unit.storage import compacted
@@ -214,7 +214,7 @@ def test_only_what_is_asked_for_is_recorded(tmp_path: Path) -> None:
     assert Archive(both.recording()).partitions() == {NAME: {1, 2}}
     assert Archive(second.recording()).partitions() == {NAME: {2}}
     assert none.track == []
-    with pytest.raises(KafkaError, match=r'files=\["orders-0"\]'):
+    with pytest.raises(ApiException, match=r'files=\["orders-0"\]'):
         Camera(tmp_path, wish="orders-0")
 
 
@@ -324,13 +324,13 @@ def test_the_files_go_with_the_widget(recording: Recording) -> None:
 def test_a_recording_without_files_says_how_to_make_one_with_them(camera: Camera) -> None:
     camera.time += STEP
     for view in (SegmentView, HexView):
-        with pytest.raises(KafkaError) as caught:
+        with pytest.raises(ApiException) as caught:
             view(camera.recording(tracks=False), "orders", 0)
         assert 'cluster.record(path, files=["orders-0"])' in caught.value.message
 
 
 def test_of_other_partitions_it_says_which_there_are(recording: Recording) -> None:
-    with pytest.raises(KafkaError, match="only those of orders-0"):
+    with pytest.raises(ApiException, match="only those of orders-0"):
         SegmentView(recording, "payments", 3)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.cluster.recording import Recording
 from engine.cluster.state import Status
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.interop.watch import until
 from tests.unit.widgets.cluster import START, Cluster, partition, state, topic
 from widgets import ClusterView, ReplicaView
@@ -42,7 +42,7 @@ def test_the_past_is_as_it_was():
 
 @pytest.mark.parametrize(
     "error",
-    [ConnectionResetError("reset by peer"), KafkaError(ErrorCode.unknown_server_error, "late")],
+    [ConnectionResetError("reset by peer"), ApiException(ErrorCode.unknown_server_error, "late")],
 )
 def test_the_recorder_survives_an_error_that_passes(monkeypatch, error):
     """Nobody looks: the run goes on when the cluster answers again, and is stale until then."""

@@ -7,8 +7,15 @@ import pytest
 from engine.cluster.recording import Recording
 from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import Cluster
-from widgets import ClusterView, GroupView, HexView, ReplicaView, SegmentView, WireView
-from widgets import ZooKeeperTree as Tree
+from widgets import (
+    ClusterView,
+    GroupView,
+    HexView,
+    ReplicaView,
+    SegmentView,
+    WireView,
+    ZooKeeperTree,
+)
 from widgets.shared_time import SharedTime
 
 FILM = "labs/recorded/failover.jsonl.gz"
@@ -26,7 +33,7 @@ def views(recording, pytestconfig):
         "cluster": ClusterView(recording),
         "replicas": ReplicaView(again, "orders", 0),
         "group": GroupView(again, "billing"),
-        "tree": Tree(recording),
+        "tree": ZooKeeperTree(recording),
         "wire": WireView(again),
         "log": SegmentView(again, "orders", 0),
         "bytes": HexView(again, "orders", 0),
@@ -139,7 +146,7 @@ def test_of_two_futures_of_a_trace_each_has_its_clock():
 
 
 def test_two_views_can_tell_each_other_at_the_same_time(recording):
-    views = [ClusterView(recording), ReplicaView(recording, "orders", 0), Tree(recording)]
+    views = [ClusterView(recording), ReplicaView(recording, "orders", 0), ZooKeeperTree(recording)]
 
     def drag(view):
         for share in range(20):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.interop.watch import until
 from widgets.controls import button, choice, number, slider, text
 from widgets.scene import Scene, rect
@@ -27,7 +27,7 @@ class Lamp(SceneWidget):
         self.on = on
 
     def burn(self):
-        raise KafkaError(ErrorCode.invalid_request, "the lamp is hot: wait a little")
+        raise ApiException(ErrorCode.invalid_request, "the lamp is hot: wait a little")
 
     def poll(self):
         self.looks += 1

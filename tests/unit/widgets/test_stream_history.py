@@ -185,7 +185,7 @@ TRACEBACK = """[STREAM_FAILED] Query [id = ec7c, runId = 5261] terminated with e
 [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source perform \
 latestOffset: Traceback (most recent call last):
   File "python_streaming_source_runner.py", line 281, in main
-engine.errors.KafkaError: there is no topic ordres; did you mean orders? See the list.
+engine.errors.ApiException: there is no topic ordres; did you mean orders? See the list.
 
 During handling of the above exception, another exception occurred:
 
@@ -205,7 +205,7 @@ Identifier: bad"""
             "=== Streaming Query ===\nIdentifier: bad",
             "more than 30",
         ),
-        (TRACEBACK, "KafkaError: there is no topic ordres; did you mean orders?"),
+        (TRACEBACK, "ApiException: there is no topic ordres; did you mean orders?"),
         ("No broker at 127.0.0.1:9092. Is it running?", "No broker at 127.0.0.1:9092."),
         ("", "Spark doesn't say why."),
         ("x" * 900, "x" * 299 + "…"),

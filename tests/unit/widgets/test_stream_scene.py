@@ -64,7 +64,7 @@ def wide_batches(count):
 
 SPECIAL = {
     "no batch": [],
-    "failed at once": [{"ended": "KafkaError: there is no topic ordres. " * 4, "failed": True}],
+    "failed at once": [{"ended": "ApiException: there is no topic ordres. " * 4, "failed": True}],
     "no state": [batch(0, sources=[{"description": "RateStreamV2[x]", "numInputRows": 3}])],
     "three operators": [
         batch(
@@ -102,7 +102,7 @@ def sceneries():
         yield f"furnished {head}", furnished_scenery(head)
     for name, told in SPECIAL.items():
         yield name, view_state(told)
-    ended = [*reports("windowed"), {"ended": "KafkaError: gone. " * 20, "failed": True}]
+    ended = [*reports("windowed"), {"ended": "ApiException: gone. " * 20, "failed": True}]
     yield "failed", view_state(ended)
     yield "long", view_state([batch(number) for number in range(400)])
     yield "wide", view_state(wide_batches(2), sides=True, rows=12)
@@ -225,9 +225,9 @@ def test_a_table_seen_after_several_batches_says_since_when():
 def test_a_query_without_a_batch_says_what_it_does():
     said = words_of(picture(view_state([], status="Initializing sources")))
     assert said == ["No batch is done yet.", "Initializing sources"]
-    failed = [{"ended": "KafkaError: there is no topic ordres.", "failed": True}]
+    failed = [{"ended": "ApiException: there is no topic ordres.", "failed": True}]
     scene = picture(view_state(failed))
-    assert words_of(scene) == ["No batch was done.", "KafkaError: there is no topic ordres."]
+    assert words_of(scene) == ["No batch was done.", "ApiException: there is no topic ordres."]
     assert scene["status 0"].look == "bad"
     assert header(view_state(failed)) == "orders · failed"
 

@@ -13,7 +13,7 @@ from engine.client.values import (
     TopicMetadata,
     TopicPartition,
 )
-from widgets.stream import last_records as tails
+from widgets.stream import last_records
 from widgets.stream.history import PartitionShare
 from widgets.stream.last_records import tail
 
@@ -74,7 +74,7 @@ def places(found):
 
 def test_the_last_of_all_partitions_by_their_times(log):
     found = tail(log, [share(0, 10, 40), share(1, 0, 39)], 69)
-    assert len(found) == tails.MOST
+    assert len(found) == last_records.MOST
     assert places(found)[-3:] == [("orders-0", 38), ("orders-1", 38), ("orders-0", 39)]
     assert (found[-1].key, found[-1].value) == ("k0", "tea")
     assert log.asked == [{("orders", 0): 28, ("orders", 1): 27}]
@@ -145,14 +145,14 @@ def test_a_broker_that_has_not_answered_yet_is_waited_for(log):
 def test_a_partition_without_leader_is_told_if_nothing_comes(log, monkeypatch):
     log.leader = -1
     assert len(tail(log, [share(0, 7, 9), share(1, 60, 61)], 3)) == 2
-    monkeypatch.setattr(tails, "PATIENCE", 0.05)
+    monkeypatch.setattr(last_records, "PATIENCE", 0.05)
     log.sizes = {("orders", 0): 0}
     with pytest.raises(KafkaException, match="orders-0 has no leader"):
         tail(log, [share(0, 7, 8)], 1)
 
 
 def test_the_wait_has_an_end(log, monkeypatch):
-    monkeypatch.setattr(tails, "PATIENCE", 0.05)
+    monkeypatch.setattr(last_records, "PATIENCE", 0.05)
     log.sizes = {("orders", 0): 0}
     assert tail(log, [share(0, 7, 8)], 1) == []
 
@@ -162,4 +162,4 @@ def test_the_wait_has_an_end(log, monkeypatch):
     [(None, "null"), (b"tea", "tea"), (b"\xff", "\ufffd"), (b"x" * 500, "x" * 59 + "…")],
 )
 def test_bytes_as_text(data, words):
-    assert tails._text(data) == words
+    assert last_records._text(data) == words

@@ -8,11 +8,10 @@ import pytest
 from tests.interop.watch import threads, until
 from tests.unit.widgets.test_stream_history import batch, reports
 from widgets import StreamView
-from widgets.stream import feed
-from widgets.stream import last_records as tails
+from widgets.stream import feed, last_records
 from widgets.stream.history import SampleRecord
 
-FAILURE = "[BAD] KafkaError: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
+FAILURE = "[BAD] ApiException: there is no topic ordres. See the list. SQLSTATE: 1\n=== Streaming"
 
 
 class Query:
@@ -214,7 +213,7 @@ def test_a_query_that_stopped_says_so_and_is_asked_no_more(view, query):
 def test_a_query_that_failed_shows_the_first_sentence(view, query):
     query.end(ValueError(FAILURE))
     view.poll()
-    assert "▲ KafkaError: there is no topic ordres." in words_of(view)
+    assert "▲ ApiException: there is no topic ordres." in words_of(view)
     assert view.about.endswith("failed")
     press(view, "back")
     assert seen(view) == 3
@@ -323,7 +322,7 @@ def test_records_are_asked_of_the_brokers_for_each_batch(query, monkeypatch):
 
 
 def test_brokers_that_cannot_be_reached_are_reported(query, monkeypatch):
-    monkeypatch.setattr(tails, "PATIENCE", 0.05)
+    monkeypatch.setattr(last_records, "PATIENCE", 0.05)
     view = StreamView(query, "127.0.0.1:1")
     assert view.trouble.startswith("No records: ")
     assert seen(view) == 4

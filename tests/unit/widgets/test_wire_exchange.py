@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.broker.frames import texts as framed
+from engine.broker.frames import texts
 from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
 from engine.storage import records
@@ -28,7 +28,7 @@ def asked(api, number, at=0, took=1, *, client="producer-1", broker=1, bytes_too
     ]
     data = {"api": api.name, "version": version, "client": client, "peer": "127.0.0.1:5"}
     data |= {"size": len(frames[0]) - 4, "took": took, **facts}
-    data |= framed(frames[0][4:], [frames[1]]) if bytes_too else {}
+    data |= texts(frames[0][4:], [frames[1]]) if bytes_too else {}
     return ClusterEvent("request", START + at + took, broker, data, number)
 
 

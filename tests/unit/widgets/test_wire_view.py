@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.recording import Recorder, Recording
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import message
 from proof.storms.trace import Trace
@@ -90,7 +90,7 @@ def test_of_two_views_the_last_to_be_closed_ends_the_trace(cluster):
 
 def test_a_broker_that_does_not_answer_is_reported_and_the_view_is_there(cluster):
     def trace(on=True, *, frames=False):
-        raise KafkaError(ErrorCode.request_timed_out, "broker 2 does not answer")
+        raise ApiException(ErrorCode.request_timed_out, "broker 2 does not answer")
 
     cluster.trace = trace
     view = WireView(cluster)

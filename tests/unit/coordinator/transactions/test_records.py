@@ -6,14 +6,14 @@ from engine.coordinator import record_codec
 from engine.coordinator.effects import TransactionalProducer
 from engine.coordinator.transactions.metadata import TransactionMetadata, TxnState
 from engine.coordinator.transactions.records import (
-    TOPIC,
+    TRANSACTION_STATE_TOPIC,
     TransactionValue,
     decode_key,
     decode_value,
     encode_key,
     encode_value,
 )
-from engine.errors import ErrorCode, KafkaError
+from engine.errors import ApiException, ErrorCode
 from tests.unit.coordinator.transactions.shell import T0, T1, U0
 
 WRITER = TransactionalProducer(4000, 3)
@@ -68,7 +68,7 @@ def test_a_step_on_the_way_is_not_written():
 
 @pytest.mark.parametrize("number", ["06", "07", "08", "ff"])
 def test_nobody_rests_in_a_state_that_is_only_a_step(number):
-    with pytest.raises(KafkaError, match=TOPIC) as raised:
+    with pytest.raises(ApiException, match=TRANSACTION_STATE_TOPIC) as raised:
         decode_value(bytes.fromhex(f"{HEAD} {number} 00000000 {TIMES}"))
     assert raised.value.code == ErrorCode.invalid_record
 
@@ -77,26 +77,31 @@ def test_what_is_cut_off_or_of_another_version():
     for _, text in VALUES.values():
         whole = bytes.fromhex(text)
         for end in range(len(whole)):
-            with pytest.raises(KafkaError):
+            with pytest.raises(ApiException):
                 decode_value(whole[:end])
-        with pytest.raises(KafkaError, match="unknown version 1"):
+        with pytest.raises(ApiException, match="unknown version 1"):
             decode_value(b"\0\1" + whole[2:])
     for end in range(len(KEY)):
-        with pytest.raises(KafkaError):
+        with pytest.raises(ApiException):
             decode_key(KEY[:end])
-    with pytest.raises(KafkaError, match="unknown version 1"):
+    with pytest.raises(ApiException, match="unknown version 1"):
         decode_key(b"\0\1" + KEY[2:])
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_decoded_and_encoded_again_is_the_same(name):
     data = bytes.fromhex(VALUES[name][1])
-    assert record_codec.encode(record_codec.decode(data, {0: TransactionValue}, TOPIC), 0) == data
+    assert (
+        record_codec.encode(
+            record_codec.decode(data, {0: TransactionValue}, TRANSACTION_STATE_TOPIC), 0
+        )
+        == data
+    )
 
 
 @pytest.mark.parametrize("count", ["fffffffe", "7fffffff"])
 def test_so_many_partitions_there_are_not(count):
-    with pytest.raises(KafkaError):
+    with pytest.raises(ApiException):
         decode_value(bytes.fromhex(f"{HEAD} 01 {count} {TIMES}"))
-    with pytest.raises(KafkaError):  # topics may be null, their numbers not
+    with pytest.raises(ApiException):  # topics may be null, their numbers not
         decode_value(bytes.fromhex(f"{HEAD} 01 00000001 0001 74 ffffffff {TIMES}"))

@@ -3,8 +3,8 @@
 import sys
 from collections import defaultdict
 
-from proof.chaos import client_keeper
-from proof.chaos.client_keeper import ClientKeeper
+from proof.chaos import client_supervisor
+from proof.chaos.client_supervisor import ClientSupervisor
 from proof.chaos.wait import until
 
 PROGRAM = """
@@ -18,9 +18,9 @@ while True:
 
 
 def test_who_has_ended_has_a_successor_and_who_is_paused_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(client_keeper, "PAUSED", 1.0)
+    monkeypatch.setattr(client_supervisor, "PAUSED", 1.0)
     heard, ended = defaultdict(list), []
-    keeper = ClientKeeper(
+    supervisor = ClientSupervisor(
         ["one", "two"],
         lambda name, life: [sys.executable, "-c", PROGRAM, str(life)],
         lambda name, life, line: heard[name, life].append(line),
@@ -34,17 +34,17 @@ def test_who_has_ended_has_a_successor_and_who_is_paused_goes_on(tmp_path, monke
         before = len(heard["two", 1])
         until(lambda: len(heard["two", 1]) > before, what="that it goes on after a pause")
     finally:
-        keeper.stop()
+        supervisor.stop()
     assert heard["one", 0] == ["begin 0"]
     assert heard["one", 2][:2] == ["begin 2", "on"]
-    assert keeper.lives == 3
+    assert supervisor.lives == 3
     assert sorted(ended) == [0, 1, 2]
 
 
 def test_who_is_silent_for_long_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.setattr(client_keeper, "HANGS", 0.5)
+    monkeypatch.setattr(client_supervisor, "HANGS", 0.5)
     lives = []
-    keeper = ClientKeeper(
+    supervisor = ClientSupervisor(
         ["one"],
         lambda name, life: [sys.executable, "-c", "import time; time.sleep(600)"],
         lambda name, life, line: None,
@@ -54,4 +54,4 @@ def test_who_is_silent_for_long_is_replaced(tmp_path, monkeypatch):
     try:
         until(lambda: lives[:2] == [0, 1], what="two successors")
     finally:
-        keeper.stop()
+        supervisor.stop()

@@ -1,4 +1,4 @@
-"""The epoch of one controller, and its writes to ZooKeeper.
+"""The metadata in ZooKeeper, as one controller reads and writes it: every write checks its epoch.
 
     Multi( Check(/controller_epoch, version),  Set(.../partitions/0/state, ..., version) )
            still the same controller?          still what was read?
@@ -13,11 +13,8 @@ Invariant: after `/controller_epoch` has changed, no write of this controller is
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
-from uuid import UUID
 
-from engine.config import BrokerConfig
 from engine.controller.context import Context, Leadership
-from engine.controller.requests import ControllerRequestBatch, Request
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.decoder import Decoder, Unreadable, decoded
@@ -43,26 +40,17 @@ class ControllerMoved(Exception):
     """There is a newer controller: this one must stop."""
 
 
-class ControllerEpoch:
+class MetadataStore:
     def __init__(
         self,
-        broker_id: int,
-        epoch: int,
-        epoch_version: int,
-        config: BrokerConfig,
-        outbox: list[Request],
-        emit: Callable[..., None],
+        context: Context,
         decoder: Decoder,
-        new_uuid: Callable[[], UUID],
+        epoch: int,
+        epoch_version: int,  # of the node /controller_epoch
     ) -> None:
-        self.number = epoch
-        self.config = config
-        self.context = Context()
-        listener = config.inter_broker_listener
-        self.batch = ControllerRequestBatch(self.context, broker_id, epoch, outbox, listener)
-        self.emit = emit  # kind, then the facts by name
+        self.epoch = epoch
         self.decoder = decoder
-        self.new_uuid = new_uuid
+        self._context = context
         self._check = CheckVersion(znodes.CONTROLLER_EPOCH, epoch_version)
 
     def write(self, groups: Iterable[tuple[Write, ...]]) -> Work[list[Any]]:
@@ -108,7 +96,7 @@ class ControllerEpoch:
 
     # -- the states of partitions --------------------------------------------------------
 
-    def read(
+    def read_states(
         self, partitions: Sequence[TopicPartition], *, watch: bool = False
     ) -> Work[list[Leadership | None]]:
         """Each partition's leadership in ZooKeeper.
@@ -119,22 +107,22 @@ class ControllerEpoch:
         paths = [znodes.state_path(each) for each in partitions]
         nodes = yield from ask([Get(path, watch) for path in paths])
         states = [node and decoded(LeaderAndIsr.decode, node.data) for node in nodes]
-        if any(isinstance(it, LeaderAndIsr) and it.controller_epoch > self.number for it in states):
+        if any(isinstance(it, LeaderAndIsr) and it.controller_epoch > self.epoch for it in states):
             yield from self.write([()])  # refused, if there is a newer controller
         found = []
         for partition, path, node, state in zip(partitions, paths, nodes, states, strict=True):
-            if isinstance(state, LeaderAndIsr) and state.controller_epoch > self.number:
+            if isinstance(state, LeaderAndIsr) and state.controller_epoch > self.epoch:
                 state = Unreadable(f"controller epoch {state.controller_epoch} is in the future")
             if isinstance(state, Unreadable) and not watch:
-                found += yield from self.read([partition], watch=True)
+                found += yield from self.read_states([partition], watch=True)
                 continue
             if isinstance(state, Unreadable):
                 self.decoder.report(path, state.why, "no other leader is elected for the partition")
             elif state is not None:
                 self.decoder.faults.pop(path, None)
-                self.context.leadership[partition] = Leadership(state, node.stat.version)
+                self._context.leadership[partition] = Leadership(state, node.stat.version)
             known = isinstance(state, LeaderAndIsr)
-            found.append(self.context.leadership[partition] if known else None)
+            found.append(self._context.leadership[partition] if known else None)
         return found
 
     def rewrite(
@@ -147,7 +135,7 @@ class ControllerEpoch:
         remaining, written = list(partitions), dict[TopicPartition, Leadership]()
         wanted: dict[TopicPartition, LeaderAndIsr] = {}
         while remaining:
-            found = yield from self.read(remaining)
+            found = yield from self.read_states(remaining)
             known = {each: it for each, it in zip(remaining, found, strict=True) if it}
             written |= {each: it for each, it in known.items() if it.state == wanted.get(each)}
             wanted = {
@@ -167,13 +155,13 @@ class ControllerEpoch:
                     written[partition] = Leadership(state, answer[0])
                 elif answer.reason is Reason.BAD_VERSION:
                     remaining.append(partition)
-        self.context.leadership |= written
+        self._context.leadership |= written
         return written
 
     def bump(self, state: LeaderAndIsr, **changes: Any) -> LeaderAndIsr:
         """The changed state. Every change by the controller increments the leader epoch."""
         return state._replace(
-            leader_epoch=state.leader_epoch + 1, controller_epoch=self.number, **changes
+            leader_epoch=state.leader_epoch + 1, controller_epoch=self.epoch, **changes
         )
 
 

@@ -1,6 +1,6 @@
 """Keeps the processes of clients: who has ended, or is silent for long, has a successor.
 
-    ClientKeeper(["copier-1", "copier-2"], command, heard, logs)
+    ClientSupervisor(["copier-1", "copier-2"], command, heard, logs)
 
 `command(name, life)` starts a process; lives are counted over all names. `heard(name, life, line)`
 gets each line that it prints. With `pauses` some process stands still now and then
@@ -24,7 +24,7 @@ Command = Callable[[str, int], list[str]]
 Heard = Callable[[str, int, str], None]
 
 
-class KeptClient:
+class SupervisedClient:
     def __init__(self, life: int, child: Child) -> None:
         self.life, self.child = life, child
         self.since = time.monotonic()  # it has said nothing new
@@ -32,7 +32,7 @@ class KeptClient:
         self.resumes = 0.0  # when it is resumed, if it is paused
 
 
-class ClientKeeper:
+class ClientSupervisor:
     def __init__(
         self,
         names: Sequence[str],
@@ -48,7 +48,7 @@ class ClientKeeper:
         self.lives = 0
         self._living = {name: self._start(name) for name in names}
         self._over = Event()
-        self._thread = Thread(target=self._run, name="the keeper of clients")
+        self._thread = Thread(target=self._run, name="the supervisor of clients")
         self._thread.start()
 
     def stop(self) -> None:
@@ -63,10 +63,11 @@ class ClientKeeper:
                 self._listen(name, kept)
                 self._ended(kept.life)
 
-    def _start(self, name: str) -> KeptClient:
+    def _start(self, name: str) -> SupervisedClient:
         life = self.lives
         self.lives += 1
-        return KeptClient(life, Child(self._command(name, life), self._logs / f"{name}-{life}.log"))
+        child = Child(self._command(name, life), self._logs / f"{name}-{life}.log")
+        return SupervisedClient(life, child)
 
     def _run(self) -> None:
         while not self._over.wait(LOOK):
@@ -84,7 +85,7 @@ class ClientKeeper:
                     kept.child.pause()
                     kept.resumes = now + random.uniform(0, self._pauses)
 
-    def _listen(self, name: str, kept: KeptClient) -> None:
+    def _listen(self, name: str, kept: SupervisedClient) -> None:
         """Whole lines of its output that are new."""
         said = kept.child.output()[kept.heard :]
         whole = said[: said.rfind("\n") + 1]
