@@ -1,4 +1,4 @@
-"""What 07_operations.ipynb takes from beside it.
+"""What 09_operations.ipynb takes from beside it.
 
 shared              the lab's cluster and its ledger; waiting; the requests of a client
 books               lines of an article, typed into a shell

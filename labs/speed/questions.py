@@ -1,4 +1,4 @@
-"""The predictions of 06_speed. Read it after you have made yours.
+"""The predictions of 08_speed. Read it after you have made yours.
 
 Each question has a function beside it that says, from what was measured, which answer came true.
 """

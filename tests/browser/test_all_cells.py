@@ -13,8 +13,9 @@ LABS = {
     "02_replication": (41, ["steps = sim.watch(", "homes = {n: "]),
     "03_rebalance": (53, ["pictures.reading("]),
     "04_streams": (26, ["remote.chart(ratio)", "starting = session.starting()"]),
-    "05_delivery": (53, []),
-    "08_controller": (18, []),
+    "06_sending": (28, []),
+    "07_promises": (25, []),
+    "05_controller": (16, []),
 }
 
 

@@ -184,7 +184,7 @@ def in_code() -> list[tuple[str, str]]:
     return [
         *(("01_storage", f"{it}-try") for it in ("name", "compacted", "lookup", "recovery")),
         *(("02_replication", f"try-{it}") for it in (1, 3, 5, 6)),
-        *(("08_controller", f"try-{it}") for it in (1, 3)),
+        *(("05_controller", f"try-{it}") for it in (1, 3)),
         *(("03_rebalance", f"exercise-{it}-try") for it in (3, 4, 5)),
         *(("04_streams", f"exercise-{it}-try") for it in (2, 3, 4, 5, 7)),
     ]

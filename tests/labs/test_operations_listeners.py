@@ -1,4 +1,4 @@
-"""07_operations: commands, listeners, releases and lag; what would change the verdicts."""
+"""09_operations: commands, listeners, releases and lag; what would change the verdicts."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_07_listeners import MUTANTS
+from tests.labs.mutants_09_listeners import MUTANTS
 from tests.labs.reader import LABS, Reader
 
-LAB = LABS / "07_operations.ipynb"
+LAB = LABS / "09_operations.ipynb"
 
 
 @pytest.mark.parametrize("mutant", parameters(MUTANTS))

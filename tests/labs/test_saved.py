@@ -17,16 +17,16 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
     "01_storage": {"waits"},
     "03_rebalance": {"storms-restarts", "cost-found", "offsets-habits"},
     "04_streams": {"beside"},
-    "05_delivery": {
-        *("partition-without", "order-keys-run", "order-stored"),
-        *("buffer-linger", "buffer-latch", "place-sync"),
+    "06_sending": {
+        *("partition-without", "order-keys-run", "order-stored", "buffer-linger", "buffer-latch"),
     },
-    "06_speed": {
+    "07_promises": {"place-sync"},
+    "08_speed": {
         *("batch-sync-run", "batch-fetch", "cache-write", "cache-read-run", "select-run"),
         *("cache-outcome", "codec-least-try", "codec-run", "disk-outcome"),
         *("tail-outcome", "tail-try", "slow-served"),
     },
-    "07_operations": {
+    "09_operations": {
         *("books-start", "books-topics", "books-messages", "books-servers", "books-download"),
         *("ack-count-table", "parallel-yml-run"),
         *("one-three", "one-alone", "up-table", "noisy-sent"),
@@ -34,7 +34,7 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
     },
 }
 
-LONG = {"07_operations": {"many-run", "zk-run", "quorum-run"}}  # they say what they are doing
+LONG = {"09_operations": {"many-run", "zk-run", "quorum-run"}}  # they say what they are doing
 
 
 @pytest.fixture(params=sorted(path.stem for path in LABS.glob("*.ipynb")))

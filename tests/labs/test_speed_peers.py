@@ -1,4 +1,4 @@
-"""06_speed, section 10: what is recorded of other brokers, and what would change its verdicts."""
+"""08_speed, section 10: what is recorded of other brokers, and what would change its verdicts."""
 
 import json
 import re
@@ -7,10 +7,10 @@ import pytest
 
 from bench.brokers import features, systems
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_06_peers import MUTANTS
+from tests.labs.mutants_08_peers import MUTANTS
 from tests.labs.reader import LABS, Reader
 
-LAB = LABS / "06_speed.ipynb"
+LAB = LABS / "08_speed.ipynb"
 FILE = LABS / "recorded" / "peers.json"
 
 

@@ -1,4 +1,4 @@
-"""05_delivery on the page: a guess, the buffer of a producer, and readers that die."""
+"""06_sending on the page: a guess, the buffer of a producer, and readers that die."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +8,7 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "05_delivery")
+    return Lesson(page, "06_sending")
 
 
 @pytest.mark.timeout(540)

@@ -1,4 +1,4 @@
-"""Mutants of 06_speed, section 10: another record, or another question to it.
+"""Mutants of 08_speed, section 10: another record, or another question to it.
 
 Nothing runs in this section, so what is changed is what `make peers` might have found elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Mutants of 07_operations: its sections about commands, listeners, releases."""
+"""Mutants of 09_operations: its sections about commands, listeners, releases."""
 
 from importlib import import_module as lab
 
