@@ -50,6 +50,7 @@ REST = {
     "07_promises": ("acks-predict", "advanced"),
     "08_speed": ("tail-predict", "advanced"),
     "09_operations": ("one-predict", "advanced"),
+    "articles": ("release-predict", "advanced"),
 }
 # What takes long, and asks again, of other faults or cells, what `make test` asks too, is in
 # `make advanced`: exercises and mutants of labs, and these clusters.

@@ -26,6 +26,8 @@ class Lab(NamedTuple):
     exercises: Sequence[Exercise]
 
 
+NONE = Lab("", [])  # of the appendix
+
 LABS: Mapping[str, Lab] = MappingProxyType(
     {
         "00_start": Lab(

@@ -26,12 +26,6 @@ MUTANTS = [
         [('"batch.size": 1_000_000', '"batch.size": 1')],
     ),
     Mutant(
-        "all records have one size, and none comes alone",
-        "C228 C229",
-        "cluster figures-predict figures-produce figures-verdict",
-        [('b"x" * size', 'b"x" * 200'), ("number // 100, alone=True", "number, alone=False")],
-    ),
-    Mutant(
         "eight threads that take turns",
         "C236",
         SYNC,

@@ -1,4 +1,4 @@
-"""Mutants of 09_operations, sections 2 to 5: changed lines of cells."""
+"""Mutants of 09_operations but for its listeners: changed lines of cells."""
 
 from tests.labs.mutants import Mutant
 

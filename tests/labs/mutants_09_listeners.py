@@ -1,115 +1,15 @@
-"""Mutants of 09_operations: its sections about commands, listeners, releases."""
-
-from importlib import import_module as lab
-
-import pytest
+"""Mutants of 09_operations: its sections about listeners."""
 
 from tests.labs.mutants import Mutant
 
-START = "books-predict books-start books-start-verdict books-dirs-verdict"
-TOPICS = "books-predict books-start books-topics books-topics-verdict"
-LETTERS = "books-predict books-start books-topics books-messages books-messages-verdict"
-SERVERS = "books-predict books-start books-servers books-servers-verdict"
 CRASH = "cluster ack-predict ack-crash ack-die ack-lanes ack-polls ack-verdict"
 COUNT = "cluster ack-predict ack-crash ack-count ack-count-table ack-count-verdict ack-count-ledger"
 MANUAL = "cluster ack-predict ack-crash ack-manual ack-manual-run ack-manual-verdict"
 TWICE = "cluster ack-predict ack-crash ack-twice ack-twice-run ack-twice-verdict"
-RELEASE = "cluster release-predict release-dates release-clients release-clients-two "
-RELEASE += "release-clients-run release-verdict"
 PARALLEL = "cluster parallel-predict parallel-work"
 
 
-def a_year_later(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(lab("operations.releases").DATES, (1, 0), "2018-11-01")
-
-
 MUTANTS = [
-    Mutant(
-        "the key is spelled right, and the server is started before the topic is created",
-        "C267 C270",
-        START,
-        [
-            ('"log.Dirs = logs")', '"log.dirs = logs")'),
-            ("misspelt = shell.run(SERVER)", 'misspelt = shell.run("true")'),
-            (
-                "too_early = shell.run(CREATE)\nserver = shell.start(SERVER)",
-                "server = shell.start(SERVER)\ntoo_early = shell.run(CREATE)",
-            ),
-        ],
-    ),
-    Mutant(
-        "ZooKeeper is started before the server that is to miss it",
-        "C264 C267",
-        START,
-        [
-            ('alone = shell.run(f"{SERVER} {soon}")', ""),
-            (
-                'config/zookeeper.properties")',
-                'config/zookeeper.properties")\nalone = shell.start(SERVER)',
-            ),
-            (
-                "too_early = shell.run(CREATE)\nserver = shell.start(SERVER)",
-                "server = alone\ntoo_early = misspelt",
-            ),
-        ],
-    ),
-    Mutant(
-        "the new line makes another number of partitions",
-        "C266",
-        TOPICS,
-        [
-            (
-                "--replication-factor 1 --partitions 5 --topic {topic}",
-                "--replication-factor 1 --partitions 6 --topic {topic}",
-            ),
-            ('len(shell.folders("logs", topic)) == 5', 'len(shell.folders("logs", topic)) == 6'),
-        ],
-    ),
-    Mutant(
-        "nothing is typed in, and everything is asked of a broker",
-        "C268 C269",
-        LETTERS,
-        [
-            ('given="a\\nb\\nc\\n"', 'given=""'),
-            (
-                "--zookeeper localhost:2181 {TOPIC} --from-beginning",
-                "{BROKER} {TOPIC} --timeout-ms 1000",
-            ),
-            (
-                " {BROKER} {TOPIC} --timeout-ms 2000",
-                " {BROKER} {TOPIC} --from-beginning --timeout-ms 4000",
-            ),
-            (
-                "{BROKER} {TOPIC} --from-beginning --timeout-ms 5000",
-                "{BROKER} {TOPIC} --timeout-ms 1000",
-            ),
-        ],
-    ),
-    Mutant(
-        "each server has a number of its own, and all directories are made by hand",
-        "C265 C289",
-        SERVERS,
-        [
-            ("broker_id=0,", "broker_id=5,"),
-            (
-                'shell.run("bin/kafka-server-stop.sh")',
-                'shell.run("bin/kafka-server-stop.sh; mkdir by-hand")',
-            ),
-            ('shell.path / "new" / "data"', '"by-hand"'),
-            ('log_dirs="here"', 'log_dirs=shell.path / "logs-2"'),
-        ],
-    ),
-    Mutant(
-        "the list unpacks the archive",
-        "C290",
-        "books-predict books-start books-download books-download-verdict",
-        [
-            (
-                'cp {archive} . && cd {name} && mkdir logs")',
-                'cp {archive} . && tar -xzf {name}.tgz && cd {name} && mkdir logs")',
-            )
-        ],
-    ),
     Mutant(
         "RECORD commits after each poll, and BATCH after each record",
         "C273 C274",
@@ -181,11 +81,5 @@ MUTANTS = [
         "C295",
         f"{PARALLEL} parallel-yml parallel-yml-run parallel-yml-verdict",
         [("ack-mode: MANUAL_IMMEDIATE", "ack-mode: MANUAL")],
-    ),
-    Mutant(
-        "by other documents 1.0 came a year later",
-        "C282",
-        RELEASE,
-        defect=a_year_later,
     ),
 ]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.labs import (
+    test_appendix,
     test_controller_lab,
     test_operations_lab,
     test_operations_listeners,
@@ -21,7 +22,6 @@ from tests.labs import (
     test_replication_lab,
     test_sending_lab,
     test_speed_lab,
-    test_speed_peers,
     test_storage_lab,
     test_streams_lab,
 )
@@ -37,9 +37,9 @@ LABS = (
     test_sending_lab,
     test_promises_lab,
     test_speed_lab,
-    test_speed_peers,
     test_operations_lab,
     test_operations_listeners,
+    test_appendix,
 )
 
 

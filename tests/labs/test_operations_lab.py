@@ -1,4 +1,4 @@
-"""09_operations, sections 2 to 5: their exercises, and what would change their verdicts."""
+"""09_operations but for its listeners: their exercises, and what would change their verdicts."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
