@@ -38,6 +38,7 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
     },
 }
 
+SPARED, FOLDED = "nbval-ignore-output", ("decides", "hide-input")  # tags
 LONG = {"09_operations": {"many-run", "zk-run", "quorum-run"}}  # they say what they are doing
 
 
@@ -68,8 +69,8 @@ def test_a_cell_has_one_idea_and_at_most_twenty_lines(reader: Reader) -> None:
 
 def test_only_pictures_and_measurements_are_not_compared(reader: Reader) -> None:
     tags = {cell.id: cell.metadata.get("tags", []) for cell in reader.cells}
-    assert {tag for each in tags.values() for tag in each} <= {"nbval-ignore-output"}
-    spared = {name for name, each in tags.items() if each}
+    assert {tag for each in tags.values() for tag in each} <= {SPARED, *FOLDED}
+    spared = {name for name, each in tags.items() if SPARED in each}
     pictures = {cell.id for cell in reader.cells if "image/png" in kinds(cell)}
     assert spared == pictures | MEASURED.get(reader.path.stem, set())
 
