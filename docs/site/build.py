@@ -6,8 +6,8 @@
     recordings ── widgets.site ──> films, a still of each ────────┤
     widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
 
-No lab is run: its saved outputs are shown, and the films are made from the recordings in
-labs/recorded/. The site needs neither a server nor a network.
+No lab is run: what is saved of it (labs/.saved/) is shown to those who ask, and the films are made
+from the recordings in labs/recorded/. The site needs neither a server nor a network.
 """
 
 import argparse
@@ -70,14 +70,12 @@ def gather(pages: Path) -> None:
     """The sources of all pages, in one folder."""
     shutil.copytree(ROOT / "docs", pages / "docs", ignore=shutil.ignore_patterns("site"))
     (pages / "labs").mkdir()
-    for path in (ROOT / "labs").iterdir():
-        if path.suffix in (".md", ".ipynb"):
-            shutil.copy(path, pages / "labs")
+    shutil.copy(ROOT / "labs" / "README.md", pages / "labs")
+    for notebook in sorted((ROOT / "labs").glob("*.ipynb")):
+        stills.explain(notebook, pages / "labs" / notebook.name)
     start = (HERE / "index.md").read_text(encoding="utf-8")
     (pages / "index.md").write_text(_named(_moved_up(start)), encoding="utf-8")
     recordings.write(pages / "recordings", RUNS)
-    for notebook in sorted((pages / "labs").glob("*.ipynb")):
-        stills.explain(notebook)
 
 
 def _moved_up(text: str) -> str:

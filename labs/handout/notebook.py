@@ -9,6 +9,7 @@ an exercise that is not solved costs points, and raises nothing.
 """
 
 import ast
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,7 @@ from nbformat.v4 import new_code_cell
 
 from handout.answer import cell as worked
 from handout.exercises import LABS, Exercise, Lab
+from widgets.saved import with_outputs
 
 Cell = Any  # nbformat's own, which has no types
 SCHEMA = 3
@@ -126,4 +128,4 @@ def _code_cells(notebook: Any) -> list[Cell]:
 
 
 def _read(path: Path) -> Any:
-    return nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+    return nbformat.reads(json.dumps(with_outputs(path)), 4)  # type: ignore[no-untyped-call]

@@ -98,6 +98,11 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
     assert wrong == []
 
 
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((it) => (it.open = true))")
+
+
 def player(page: Page, name: str) -> Locator:
     """A film, in view and ready to be played."""
     found = page.locator(f'.player[data-film="{name}"]')
@@ -263,6 +268,7 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 )
 def test_pages_are_light_or_dark_as_the_reader_is(visit: Visit, name: str, theme: str) -> None:
     page = visit(f"{name}.html", theme=theme)
+    unfold(page)
     for each in page.locator(".player").all()[:1]:
         each.scroll_into_view_if_needed()
         expect(each.locator("svg.lab-scene")).to_be_visible()
@@ -289,6 +295,7 @@ def test_the_pages_own_switch_turns_the_pictures_too(visit: Visit) -> None:
 )
 def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
     page = visit(f"{name}.html", width=390)
+    unfold(page)
     for each in page.locator(".player").all()[:1]:
         each.scroll_into_view_if_needed()
         expect(each.locator("svg.lab-scene")).to_be_visible()
@@ -300,7 +307,8 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
 def test_from_an_article_it_is_a_click_to_what_speaks_against_a_claim_and_one_to_the_cell(
     visit: Visit, seed: int
 ) -> None:
-    """The fold has cases; the link leads to the heading above the card, which has its basis."""
+    """The fold has cases; the link leads to the heading above the card, which has its basis, and
+    which a click shows."""
     article = Random(seed).choice(articles.read())
     claim = Random(seed).choice(sorted(article.keys))
     page = visit(f"docs/articles/{article.page}.html")
@@ -310,6 +318,8 @@ def test_from_an_article_it_is_a_click_to_what_speaks_against_a_claim_and_one_to
     expect(fold.locator("li").first).to_be_visible()
     page.locator(f"p:has(#{claim.lower()}) ~ p:has-text('claim {claim}') a[href*='/labs/']").click()
     section = page.locator(f"section[id='{unquote(urlsplit(page.url).fragment)}']")
+    expect(section.locator(f"#{claim} .lab-basis")).to_be_hidden()
+    section.locator(f"details:has(> .cell_output #{claim}) > summary").click()
     expect(section.locator(f"#{claim} .lab-basis")).to_be_visible()
 
 
@@ -356,12 +366,34 @@ def test_a_lab_plays_recordings(visit: Visit, name: str, count: int) -> None:
     films = page.locator(".player")
     expect(films).to_have_count(count)
     film = films.first
+    expect(film).to_be_hidden()
+    page.locator("details.film > summary").first.click()
     film.scroll_into_view_if_needed()
     expect(film.locator("svg.lab-scene")).to_be_visible()
     before = film.locator("svg.lab-scene").inner_html()
     press(film, "back to the beginning")
     assert film.locator("svg.lab-scene").inner_html() != before
     photograph(page, f"lab_{name}")
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nobody_sees_what_came_out_before_a_click(visit: Visit, theme: str, width: int) -> None:
+    page = visit("labs/01_storage.html", theme=theme, width=width)
+    expect(page.get_by_text("How many folders of this topic are there")).to_be_visible()
+    outputs = page.locator(".cell_output:not(:has(ol))")
+    assert outputs.count() > 50
+    assert outputs.evaluate_all("all => all.filter((it) => it.checkVisibility())") == []
+    section = page.locator("#topics-are-folders")
+    section.scroll_into_view_if_needed()
+    photograph(page, f"folded_{theme}_{width}")
+    fold = section.locator("details", has_text="What happened: Five.")
+    expect(fold.locator("pre")).to_be_hidden()
+    fold.locator("summary").click()
+    expect(fold.locator("pre")).to_have_text(
+        "What happened: Five. A partition is a folder, and one replica means one folder.\n"
+    )
+    photograph(page, f"unfolded_{theme}_{width}")
 
 
 def test_on_no_screen_is_text_cut_off(visit: Visit) -> None:

@@ -1,6 +1,8 @@
-"""A lab read by nobody: its cells run one after the other, as a kernel would run them."""
+"""A lab read by nobody: its cells run one after the other, as a kernel would run them. They have
+the outputs that are saved beside the notebook (widgets/saved.py)."""
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
@@ -10,6 +12,7 @@ from typing import Any
 import nbformat
 
 from engine import Cluster
+from widgets.saved import with_outputs
 from widgets.stage import SceneWidget
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
@@ -18,7 +21,8 @@ LABS = Path(__file__).resolve().parents[2] / "labs"
 class Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+        text = json.dumps(with_outputs(path))
+        self.notebook = nbformat.reads(text, 4)  # type: ignore[no-untyped-call]
         self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
         self.names: dict[str, Any] = {}  # what the cells have made
         self.clusters: list[Cluster] = []
