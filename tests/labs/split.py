@@ -53,7 +53,7 @@ def write(path: Path, notebook: Any) -> None:
                 if "execution_count" in output:
                     output.execution_count = None
         elif ran or cell.id in known:
-            saved[cell.id] = [without_complaint(output) for output in cell.outputs]
+            saved[cell.id] = [in_order(without_complaint(output)) for output in cell.outputs]
             cell.outputs = []
     nbformat.write(shown, path)  # type: ignore[no-untyped-call]
     beside = saved_path(path)
@@ -66,6 +66,11 @@ def without_complaint(output: Any) -> Any:
     if said:
         output.data["text/plain"] = [line.removeprefix(UNCHOSEN) for line in said]
     return output
+
+
+def in_order(output: Any) -> Any:
+    """As nbformat writes it: a lab that is run again differs only in what came out otherwise."""
+    return json.loads(json.dumps(output, sort_keys=True))
 
 
 # -- which cells tell no outcome -----------------------------------------------------------------
