@@ -21,7 +21,7 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
-from tests.labs.split import name_situations, write
+from tests.labs.split import explain_terms, name_situations, write
 from widgets.quiz import Quiz
 from widgets.scene import Scene
 from widgets.stage import SceneWidget
@@ -44,6 +44,7 @@ def keep(path: Path, browser: Browser) -> None:
     finally:
         reader.close()
     name_situations(reader.notebook)
+    explain_terms(reader.notebook)
     write(path, reader.notebook)
 
 

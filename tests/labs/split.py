@@ -6,7 +6,11 @@
     labs/01_storage.ipynb ──┬──> labs/01_storage.ipynb          texts, code, situations
     as it was saved         └──> labs/.saved/01_storage.json    all other outputs (widgets/saved.py)
 
-A notebook that is ready stays as it is, byte by byte. tests/labs/pictures.py calls this for a lab
+A term gets the sentence that the glossary has for it:
+
+    [in sync](#term-isr) ──> [in sync](../docs/glossary.md#in-sync-replica "A replica that ...")
+
+A notebook that is ready stays as it is, byte by byte. tests/labs/pictures.py does this for a lab
 that it has run.
 
 Invariant: no output is lost. A cell that has none in the notebook keeps what is saved beside it.
@@ -24,11 +28,13 @@ import nbformat
 from nbformat.v4.rwbase import split_lines
 
 from tests.labs.reader import LABS, Reader
+from widgets.ideas.idea import ideas
 from widgets.progress.plan import QUESTION
 from widgets.saved import FOLDER, SITUATION, saved_outputs, saved_path, tells_no_outcome
 
 UNCHOSEN = "You have not chosen an answer. "  # with which outcomes were saved before
 IMPORT = ast.Import | ast.ImportFrom
+TERM = re.compile(r'\]\((?:#term-|\.\./docs/glossary\.md#)([\w-]+)(?: "[^"]*")?\)')
 HEADING = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -36,6 +42,7 @@ def split(path: Path) -> None:
     reader = Reader(path)  # with what is saved beside it
     name_situations(reader.notebook)
     ask_in_words(reader)
+    explain_terms(reader.notebook)
     write(path, reader.notebook)
 
 
@@ -133,6 +140,24 @@ def ask_in_words(reader: Reader) -> None:
             lines = [it for it in ast.parse(cell.source).body if isinstance(it, IMPORT)]
             exec(compile(ast.Module(lines, []), cell.id, "exec"), reader.names)
     sys.path.pop(0)
+
+
+# -- terms ---------------------------------------------------------------------------------------
+
+
+def explain_terms(notebook: Any) -> None:
+    """A link to the glossary says what the term means when one points to it, also where nothing
+    runs."""
+    names = {idea.anchor: idea for idea in ideas().values()}
+    names |= {idea.abbreviation.lower(): idea for idea in ideas().values() if idea.abbreviation}
+
+    def explained(found: re.Match[str]) -> str:
+        idea = names[found[1]]
+        return f'](../docs/glossary.md#{idea.anchor} "{idea.words}")'
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = TERM.sub(explained, cell.source)
 
 
 def main(paths: Iterable[Path]) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.labs.reader import LABS, Reader
-from tests.labs.split import asks, sections
+from tests.labs.split import asks, explain_terms, sections
 from widgets.ledger.claims import load
 from widgets.ledger.coverage import decided
 from widgets.ledger.ledger import MIME
@@ -102,6 +102,12 @@ def test_only_pictures_and_measurements_are_not_compared(reader: Reader) -> None
     spared = {name for name, each in tags.items() if "nbval-ignore-output" in each}
     pictures = {cell.id for cell in reader.cells if "image/png" in kinds(cell) or asks(cell)}
     assert spared == pictures | MEASURED.get(reader.path.stem, set())
+
+
+def test_each_term_says_what_the_glossary_says(reader: Reader) -> None:
+    before = [cell.source for cell in reader.notebook.cells]
+    explain_terms(reader.notebook)
+    assert [cell.source for cell in reader.notebook.cells] == before
 
 
 def test_a_name_is_imported_from_one_place(reader: Reader) -> None:
