@@ -66,8 +66,7 @@ def _arrows(ideas: Iterable[Idea]) -> Iterator[SceneShape]:
             down, across = to_row - row, to_column - column
             assert (down, across) in HEAD, f"{name} does not lead to its neighbour {other}"
             x, y = _corner(row, column)
-            x, y = x + CARD / 2, y + HIGH / 2
-            begin = x + across * CARD / 2, y + down * HIGH / 2
+            begin = x + (1 + across) * CARD / 2, y + (1 + down) * HIGH / 2
             end = begin[0] + across * ACROSS, begin[1] + down * DOWN
             line = f"M{begin[0]:g} {begin[1]:g}L{end[0] - 5 * across:g} {end[1] - 5 * down:g}"
             yield path(f"{name} to {other}", line, look="link")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.widgets.cluster import Cluster
-from widgets import ClusterView, Predict, Trial
+from widgets import ClusterView, IdeaMap, Predict, Trial
+from widgets.ideas.idea import ideas, lab_places
 from widgets.progress import record
 from widgets.progress.plan import LABS, lab_plans
 from widgets.progress.record import ProgressFile, TaskPlace
@@ -194,3 +195,18 @@ def test_the_plan_has_every_cell_that_shows_a_question_or_an_exercise(lab: str) 
     ]
     planned = [task.cell for plan in lab_plans() if plan.lab == lab for task in plan.tasks]
     assert sorted(planned) == sorted(set(shown))
+
+
+def test_the_map_marks_the_ideas_whose_section_has_an_answer(path: Path) -> None:
+    file = ProgressFile(path)
+    path.parent.mkdir()
+    picture = IdeaMap()
+    assert picture.about.startswith("0 of ")
+    place = lab_places()[ideas()["high watermark"].cell]
+    file.predicted(TaskPlace(place.lab, "marks-predict"), "When?", predicted="a", happened="b")
+    picture.poll()
+    assert picture.about.startswith("1 of ")
+    assert picture.picture is not None
+    assert "Answered." in picture.picture["high watermark"].label
+    assert "Answered." not in picture.picture["acks"].label
+    picture.close()

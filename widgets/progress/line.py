@@ -1,0 +1,52 @@
+"""Progress in one lab, in a line of Markdown: what JupyterLab shows below the title of a lab.
+
+**So far** 4 of 17 in this lab: ✓✗ · ✓▢ · ○▢ · ○. Next: [The offset](#The-offset).
+
+✓ as predicted, or solved      ✗ it came out otherwise      ○ a question, ▢ an exercise: to do
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from widgets.progress.plan import LabPlan, LabTask, lab_plan
+from widgets.progress.record import ProgressFile, Unusable
+
+SO_FAR = "progress-so-far"  # the id of the cell in which JupyterLab shows it
+
+Kept = Mapping[str, Any]  # of one lab, by cell
+
+
+def so_far(progress: Path, lab: Path) -> dict[str, Any] | None:
+    """A cell with what the learner has done in this lab; None before the first answer."""
+    try:
+        labs = ProgressFile(progress).read()["labs"]
+    except Unusable:  # Progress() says what is wrong with it
+        return None
+    if not labs:
+        return None
+    told = progress_line(lab_plan(lab), labs.get(lab.stem, {}))
+    facts = {"editable": False, "deletable": False}
+    return {"cell_type": "markdown", "id": SO_FAR, "metadata": facts, "source": told}
+
+
+def progress_line(plan: LabPlan, kept: Kept) -> str:
+    done = sum(task.cell in kept for task in plan.tasks)
+    marks = " · ".join(
+        "".join(sign(task, kept.get(task.cell)) for task in section.tasks)
+        for section in plan.sections
+    )
+    line = f"**So far** {done} of {len(plan.tasks)} in this lab: {marks}."
+    left = [it for it in plan.sections if any(task.cell not in kept for task in it.tasks)]
+    return f"{line} Next: [{left[0].title}](<#{left[0].anchor}>)." if left else line
+
+
+def sign(task: LabTask, facts: Kept | None) -> str:
+    if facts is None:
+        return "○" if task.is_question else "▢"
+    return "✓" if came_true(facts) else "✗"
+
+
+def came_true(facts: Kept) -> bool:
+    """It was predicted, or solved."""
+    return bool(facts.get("predicted") == facts.get("happened"))
