@@ -43,3 +43,14 @@ def test_the_outcome_comes_when_the_cell_has_run(lesson: Lesson) -> None:
         lesson.photograph(f"outcome_{width}")
     darken(lesson.page)
     lesson.photograph("outcome_dark_390")
+
+
+def test_who_asks_is_shown_what_came_out_of_a_cell_that_has_not_run(lesson: Lesson) -> None:
+    lesson.go_to("partitions=5").locator(".cm-content").click()
+    lesson.page.keyboard.press("Control+Home")
+    lesson.page.keyboard.type("%%came_out\n")
+    lesson.page.keyboard.press("Control+Enter")
+    output = lesson.ended("partitions=5")
+    expect(output.locator("img")).to_be_visible()
+    expect(output.locator(".lab-stage")).to_have_count(0)
+    lesson.photograph("came_out", output)
