@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.lesson import part
+from widgets.ideas.idea import ideas, lab_places
 from widgets.ledger import articles
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
@@ -394,6 +395,28 @@ def test_nobody_sees_what_came_out_before_a_click(visit: Visit, theme: str, widt
         "What happened: Five. A partition is a folder, and one replica means one folder.\n"
     )
     photograph(page, f"unfolded_{theme}_{width}")
+
+
+def test_a_term_says_what_it_means_and_leads_to_the_glossary(visit: Visit) -> None:
+    page = visit("labs/02_replication.html")
+    link = page.get_by_role("link", name="high watermark").first
+    expect(link).to_have_attribute("title", ideas()["high watermark"].words)
+    link.click()
+    expect(page.locator("section#high-watermark h2")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_card_of_the_map_leads_to_the_lab_that_shows_it(visit: Visit, width: int) -> None:
+    page = visit("docs/map.html", width=width)
+    expect(page.locator("object.map")).to_be_visible()
+    picture = page.frame(url=re.compile(r"map\.svg"))
+    assert picture
+    card = picture.locator("a", has_text="acks")
+    assert card.evaluate("it => it.getScreenCTM().a") > 0.9  # so its text is hardly smaller
+    card.click()
+    place = lab_places()[ideas()["acks"].cell]
+    expect(page).to_have_url(re.compile(f"labs/{place.lab}.html#"))
+    expect(page.locator("section:target h2").first).to_be_in_viewport()
 
 
 def test_on_no_screen_is_text_cut_off(visit: Visit) -> None:
