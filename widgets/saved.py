@@ -46,6 +46,13 @@ def with_outputs(notebook: Path) -> dict[str, Any]:
     return content
 
 
+def notebook_with_outputs(notebook: Path) -> Any:
+    """The same as nbformat has it, which is slow to import and has no types."""
+    import nbformat  # noqa: PLC0415
+
+    return nbformat.reads(json.dumps(with_outputs(notebook)), 4)  # type: ignore[no-untyped-call]
+
+
 def tells_no_outcome(cell: Cell) -> bool:
     """What this code cell shows may be seen before anybody has run it."""
     return SITUATION in cell["metadata"].get("tags", ())

@@ -24,12 +24,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbformat import from_dict
 from stills import StillsManager
 from tornado.web import HTTPError
 from traitlets import Set, Unicode
 
-from widgets.progress.line import SO_FAR, so_far
+from widgets.progress.line import put_in, take_out
 
 
 class LabContentsManager(StillsManager):
@@ -64,17 +63,13 @@ class LabContentsManager(StillsManager):
             facts = model["content"]["metadata"]
             if facts.get("language_info", {}).get("name") == "python":
                 facts["language_info"] = language()
-            if path.strip("/") in self.labs and (
-                told := so_far(self.progress, Path(self.root_dir, path.strip("/")))
-            ):
-                model["content"]["cells"].insert(1, from_dict(told))
+            if path.strip("/") in self.labs:
+                put_in(model["content"], self.progress, Path(self.root_dir, path.strip("/")))
         return model
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
         self._begin(path)
-        if model.get("type") == "notebook" and "content" in model:
-            cells = model["content"]["cells"]
-            model["content"]["cells"] = [cell for cell in cells if cell.get("id") != SO_FAR]
+        take_out(model)
         return await super().save(model, path)
 
     async def rename_file(self, old_path: str, new_path: str) -> None:

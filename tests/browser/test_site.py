@@ -385,10 +385,9 @@ def test_nobody_sees_what_came_out_before_a_click(visit: Visit, theme: str, widt
     outputs = page.locator(".cell_output:not(:has(ol))")
     assert outputs.count() > 50
     assert outputs.evaluate_all("all => all.filter((it) => it.checkVisibility())") == []
-    section = page.locator("#topics-are-folders")
-    section.scroll_into_view_if_needed()
+    fold = page.locator("details", has_text="What happened: Five.")
+    fold.scroll_into_view_if_needed()
     photograph(page, f"folded_{theme}_{width}")
-    fold = section.locator("details", has_text="What happened: Five.")
     expect(fold.locator("pre")).to_be_hidden()
     fold.locator("summary").click()
     expect(fold.locator("pre")).to_have_text(

@@ -2,17 +2,14 @@
 the outputs that are saved beside the notebook (widgets/saved.py)."""
 
 import ast
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from engine import Cluster
-from widgets.saved import with_outputs
+from widgets.saved import notebook_with_outputs
 from widgets.stage import SceneWidget
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
@@ -21,8 +18,7 @@ LABS = Path(__file__).resolve().parents[2] / "labs"
 class Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
-        text = json.dumps(with_outputs(path))
-        self.notebook = nbformat.reads(text, 4)  # type: ignore[no-untyped-call]
+        self.notebook = notebook_with_outputs(path)
         self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
         self.names: dict[str, Any] = {}  # what the cells have made
         self.clusters: list[Cluster] = []

@@ -7,16 +7,14 @@ cell fails, if nothing is saved of it either. This is so for all notebooks in a 
 outputs; a learner's copies elsewhere are run as they are.
 """
 
-import json
 from collections.abc import Generator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-from widgets.saved import saved_outputs, saved_path, with_outputs
+from widgets.saved import notebook_with_outputs, saved_outputs, saved_path
 
 pytest_plugins = ["nbval.plugin"]  # which pyproject.toml keeps out of all other runs
 
@@ -49,5 +47,5 @@ def is_cell_of_a_lab(item: Any) -> bool:
 def saved_outputs_of(path: Path) -> dict[str, Any]:
     """By cell, as nbval has them: as nbformat reads them."""
     names = saved_outputs(path)
-    notebook = nbformat.reads(json.dumps(with_outputs(path)), 4)
-    return {cell.id: cell.outputs for cell in notebook.cells if cell.id in names}
+    cells = notebook_with_outputs(path).cells
+    return {cell.id: cell.outputs for cell in cells if cell.id in names}

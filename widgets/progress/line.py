@@ -17,17 +17,25 @@ SO_FAR = "progress-so-far"  # the id of the cell in which JupyterLab shows it
 Kept = Mapping[str, Any]  # of one lab, by cell
 
 
-def so_far(progress: Path, lab: Path) -> dict[str, Any] | None:
-    """A cell with what the learner has done in this lab; None before the first answer."""
+def put_in(notebook: dict[str, Any], progress: Path, lab: Path) -> None:
+    """A cell below the title, with what the learner has done in this lab; none before the first
+    answer."""
     try:
         labs = ProgressFile(progress).read()["labs"]
     except Unusable:  # Progress() says what is wrong with it
-        return None
-    if not labs:
-        return None
-    told = progress_line(lab_plan(lab), labs.get(lab.stem, {}))
-    facts = {"editable": False, "deletable": False}
-    return {"cell_type": "markdown", "id": SO_FAR, "metadata": facts, "source": told}
+        return
+    if labs:
+        told = progress_line(lab_plan(lab), labs.get(lab.stem, {}))
+        facts = {"editable": False, "deletable": False}
+        cell = {"cell_type": "markdown", "id": SO_FAR, "metadata": facts, "source": told}
+        notebook["cells"].insert(1, cell)
+
+
+def take_out(model: dict[str, Any]) -> None:
+    """Of what the page saves, if that is a notebook."""
+    if model.get("type") == "notebook" and "content" in model:
+        cells = model["content"]["cells"]
+        model["content"]["cells"] = [cell for cell in cells if cell.get("id") != SO_FAR]
 
 
 def progress_line(plan: LabPlan, kept: Kept) -> str:
