@@ -63,8 +63,7 @@ class LabContentsManager(StillsManager):
             facts = model["content"]["metadata"]
             if facts.get("language_info", {}).get("name") == "python":
                 facts["language_info"] = language()
-            if path.strip("/") in self.labs:
-                put_in(model["content"], self.progress, Path(self.root_dir, path.strip("/")))
+            put_in(model["content"], self.progress, self._yours(path))
         return model
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:

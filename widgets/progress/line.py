@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from widgets.progress.plan import LabPlan, LabTask, lab_plan
+from widgets.progress.plan import LABS, LabPlan, LabTask, lab_plan
 from widgets.progress.record import ProgressFile, Unusable
 
 SO_FAR = "progress-so-far"  # the id of the cell in which JupyterLab shows it
@@ -17,15 +17,17 @@ SO_FAR = "progress-so-far"  # the id of the cell in which JupyterLab shows it
 Kept = Mapping[str, Any]  # of one lab, by cell
 
 
-def put_in(notebook: dict[str, Any], progress: Path, lab: Path) -> None:
+def put_in(notebook: dict[str, Any], progress: Path, lab: Path | None) -> None:
     """A cell below the title, with what the learner has done in this lab; none before the first
-    answer."""
+    answer, and none if it is no lab."""
+    if lab is None:
+        return
     try:
         labs = ProgressFile(progress).read()["labs"]
     except Unusable:  # Progress() says what is wrong with it
         return
     if labs:
-        told = progress_line(lab_plan(lab), labs.get(lab.stem, {}))
+        told = progress_line(lab_plan(LABS / lab.name), labs.get(lab.stem, {}))
         facts = {"editable": False, "deletable": False}
         cell = {"cell_type": "markdown", "id": SO_FAR, "metadata": facts, "source": told}
         notebook["cells"].insert(1, cell)
