@@ -87,8 +87,9 @@ storm: $(READY) ## try to break a simulated cluster for an hour, or ARGS='--minu
 chaos: $(READY) ## kill, pause and cut a real cluster for ten minutes, or ARGS='--seconds 3600'
 	$(BIN)/python -m engine chaos --seconds 600 $(ARGS)
 
-docs: $(READY) ## draw docs/diagrams from the code, and point the pages to its lines, anew
+docs: $(READY) ## draw docs/diagrams and the map of ideas, point the pages to their lines, anew
 	$(BIN)/python -m widgets.diagram docs/diagrams
+	$(BIN)/python -m widgets.ideas docs
 	$(BIN)/python -m tests.docs.lines
 
 student: $(READY) ## the labs for students, into build/student: no answers, no outputs

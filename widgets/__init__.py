@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from widgets.group.ack_lanes import AckLanes, AckRun
     from widgets.group.chart import compare
     from widgets.group.view import GroupView
+    from widgets.ideas.view import IdeaMap
     from widgets.ledger.ledger import Ledger
     from widgets.log.hex_view import HexView
     from widgets.log.view import SegmentView
@@ -47,6 +48,7 @@ __all__ = [
     "CrashDial",
     "GroupView",
     "HexView",
+    "IdeaMap",
     "LatencyView",
     "Ledger",
     "OperatorBoard",
@@ -76,6 +78,7 @@ _HOME = {
     "CrashDial": "widgets.crash_dial",
     "GroupView": "widgets.group.view",
     "HexView": "widgets.log.hex_view",
+    "IdeaMap": "widgets.ideas.view",
     "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
     "OperatorBoard": "widgets.board.view",

@@ -21,6 +21,7 @@ from engine.model import TopicPartition
 from widgets import ensemble_scene, event_list, links, replicas, timeline
 from widgets.broker_card import ANSWERS, DOWN, HEALED, OFFERS, faults, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
+from widgets.ideas.idea import ideas
 from widgets.moment import ViewMoment
 from widgets.scene import (
     UP_TO,
@@ -45,6 +46,7 @@ WIDE = 960
 INTERNAL = 18  # height of the line for Kafka's own topics
 TEXTS = 165  # px: what happened, in six lines, and what it cost, beside them or below
 LEAST = 380  # so that there is room for what happened beside
+TERMS = {"leader": "leader", "follower": "in-sync replica", "mark": "high watermark"}  # by sign
 ROOMY = 190  # a broker's card with room for more than its name
 
 
@@ -315,7 +317,8 @@ def _legend(plan: ClusterLayout) -> list[SceneShape]:
         if x and x + needs > plan.legend.width + 1:
             x, y = 0, y + 25
         inside = [*sign, text("words", wide, 11.5, words, look="soft")]
-        shapes.append(group(f"sign {key}", x, y, inside))
+        told = ideas()[TERMS[key]].words if key in TERMS else ""
+        shapes.append(group(f"sign {key}", x, y, inside, label=told))
         x += needs + 10
     place = plan.legend
     return [group("legend", place.x, place.y, shapes, label="what the signs mean")]

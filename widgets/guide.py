@@ -28,7 +28,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from widgets import kernel_log
+from widgets import came_out, kernel_log
 from widgets.cells import Cell, Code, Notebook
 
 AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
@@ -265,6 +265,7 @@ def _and(names: dict[str, Cell]) -> str:
 
 def load_ipython_extension(shell: Shell) -> None:
     kernel_log.attach(shell)
+    came_out.attach(shell)
     guide = Guide(shell, Path.cwd())
 
     def begin(info: Any) -> None:

@@ -26,6 +26,7 @@ Invariant: after its outcome a question's choice never changes.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import ClassVar
 
 from engine.errors import ApiException, ErrorCode
@@ -91,10 +92,15 @@ class Question:
     def _words(self, truth: str) -> str:
         so = f"{truth}. {self.answers[truth]}"
         if self.chosen is None:
-            return f"You have not chosen an answer. What happened: {so}"
+            return f"What happened: {so}"
         if self.chosen == truth:
             return f"As you predicted: {so}"
         return f"You predicted: {self.chosen}. {self.answers[self.chosen]} What happened: {so}"
+
+    def html(self) -> str:
+        """The question and its answers, for a page on which nothing runs."""
+        answers = "".join(f"<li>{escape(answer)}</li>" for answer in self.answers)
+        return f'<p><b>{escape(self.text)}</b></p><ol type="A">{answers}</ol>'
 
     def status(self, answer: str) -> str:
         """An answer's, in a few words."""
@@ -151,6 +157,10 @@ class Quiz(SceneWidget):
         if not number.isdecimal() or not 1 <= int(number) <= len(self.questions):
             raise _refused(f"there is no question {number!r}, only 1 to {len(self.questions)}")
         return self.questions[int(number) - 1]
+
+    def words(self) -> dict[str, str]:
+        """By kind, what stands in its place where nothing runs."""
+        return {"text/html": "".join(it.html() for it in self.questions), "text/plain": self.name}
 
     def draw(self, says: str = "") -> None:
         shapes, top = [], 0.0

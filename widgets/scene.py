@@ -28,7 +28,7 @@ For the browser a scene is compact: each shape is a list that ends with its last
 Invariant: keys are unique among siblings; a shape with acts or drag has a label.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -132,9 +132,10 @@ class Scene:
         size = [_short(self.width), _short(self.height)]
         return {"size": size, "title": self.title, "shapes": [it.row() for it in self.shapes]}
 
-    def svg(self) -> str:
-        """The same picture as a file, without kernel, notebook or script."""
-        return svg.document(self.rows())
+    def svg(self, links: Mapping[str, str] | None = None) -> str:
+        """The same picture as a file, without kernel, notebook or script. `links`: where a shape
+        leads, by its key."""
+        return svg.document(self.rows(), links)
 
     def still(self) -> str:
         """The same picture as an output of a saved notebook."""

@@ -11,7 +11,7 @@ shape would be a black one. So a still has attributes with the light colours, an
 only replaces them by the dark ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
@@ -25,16 +25,22 @@ Facts: TypeAlias = dict[str, Any]
 Dress: TypeAlias = Callable[[str, str], Facts]  # a tag and its look -> attributes
 
 
-def document(told: dict[str, Any]) -> str:
+def document(told: dict[str, Any], links: Mapping[str, str] | None = None) -> str:
+    """`links`: where a shape of the picture leads, by its key."""
+    shapes = "".join(_linked(row, links or {}) for row in told["shapes"])
     width, height = told["size"]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" class="lab-scene" role="img">'
         f"<title>{escape(told['title'])}</title><style>{escape(palette.alone())}</style>"
-        f'<rect width="{width}" height="{height}" fill="var(--paper)"/>'
-        + _elements(told["shapes"], _classes)
-        + "</svg>"
+        f'<rect width="{width}" height="{height}" fill="var(--paper)"/>' + shapes + "</svg>"
     )
+
+
+def _linked(row: list[Any], links: Mapping[str, str]) -> str:
+    element = _element(row, _classes)
+    href = links.get(row[1])
+    return _tag("a", {"href": href, "target": "_top"}, element) if href else element
 
 
 def still(told: dict[str, Any]) -> str:

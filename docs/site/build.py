@@ -6,13 +6,14 @@
     recordings ── widgets.site ──> films, a still of each ────────┤
     widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
 
-No lab is run: its saved outputs are shown, and the films are made from the recordings in
-labs/recorded/. The site needs neither a server nor a network.
+No lab is run: what is saved of it (labs/.saved/) is shown to those who ask, and the films are made
+from the recordings in labs/recorded/. The site needs neither a server nor a network.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -23,16 +24,23 @@ import moved
 import recordings
 import stills
 from address import GIVEN, address
+from docutils.nodes import make_id
 from recorded import RUNS, view
 from sphinx.cmd.build import build_main
 
 from widgets import palette
+from widgets.ideas.drawing import idea_map
+from widgets.ideas.idea import ideas, lab_places
 from widgets.site import film, style
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 USUAL = ROOT / "build" / "site"
 MOMENT = 0.5  # of a run, at which its stills are taken
+IMAGE = re.compile(r"!\[([^]]*)]\(map\.svg\)")
+OBJECT = (
+    '<object class="map" type="image/svg+xml" data="../_static/map.svg" aria-label="\\1"></object>'
+)
 EXPORT = "export default { render };"
 
 
@@ -49,6 +57,7 @@ def main(out: Path) -> None:
     print("Making films of the recordings ...", flush=True)
     size = shoot(pages / "films")
     script(pages / "static")
+    link_map(pages)
     print("Making the pages (a minute or two) ...", flush=True)
     options = ["-c", HERE, "-W", "--keep-going", "-q", "-j", "2", "-d", pages / ".doctrees"]
     static = ["-D", f"html_static_path=_static,{pages / 'static'}"]
@@ -72,14 +81,12 @@ def gather(pages: Path) -> None:
     """The sources of all pages, in one folder."""
     shutil.copytree(ROOT / "docs", pages / "docs", ignore=shutil.ignore_patterns("site"))
     (pages / "labs").mkdir()
-    for path in (ROOT / "labs").iterdir():
-        if path.suffix in (".md", ".ipynb"):
-            shutil.copy(path, pages / "labs")
+    shutil.copy(ROOT / "labs" / "README.md", pages / "labs")
+    for notebook in sorted((ROOT / "labs").glob("*.ipynb")):
+        stills.explain(notebook, pages / "labs" / notebook.name)
     start = (HERE / "index.md").read_text(encoding="utf-8")
     (pages / "index.md").write_text(_named(_moved_up(start)), encoding="utf-8")
     recordings.write(pages / "recordings", RUNS)
-    for notebook in sorted((pages / "labs").glob("*.ipynb")):
-        stills.explain(notebook)
 
 
 def _moved_up(text: str) -> str:
@@ -125,6 +132,22 @@ def _shoot(wanted: tuple[Path, str, str, int]) -> int:
         (folder / f"{name}-{kind}.svg").write_text(told.still, encoding="utf-8")
     stage.close()
     return len(data.encode())
+
+
+def link_map(pages: Path) -> None:
+    """The map of ideas, whose cards lead to the labs: as an object, for an image has no links."""
+    places = lab_places()
+    links = {
+        idea.name: f"../labs/{place.lab}.html#{make_id(place.section)}"
+        for idea in ideas().values()
+        for place in [places[idea.cell]]
+    }
+    picture = idea_map(ideas()).svg(links)
+    (pages / "static" / "map.svg").write_text(picture, encoding="utf-8")
+    page = pages / "docs" / "map.md"
+    text, count = IMAGE.subn(OBJECT, page.read_text(encoding="utf-8"))
+    assert count == 1, f"{page} has no picture, or several"
+    page.write_text(text, encoding="utf-8")
 
 
 def script(folder: Path) -> None:

@@ -2,8 +2,8 @@
 
     [the log](../engine/storage/log.py)                 no page: to the repository, if it is known
     [The offset](../labs/01_storage.ipynb#The-offset)   a page, with its own anchor
-    [high watermark](#term-hw)                          a term, which in JupyterLab lights up in a
-                                                        picture (terms.js); here it is plain text
+    [high watermark](../docs/glossary.md#high-watermark "The offset ...")    a term, which lights
+                                                        up in a picture (terms.js)
 
 They are written for readers of the repository; here they are looked up from where the source of
 the page lies in it. A link to what is not there is left to MyST, whose warning breaks the build.
@@ -24,7 +24,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parents[2]
 BRANCH = "main"
-TERM = "term-"
 PAGES = {"labs/recorded": "recordings/index"}  # what has a page that is not made from it
 
 
@@ -33,9 +32,7 @@ class Links(SphinxPostTransform):
 
     def run(self, **_: Any) -> None:
         for node in list(self.document.findall(pending_xref)):
-            if node["reftype"] == "myst" and node["reftarget"].lstrip("#").startswith(TERM):
-                node.replace_self([child.deepcopy() for child in node.children])
-            elif node["reftype"] == "myst":
+            if node["reftype"] == "myst":
                 self._look_up(node)
 
     def _look_up(self, node: pending_xref) -> None:

@@ -12,6 +12,9 @@ So the repository stays as it is, and `git pull` brings a new version at any tim
 deleted on the page loses the learner's version, and is as new. What the learner has answered and
 solved stands there, too: progress.json, which the kernels write (widgets/progress).
 
+A learner who has answered something sees in each lab, below its title, what of it is done: a cell
+that `get` puts in and `save` takes out. It is in no file.
+
 Invariant: nothing that is done on the page changes a lab of the repository.
 """
 
@@ -25,6 +28,8 @@ from stills import StillsManager
 from tornado.web import HTTPError
 from traitlets import Set, Unicode
 
+from widgets.progress.line import put_in, take_out
+
 
 class LabContentsManager(StillsManager):
     unlisted = Set(Unicode(), help="The paths that no directory lists, from the root").tag(
@@ -35,8 +40,8 @@ class LabContentsManager(StillsManager):
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
-        progress = Path(self.root_dir, self.yours, "progress.json")
-        os.environ["BROKERLAB_PROGRESS"] = str(progress)  # for the kernels, which inherit it
+        self.progress = Path(self.root_dir, self.yours, "progress.json")
+        os.environ["BROKERLAB_PROGRESS"] = str(self.progress)  # for the kernels, which inherit it
 
     def _get_os_path(self, path: str) -> str:
         """The one place in which Jupyter makes a file's path from what the page calls it."""
@@ -58,10 +63,12 @@ class LabContentsManager(StillsManager):
             facts = model["content"]["metadata"]
             if facts.get("language_info", {}).get("name") == "python":
                 facts["language_info"] = language()
+            put_in(model["content"], self.progress, self._yours(path))
         return model
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
         self._begin(path)
+        take_out(model)
         return await super().save(model, path)
 
     async def rename_file(self, old_path: str, new_path: str) -> None:

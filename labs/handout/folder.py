@@ -23,6 +23,7 @@ from handout import notebook
 FOLDERS = ("engine", "widgets", "labs", "docs", "requirements")
 FILES = ("Makefile", "pyproject.toml", "LICENSE")
 JUNK = ("__pycache__", ".ipynb_checkpoints", ".hypothesis", "*.egg-info", "build")
+OURS = ("yours", ".saved", "conftest.py")  # a teacher's notebooks have the saved outputs in them
 TEACHERS = ("answers", "handout", "teaching.md")  # what only a teacher is given
 LINK = "[answers/](answers/) has one answer to each"
 README = """\
@@ -55,7 +56,7 @@ lessons, and how to collect and grade.
 
 
 def student(root: Path, target: Path) -> None:
-    _copy(root, target, (*JUNK, *TEACHERS))
+    _copy(root, target, (*JUNK, *OURS, *TEACHERS))
     _notebooks(root, target, notebook.student)
     for path in sorted((target / "labs").rglob("*")):
         if path.suffix in (".py", ".md"):
@@ -64,7 +65,7 @@ def student(root: Path, target: Path) -> None:
 
 
 def answers(root: Path, target: Path) -> None:
-    _copy(root, target, JUNK)
+    _copy(root, target, (*JUNK, *OURS))
     _notebooks(root, target, notebook.answers)
     text = README.format(title=", with answers", rest=ANSWERS)
     (target / "README.md").write_text(text, encoding="utf-8")

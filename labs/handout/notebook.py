@@ -14,11 +14,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat.v4 import new_code_cell
 
 from handout import answer
 from handout.exercises import LABS, NONE, Exercise, Lab
+from widgets.saved import notebook_with_outputs
 
 Cell = Any  # nbformat's own, which has no types
 SCHEMA = 3
@@ -29,7 +29,7 @@ TEACHER = "your teacher's hands"
 
 def student(path: Path) -> Any:
     """Without answers and outputs."""
-    notebook = _read(path)
+    notebook = notebook_with_outputs(path)
     for cell in _code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
     _prepare(notebook, LABS.get(path.stem, NONE))
@@ -41,7 +41,7 @@ def student(path: Path) -> Any:
 
 def answers(path: Path) -> Any:
     """With every exercise solved. What such a cell showed before is no longer what it shows."""
-    notebook, lab = _read(path), LABS.get(path.stem, NONE)
+    notebook, lab = notebook_with_outputs(path), LABS.get(path.stem, NONE)
     module = path.parent / "answers" / f"{lab.answers}.py"
     for exercise, cell in zip(lab.exercises, _prepare(notebook, lab), strict=True):
         cell.source = answer.cell(module, exercise.answer, cell.source, exercise.call)
@@ -123,7 +123,3 @@ def _find(notebook: Any, name: str) -> Cell | None:
 
 def _code_cells(notebook: Any) -> list[Cell]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
-def _read(path: Path) -> Any:
-    return nbformat.read(path, 4)  # type: ignore[no-untyped-call]

@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.lesson import part
+from widgets.ideas.idea import ideas, lab_places
 from widgets.ledger import articles
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
@@ -96,6 +97,11 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((it) => (it.open = true))")
 
 
 def player(page: Page, name: str) -> Locator:
@@ -263,6 +269,7 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 )
 def test_pages_are_light_or_dark_as_the_reader_is(visit: Visit, name: str, theme: str) -> None:
     page = visit(f"{name}.html", theme=theme)
+    unfold(page)
     for each in page.locator(".player").all()[:1]:
         each.scroll_into_view_if_needed()
         expect(each.locator("svg.lab-scene")).to_be_visible()
@@ -289,6 +296,7 @@ def test_the_pages_own_switch_turns_the_pictures_too(visit: Visit) -> None:
 )
 def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
     page = visit(f"{name}.html", width=390)
+    unfold(page)
     for each in page.locator(".player").all()[:1]:
         each.scroll_into_view_if_needed()
         expect(each.locator("svg.lab-scene")).to_be_visible()
@@ -300,7 +308,8 @@ def test_on_a_phone_nothing_sticks_out(visit: Visit, name: str) -> None:
 def test_from_an_article_it_is_a_click_to_what_speaks_against_a_claim_and_one_to_the_cell(
     visit: Visit, seed: int
 ) -> None:
-    """The fold has cases; the link leads to the heading above the card, which has its basis."""
+    """The fold has cases; the link leads to the heading above the card, which has its basis, and
+    which a click shows."""
     article = Random(seed).choice(articles.read())
     claim = Random(seed).choice(sorted(article.keys))
     page = visit(f"docs/articles/{article.page}.html")
@@ -310,6 +319,8 @@ def test_from_an_article_it_is_a_click_to_what_speaks_against_a_claim_and_one_to
     expect(fold.locator("li").first).to_be_visible()
     page.locator(f"p:has(#{claim.lower()}) ~ p:has-text('claim {claim}') a[href*='/labs/']").click()
     section = page.locator(f"section[id='{unquote(urlsplit(page.url).fragment)}']")
+    expect(section.locator(f"#{claim} .lab-basis")).to_be_hidden()
+    section.locator(f"details:has(> .cell_output #{claim}) > summary").click()
     expect(section.locator(f"#{claim} .lab-basis")).to_be_visible()
 
 
@@ -356,12 +367,55 @@ def test_a_lab_plays_recordings(visit: Visit, name: str, count: int) -> None:
     films = page.locator(".player")
     expect(films).to_have_count(count)
     film = films.first
+    expect(film).to_be_hidden()
+    page.locator("details.film > summary").first.click()
     film.scroll_into_view_if_needed()
     expect(film.locator("svg.lab-scene")).to_be_visible()
     before = film.locator("svg.lab-scene").inner_html()
     press(film, "back to the beginning")
     assert film.locator("svg.lab-scene").inner_html() != before
     photograph(page, f"lab_{name}")
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nobody_sees_what_came_out_before_a_click(visit: Visit, theme: str, width: int) -> None:
+    page = visit("labs/01_storage.html", theme=theme, width=width)
+    expect(page.get_by_text("How many folders of this topic are there")).to_be_visible()
+    outputs = page.locator(".cell_output:not(:has(ol))")
+    assert outputs.count() > 50
+    assert outputs.evaluate_all("all => all.filter((it) => it.checkVisibility())") == []
+    fold = page.locator("details", has_text="What happened: Five.")
+    fold.scroll_into_view_if_needed()
+    photograph(page, f"folded_{theme}_{width}")
+    expect(fold.locator("pre")).to_be_hidden()
+    fold.locator("summary").click()
+    expect(fold.locator("pre")).to_have_text(
+        "What happened: Five. A partition is a folder, and one replica means one folder.\n"
+    )
+    photograph(page, f"unfolded_{theme}_{width}")
+
+
+def test_a_term_says_what_it_means_and_leads_to_the_glossary(visit: Visit) -> None:
+    page = visit("labs/02_replication.html")
+    link = page.get_by_role("link", name="high watermark").first
+    expect(link).to_have_attribute("title", ideas()["high watermark"].words)
+    link.click()
+    expect(page.locator("section#high-watermark h2")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_card_of_the_map_leads_to_the_lab_that_shows_it(visit: Visit, width: int) -> None:
+    page = visit("docs/map.html", width=width)
+    expect(page.locator("object.map")).to_be_visible()
+    picture = page.frame(url=re.compile(r"map\.svg"))
+    assert picture
+    card = picture.locator("a", has_text="acks")
+    assert card.evaluate("it => it.getScreenCTM().a") > 0.9  # so its text is hardly smaller
+    card.click()
+    place = lab_places()[ideas()["acks"].cell]
+    expect(page).to_have_url(re.compile(f"labs/{place.lab}.html#"))
+    expect(page.locator("section:target h2").first).to_be_in_viewport()
 
 
 def test_on_no_screen_is_text_cut_off(visit: Visit) -> None:

@@ -9,12 +9,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT, Lab, darken
+from widgets.ideas.idea import ideas
 
 TERMS = {
-    "hw": (".watermark", ".trail.high"),
-    "isr": (".chip rect.follower", ".dots.sync"),
+    "high-watermark": (".watermark", ".trail.high"),
+    "in-sync-replica": (".chip rect.follower", ".dots.sync"),
     "leader": (".chip rect.leader", ".trail.lead"),
-    "leo": ("text[data-key='end']", ".trail.sync"),
+    "log-end-offset": ("text[data-key='end']", ".trail.sync"),
     "controller": (".crown", ""),
     "epoch": ("", "[data-key^='epoch '] text"),
 }
@@ -31,6 +32,8 @@ def notebook(page: Page, lab: Lab) -> Iterator[Page]:
     page.set_viewport_size({"width": 1366, "height": 1700})
     page.goto(lab.page("labs/terms.ipynb"))
     expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
+    told = ideas()["high watermark"].words  # also where nothing has run
+    expect(term(page, "high-watermark")).to_have_attribute("title", told)
     page.locator(".jp-CodeCell .cm-content").first.click()
     page.keyboard.press("Shift+Enter")
     expect(page.locator(".lab-scene")).to_have_count(1)
@@ -41,7 +44,7 @@ def notebook(page: Page, lab: Lab) -> Iterator[Page]:
 
 
 def term(page: Page, name: str) -> Locator:
-    return page.locator(f".jp-MarkdownCell a[href='#term-{name}']")
+    return page.locator(f".jp-MarkdownCell a[href*='/docs/glossary.md'][href$='#{name}']")
 
 
 def clock(page: Page, number: int) -> Locator:
@@ -62,23 +65,19 @@ def test_terms_and_figures_light_each_other_up_and_there_is_one_clock(notebook: 
                     continue
                 expect(scene).to_have_attribute("data-term", name)
                 assert scene.locator(selector).first.evaluate(LIT), (name, number)
-            if name in ("hw", "isr"):
+            if name in ("high-watermark", "in-sync-replica"):
                 page.screenshot(path=SCREENSHOTS / f"terms_{name}_{theme}.png")
             page.mouse.move(2, 2)
             expect(page.locator(".lab-scene[data-term]")).to_have_count(0)
 
-    term(page, "unknown").hover()  # where no picture has it nothing happens
+    term(page, "quota").hover()  # where no picture has it nothing happens
     expect(page.locator(".lab-scene[data-term]")).to_have_count(0)
 
-    term(page, "hw").focus()  # by keyboard
-    expect(page.locator(".lab-scene[data-term='hw']")).to_have_count(2)
-    before = page.url
-    page.keyboard.press("Enter")
-    expect(page.locator(".lab-scene[data-term='hw']")).to_have_count(2)
-    assert page.url == before
+    term(page, "high-watermark").focus()  # by keyboard
+    expect(page.locator(".lab-scene[data-term='high-watermark']")).to_have_count(2)
     page.keyboard.press("Tab")
-    expect(term(page, "isr")).to_be_focused()
-    expect(page.locator(".lab-scene[data-term='isr']")).to_have_count(2)
+    expect(term(page, "in-sync-replica")).to_be_focused()
+    expect(page.locator(".lab-scene[data-term='in-sync-replica']")).to_have_count(2)
 
     scene = page.locator(".lab-scene").first  # and the other way round
     scene.locator(".watermark").first.hover(force=True)

@@ -126,7 +126,7 @@ def test_a_student_s_notebook_is_the_lab_without_outputs(handed_out: Path, stem:
 def test_the_teacher_s_keeps_the_outputs_but_for_what_answers_change(
     handed_out: Path, stem: str
 ) -> None:
-    mine = by_id(read(LABS / f"{stem}.ipynb"))
+    mine = by_id(Reader(LABS / f"{stem}.ipynb").notebook)
     given = read(handed_out / "answers/labs" / f"{stem}.ipynb")
     solved = {it.code for it in lab("handout.exercises").LABS[stem].exercises}
     for cell in code(given):
@@ -140,7 +140,9 @@ def test_the_teacher_s_keeps_the_outputs_but_for_what_answers_change(
 
 
 def test_no_answer_is_in_the_student_s_folder(handed_out: Path) -> None:
+    """Nor what came out when the labs were run."""
     folder = handed_out / "student"
+    assert not list(folder.rglob(".saved"))
     assert not list(folder.rglob("answers")) + list(folder.rglob("handout"))
     text = "".join(path.read_text() for path in (folder / "labs").rglob("*.ipynb"))
     text += (folder / "labs/README.md").read_text()

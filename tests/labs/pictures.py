@@ -1,10 +1,11 @@
-"""Keeps what a lab shows, so that it reads well where nothing runs, on GitHub for instance.
+"""Keeps what a lab shows: the site shows it to those who ask, and nbval compares it.
 
     .venv/bin/python -m tests.labs.pictures labs/00_start.ipynb
 
 Run it when a lab or a view has changed. Each cell is run; a widget or a chart leaves a still
-picture of itself, everything else what a kernel would make of it: text, tables, verdicts. Widgets
-themselves are not saved: without a kernel they would be an error message.
+picture of itself, a question its words, everything else what a kernel would make of it: text,
+tables, verdicts. Widgets themselves are not saved: without a kernel they would be an error message.
+tests/labs/split.py puts what tells an outcome beside the notebook.
 """
 
 import base64
@@ -13,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_output
 from playwright.sync_api import Browser, sync_playwright
@@ -21,6 +21,8 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
+from tests.labs.split import explain_terms, name_situations, write
+from widgets.quiz import Quiz
 from widgets.scene import Scene
 from widgets.stage import SceneWidget
 
@@ -41,7 +43,9 @@ def keep(path: Path, browser: Browser) -> None:
                 cell.outputs.append(output("execute_result", data, execution_count=count))
     finally:
         reader.close()
-    nbformat.write(reader.notebook, path)  # type: ignore[no-untyped-call]
+    name_situations(reader.notebook)
+    explain_terms(reader.notebook)
+    write(path, reader.notebook)
 
 
 def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -50,6 +54,8 @@ def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
 
 def shown(value: Any, browser: Browser) -> dict[str, Any]:
     """What a cell that ends in this value leaves behind, by kind."""
+    if isinstance(value, Quiz):
+        return value.words()
     if isinstance(value, SceneWidget):
         value._repr_mimebundle_()  # as in a notebook: from now on a live view records
         value.poll()  # nobody watches, so it hasn't looked by itself

@@ -1,4 +1,5 @@
-"""A lab read by nobody: its cells run one after the other, as a kernel would run them."""
+"""A lab read by nobody: its cells run one after the other, as a kernel would run them. They have
+the outputs that are saved beside the notebook (widgets/saved.py)."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -7,9 +8,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from engine import Cluster
+from widgets.saved import notebook_with_outputs
 from widgets.stage import SceneWidget
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
@@ -18,7 +18,7 @@ LABS = Path(__file__).resolve().parents[2] / "labs"
 class Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+        self.notebook = notebook_with_outputs(path)
         self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
         self.names: dict[str, Any] = {}  # what the cells have made
         self.clusters: list[Cluster] = []

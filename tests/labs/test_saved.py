@@ -1,18 +1,21 @@
 """The labs as they are saved: what somebody reads who runs nothing, and what nbval compares."""
 
 import ast
+import json
 import re
 
 import pytest
 
 from tests.labs.reader import LABS, Reader
+from tests.labs.split import asks, explain_terms, sections
 from widgets.ledger.claims import load
 from widgets.ledger.coverage import decided
 from widgets.ledger.ledger import MIME
+from widgets.saved import FOLDER, SITUATION, saved_outputs, saved_path, tells_no_outcome
 
+MOST = 250_000  # bytes of a notebook, pictures included
+MOST_BESIDE = 1_000_000
 NUMBERED = sorted(path.stem for path in LABS.glob("[0-9]*.ipynb"))  # without the appendix
-SAVED = {"00_start": 400_000}  # bytes, pictures included
-MOST = 1_500_000
 MEASURED = {  # these may come out a little otherwise; `beside` says so where Kafka's jars are not
     "00_start": {"kill"},
     "01_storage": {"waits"},
@@ -51,15 +54,45 @@ def kinds(cell) -> set[str]:
     return {kind for output in cell.outputs for kind in output.get("data", {})}
 
 
+def test_no_outcome_is_in_a_notebook(reader: Reader) -> None:
+    """Who opens a lab sees questions, and the pictures that open a section."""
+    for cell in json.loads(reader.path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            expected = 0 if tells_no_outcome(cell) else None
+            assert cell["execution_count"] == expected, cell["id"]
+            assert not cell["outputs"] or tells_no_outcome(cell), cell["id"]
+    for section in sections(reader.notebook):
+        first = [*map(asks, section), True].index(True)
+        for cell in section[first:]:
+            assert asks(cell) or not tells_no_outcome(cell), cell.id
+
+
+def test_each_question_is_in_the_notebook_in_words(reader: Reader) -> None:
+    for cell in filter(asks, reader.cells):
+        assert tells_no_outcome(cell), cell.id
+        assert [it.data["text/html"].count("<ol") for it in cell.outputs] == [1], cell.id
+
+
+def test_the_output_of_every_other_cell_is_saved_beside_it(reader: Reader) -> None:
+    saved = saved_outputs(reader.path)
+    assert list(saved) == [cell.id for cell in reader.cells if not tells_no_outcome(cell)]
+    assert "You have not chosen" not in json.dumps(saved)
+
+
+def test_nothing_is_saved_of_labs_that_are_no_longer_there() -> None:
+    known = sorted(saved_path(path).name for path in LABS.glob("*.ipynb"))
+    assert sorted(path.name for path in (LABS / FOLDER).iterdir()) == known
+
+
 def test_it_reads_well_where_nothing_runs(reader: Reader) -> None:
     assert "widgets" not in reader.notebook.metadata
-    assert [cell.execution_count for cell in reader.cells] == [*range(1, len(reader.cells) + 1)]
     for cell in reader.cells:
         assert kinds(cell) <= {"image/png", "text/plain", "text/html", MIME}, cell.id
         assert not any(it.output_type == "error" for it in cell.outputs), cell.id
         says = any(it.output_type == "stream" for it in cell.outputs)
         assert says == (cell.id in LONG.get(reader.path.stem, ())), cell.id
-    assert reader.path.stat().st_size < SAVED.get(reader.path.stem, MOST)
+    assert reader.path.stat().st_size < MOST
+    assert saved_path(reader.path).stat().st_size < MOST_BESIDE
 
 
 def test_a_cell_has_one_idea_and_at_most_twenty_lines(reader: Reader) -> None:
@@ -69,10 +102,17 @@ def test_a_cell_has_one_idea_and_at_most_twenty_lines(reader: Reader) -> None:
 
 def test_only_pictures_and_measurements_are_not_compared(reader: Reader) -> None:
     tags = {cell.id: cell.metadata.get("tags", []) for cell in reader.cells}
-    assert {tag for each in tags.values() for tag in each} <= {SPARED, *FOLDED}
+    known = {SPARED, SITUATION, *FOLDED}
+    assert {tag for each in tags.values() for tag in each} <= known
     spared = {name for name, each in tags.items() if SPARED in each}
-    pictures = {cell.id for cell in reader.cells if "image/png" in kinds(cell)}
+    pictures = {cell.id for cell in reader.cells if "image/png" in kinds(cell) or asks(cell)}
     assert spared == pictures | MEASURED.get(reader.path.stem, set())
+
+
+def test_each_term_says_what_the_glossary_says(reader: Reader) -> None:
+    before = [cell.source for cell in reader.notebook.cells]
+    explain_terms(reader.notebook)
+    assert [cell.source for cell in reader.notebook.cells] == before
 
 
 def test_a_name_is_imported_from_one_place(reader: Reader) -> None:
@@ -103,22 +143,18 @@ def test_each_prediction_is_asked_before_it_is_answered(reader: Reader) -> None:
         assert order.index(name) + 1 < order.index(outcome), name
 
 
-def sections(reader: Reader) -> dict[str, list]:
+def deciding(reader: Reader) -> dict[str, list]:
     """The cells of each section that decides something, by its heading."""
-    found: dict[str, list] = {}
-    for cell in reader.notebook.cells:
-        heads = re.findall(r"^## (.*)", cell.source, re.M) if cell.cell_type == "markdown" else []
-        found.setdefault(heads[-1] if heads else ["", *found][-1], []).append(cell)
     return {
-        name: cells
-        for name, cells in found.items()
-        if any("ledger.decide(" in cell.source for cell in cells)
+        section[0].source: section
+        for section in sections(reader.notebook)
+        if any("ledger.decide(" in cell.source for cell in section)
     }
 
 
 @pytest.mark.parametrize("stem", NUMBERED)
 def test_a_section_has_a_prediction_something_to_change_and_a_file_to_read(stem: str) -> None:
-    for name, cells in sections(Reader(LABS / f"{stem}.ipynb")).items():
+    for name, cells in deciding(Reader(LABS / f"{stem}.ipynb")).items():
         text = "\n".join(cell.source for cell in cells)
         assert any(cell.id.endswith("-predict") for cell in cells), name
         assert "**Now you" in text and "change me" in text, name

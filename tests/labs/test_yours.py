@@ -12,6 +12,8 @@ import pytest
 from tornado.web import HTTPError
 from traitlets.config import Config
 
+from widgets.progress.record import ProgressFile, TaskPlace
+
 ROOT = Path(__file__).resolve().parents[2]
 LAB, OTHER = "labs/00_start.ipynb", "labs/01_storage.ipynb"
 
@@ -123,3 +125,48 @@ def test_a_lab_says_what_a_kernel_will_say_of_its_language(page: Page) -> None:
     from ipykernel.ipkernel import IPythonKernel  # noqa: PLC0415 - half a second
 
     assert page.open(LAB)["metadata"]["language_info"] == IPythonKernel.language_info
+
+
+# -- what is done --------------------------------------------------------------------------------
+
+
+SO_FAR = "progress-so-far"
+
+
+def answer(root: Path, lab: str, cell: str) -> None:
+    file = ProgressFile(root / "labs/yours/progress.json")
+    file.path.parent.mkdir(exist_ok=True)
+    file.predicted(TaskPlace(lab, cell), "Lost?", predicted="no", happened="no")
+
+
+def test_before_the_first_answer_a_lab_has_no_cell_about_progress(page: Page) -> None:
+    assert SO_FAR not in [cell["id"] for cell in page.open(LAB)["cells"]]
+
+
+def test_a_lab_says_below_its_title_what_is_done_and_what_comes_next(
+    page: Page, root: Path
+) -> None:
+    answer(root, "00_start", "predict")
+    told = page.open(LAB)["cells"][1]
+    assert told["id"] == SO_FAR
+    line = "**So far** 1 of 3 in this lab: ✓ · ○ · ▢."
+    assert told["source"].startswith(line)
+    nothing = page.open(OTHER)["cells"][1]["source"]
+    assert nothing.startswith("**So far** 0 of ")
+
+
+def test_the_cell_about_progress_is_in_no_file(page: Page, root: Path) -> None:
+    answer(root, "00_start", "predict")
+    page.save(LAB, "mine")
+    saved = (root / "labs/yours/00_start.ipynb").read_text(encoding="utf-8")
+    assert "mine" in saved
+    assert SO_FAR not in saved
+    assert [cell["id"] for cell in page.open(LAB)["cells"]].count(SO_FAR) == 1
+
+
+def test_a_damaged_file_of_progress_does_not_keep_a_lab_from_opening(
+    page: Page, root: Path
+) -> None:
+    answer(root, "00_start", "predict")
+    (root / "labs/yours/progress.json").write_text("{", encoding="utf-8")
+    assert SO_FAR not in [cell["id"] for cell in page.open(LAB)["cells"]]

@@ -1,13 +1,14 @@
-"""Where the labs decide each claim: read from what the notebooks have saved, and from nothing else.
+"""Where the labs decide each claim: read from what was saved of them, and from nothing else.
 
-labs/*.ipynb ──> Decided("02_replication.ipynb", "Leader and followers", "roles-verdict", ...)
+labs/*.ipynb, labs/.saved/
+  ──> Decided("02_replication.ipynb", "Leader and followers", "roles-verdict", ...)
 """
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 from widgets.ledger.ledger import MIME
+from widgets.saved import with_outputs
 
 
 class Decided(NamedTuple):
@@ -19,9 +20,9 @@ class Decided(NamedTuple):
 
 
 def decided(notebook: Path) -> dict[str, Decided]:
-    """By claim, from the outputs of a saved notebook."""
+    """By claim, from the outputs that are saved with a notebook."""
     found, section = {}, ""
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+    for cell in with_outputs(notebook)["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             section = _heading(source) or section

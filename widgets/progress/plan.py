@@ -21,8 +21,19 @@ class LabTask(NamedTuple):
 
 
 class LabSection(NamedTuple):
-    title: str
+    heading: str
     tasks: tuple[LabTask, ...]
+    cells: frozenset[str]  # all cells with code
+
+    @property
+    def title(self) -> str:
+        """Its heading without a number."""
+        return re.sub(r"^[\d. ·]+", "", self.heading).strip()
+
+    @property
+    def anchor(self) -> str:
+        """As JupyterLab names the heading."""
+        return self.heading.replace(" ", "-")
 
 
 class LabPlan(NamedTuple):
@@ -36,23 +47,28 @@ class LabPlan(NamedTuple):
 
 
 def lab_plans(folder: Path = LABS) -> list[LabPlan]:
-    return [_plan(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
+    return [lab_plan(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
 
 
-def _plan(path: Path) -> LabPlan:
+def lab_plan(path: Path) -> LabPlan:
     title, section = "", ""
-    sections: dict[str, list[LabTask]] = {}
+    sections: dict[str, list[str]] = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "markdown":
             for line in "".join(cell["source"]).splitlines():
                 if line.startswith("# ") and not title:
                     title = line[2:].strip()
                 elif line.startswith("## "):
-                    section = re.sub(r"^[\d. ·]+", "", line[3:]).strip()
+                    section = line[3:].strip()
         else:
-            sections.setdefault(section, []).extend(_tasks(cell["id"]))
-    asking = (LabSection(name, tuple(tasks)) for name, tasks in sections.items() if tasks)
-    return LabPlan(path.stem, title, tuple(asking))
+            sections.setdefault(section, []).append(cell["id"])
+    found = (_section(heading, cells) for heading, cells in sections.items())
+    return LabPlan(path.stem, title, tuple(section for section in found if section.tasks))
+
+
+def _section(heading: str, cells: list[str]) -> LabSection:
+    tasks = (task for cell in cells for task in _tasks(cell))
+    return LabSection(heading, tuple(tasks), frozenset(cells))
 
 
 def _tasks(cell: str) -> Iterator[LabTask]:

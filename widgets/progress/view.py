@@ -7,24 +7,20 @@
     Progress()                       of the file that this lab writes
     Progress(Path("progress.json"))  of another one
 
-A question counts when it was answered before its outcome, rightly or not. The picture looks at the
-file every second while a page shows it.
+A question counts when it was answered before its outcome, rightly or not.
 """
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from widgets.progress.plan import LABS, LabPlan, LabSection, LabTask, lab_plans
-from widgets.progress.record import PATH, ProgressFile, Unusable
+from widgets.progress.line import Kept, came_true
+from widgets.progress.picture import ProgressPicture
+from widgets.progress.plan import LabPlan, LabSection, LabTask, lab_plans
 from widgets.scene import ABOUT, UP_TO, Scene, SceneShape, circle, fit, group, rect, text, wrap
-from widgets.stage import SceneWidget
 
 MARGIN, LINE = 16, 18
 STEP, GAP = 20, 12  # px from a mark to the next, and more between two sections
 ROW, NEXT = 24, 36  # px from a title to its marks, and from there to the next lab
-LOOK_S = 1.0  # seconds between two looks at the file
 BROKEN = {  # acts of ClusterView, for one and for several
     "kill": ("process killed", "processes killed"),
     "pause": ("process frozen", "processes frozen"),
@@ -35,30 +31,11 @@ BROKEN = {  # acts of ClusterView, for one and for several
     "slow_coordinator": ("coordinator slowed down", "coordinators slowed down"),
 }
 
-Kept = Mapping[str, Any]
 
-
-class Progress(SceneWidget):
+class Progress(ProgressPicture):
     def __init__(self, path: Path | None = None) -> None:
-        super().__init__(name="Progress")
-        self._file = ProgressFile(path or Path(os.environ.get(PATH, LABS / "yours/progress.json")))
         self._plans = lab_plans()
-        self._drawn: object = None
-        self.interval = LOOK_S
-        self.poll()
-
-    def poll(self) -> bool:
-        try:
-            kept, trouble = self._file.read(), ""
-        except Unusable as error:
-            kept, trouble = {"labs": {}, "broken": {}}, f"{self._file.path}: {error}."
-        with self.lock:
-            if self._drawn != (kept, trouble):
-                self._drawn = kept, trouble
-                self.trouble = trouble
-                self._kept = kept
-                self.draw()
-        return True
+        super().__init__(path, "Progress")
 
     def draw(self) -> None:
         with self.lock:
@@ -130,7 +107,7 @@ class LabRow:
 
     def _mark(self, section: LabSection, task: LabTask) -> SceneShape:
         facts = self._kept.get(task.cell)
-        right = facts is not None and facts.get("predicted") == facts.get("happened")
+        right = facts is not None and came_true(facts)
         look = "out" if facts is None else "alive" if right else "down"
         kind = "a question" if task.is_question else "an exercise"
         shape = (

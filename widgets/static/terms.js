@@ -1,23 +1,25 @@
 // Links terms in a text with the pictures on its page.
 //
-//     [high watermark](#term-hw)      in a notebook's markdown: a link that leads nowhere
+//     [high watermark](../docs/glossary.md#high-watermark "The offset up to which ...")
 //
+// is a term in a notebook's markdown: a link to the glossary, whose title says what the term means.
 // Where a picture has the thing, it lights up when the term is pointed at or has the focus, and the
 // term lights up when the thing is pointed at. The page is told once, however many pictures it has.
 
 globalThis.brokerlabTerms ??= (() => {
   const TERMS = {
-    hw: ".watermark, .trail.high, .name.high, [data-key='sign mark'] text, [data-key='sign high words']",
-    leo: "text[data-key='end'], .trail.lead, .trail.sync, .trail.lag, .name.lead, .name.sync, .name.lag",
-    lso: ".trail.lso, .name.lso, .held-back",
-    isr: ".chip rect.leader, .chip rect.follower, .dots.lead, .dots.sync, [data-key='ISR'], .trail.sync",
+    "high-watermark": ".watermark, .trail.high, .name.high, [data-key='sign mark'] text, [data-key='sign high words']",
+    "log-end-offset": "text[data-key='end'], .trail.lead, .trail.sync, .trail.lag, .name.lead, .name.sync, .name.lag",
+    "last-stable-offset": ".trail.lso, .name.lso, .held-back",
+    "in-sync-replica": ".chip rect.leader, .chip rect.follower, .dots.lead, .dots.sync, [data-key='ISR'], .trail.sync",
     leader: ".chip rect.leader, .cells.lead, .trail.lead, .name.lead, .dots.lead",
     follower: ".chip rect.follower, .cells.sync, .trail.sync, .name.sync, .dots.sync",
     epoch: "[data-key^='epoch '] text, [data-key^='leader.elected'] text",
+    "leader-epoch": "[data-key^='epoch '] text, [data-key^='leader.elected'] text",
     controller: ".crown, [data-key='controller']",
   };
-  const LINK = "a[href^='#term-']";
-  const term = (link) => link.getAttribute("href").slice("#term-".length);
+  const LINK = "a[href*='/glossary.'][href*='#']";
+  const term = (link) => link.hash.slice(1);
   const rules = Object.entries(TERMS).flatMap(([name, shapes]) => {
     const within = `.lab-scene[data-term="${name}"] `;
     return [
@@ -49,17 +51,6 @@ globalThis.brokerlabTerms ??= (() => {
   document.addEventListener("focusin", over);
   document.addEventListener("pointerout", out);
   document.addEventListener("focusout", out);
-  document.addEventListener(
-    "click",
-    (event) => {
-      const link = event.target.closest?.(LINK);
-      if (!link) return;
-      event.preventDefault(); // there is no such place on the page
-      link.focus();
-      light(term(link));
-    },
-    true,
-  );
 
   const links = (shape) => {
     const within = shape?.closest?.(".lab-scene");

@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.unit.widgets.cluster import Cluster
-from widgets import ClusterView, Predict, Trial
+from widgets import ClusterView, IdeaMap, Predict, Trial
+from widgets.ideas.idea import ideas, lab_places
 from widgets.progress import record
 from widgets.progress.plan import LABS, lab_plans
 from widgets.progress.record import ProgressFile, TaskPlace
 from widgets.progress.view import Progress
+from widgets.saved import with_outputs
 from widgets.scene import SceneShape
 
+KINDS = ("Predict", "Check", "Trial")
 PLACE = TaskPlace("01_storage", "topics-predict")
 ANSWERS = {"One": "There are three partitions.", "Three": "A partition is a folder."}
 
@@ -166,7 +168,8 @@ def test_the_picture_has_a_mark_for_each_task_and_says_what_comes_next(path: Pat
     assert "You predicted: One. What happened: Three" in wrong.label
     assert sign(right) == "✓"
     words = [shape.content for shape in picture.picture.all() if shape.kind == "text"]
-    assert "next: An offset: what does the number promise?" in words
+    third = next(plan for plan in lab_plans() if plan.lab == PLACE.lab).sections[2]
+    assert f"next: {third.title}" in words
     assert "With the mouse: 1 link cut." in words
     picture.close()
 
@@ -185,12 +188,26 @@ def test_nothing_leaves_the_picture(path: Path, width: int) -> None:
 @pytest.mark.parametrize("lab", sorted(path.stem for path in LABS.glob("[0-9]*_*.ipynb")))
 def test_the_plan_has_every_cell_that_shows_a_question_or_an_exercise(lab: str) -> None:
     """A saved cell that shows one says so in the words of its picture."""
-    notebook = nbformat.read(LABS / f"{lab}.ipynb", as_version=4)
     shown = [
-        cell.id
-        for cell in notebook.cells
+        cell["id"]
+        for cell in with_outputs(LABS / f"{lab}.ipynb")["cells"]
         for output in cell.get("outputs", ())
-        if output.get("data", {}).get("text/plain", "").startswith(("Predict", "Check", "Trial"))
+        if "".join(output.get("data", {}).get("text/plain", "")).startswith(KINDS)
     ]
     planned = [task.cell for plan in lab_plans() if plan.lab == lab for task in plan.tasks]
     assert sorted(planned) == sorted(set(shown))
+
+
+def test_the_map_marks_the_ideas_whose_section_has_an_answer(path: Path) -> None:
+    file = ProgressFile(path)
+    path.parent.mkdir()
+    picture = IdeaMap()
+    assert picture.about.startswith("0 of ")
+    place = lab_places()[ideas()["high watermark"].cell]
+    file.predicted(TaskPlace(place.lab, "marks-predict"), "When?", predicted="a", happened="b")
+    picture.poll()
+    assert picture.about.startswith("1 of ")
+    assert picture.picture is not None
+    assert "Answered." in picture.picture["high watermark"].label
+    assert "Answered." not in picture.picture["acks"].label
+    picture.close()
