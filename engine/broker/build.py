@@ -91,9 +91,11 @@ def _replicas(
 ) -> tuple[Purgatory, ReplicaManager]:
     """The replica manager, with what waits for its changes and what fetches for its followers."""
     config, purgatory = context.config, Purgatory()
-    replicas = environment.rules.replicas(config, directories, context.now, context.emit)
+    replicas = environment.rules.replicas(
+        *(config, directories, context.now, context.emit),
+        elsewhere=lambda partition: metadata.partition(partition) is not None,
+    )
     replicas.changed.append(purgatory.wake)
-    replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
     fetchers = ReplicaFetchers(
         replicas,
         metadata.node,
