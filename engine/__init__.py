@@ -14,7 +14,6 @@ from the bottom up: `wire` and `storage` (bytes on the network and on the disk),
     sim.kill(1)
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +53,6 @@ _HOME = {
     "TopicPartition": "engine.client.values",
     "application_settings": "engine.client.listener.application",
 }
-
-# kio has strategies for Hypothesis where that is installed. To load Hypothesis takes a quarter of a
-# broker's start and of its memory, so it is out of sight while kio looks for it.
-if "hypothesis" not in sys.modules:
-    sys.modules["hypothesis"] = None  # type: ignore[assignment]
-    import_module("kio.static.primitive")
-    del sys.modules["hypothesis"]
 
 __all__ = ["__version__"]
 __all__ += list(_HOME)

@@ -6,6 +6,16 @@ edge (broker/ for requests, cli/ for commands). Our own bugs are never an `ApiEx
 are asserted, and loud.
 """
 
+import sys
+from importlib import import_module
+
+# kio has strategies for Hypothesis where that is installed. To load Hypothesis takes a quarter of a
+# broker's start and of its memory, so it is out of sight while kio looks for it.
+if "hypothesis" not in sys.modules:
+    sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    import_module("kio.static.primitive")
+    del sys.modules["hypothesis"]
+
 from kio.schema.errors import ErrorCode
 
 __all__ = ["ApiException", "ErrorCode", "MetadataError", "MetadataUnavailable"]

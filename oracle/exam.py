@@ -11,12 +11,12 @@ from random import Random
 from typing import NamedTuple
 
 from oracle.kinds import KINDS
-from oracle.situation import Question, ask
+from oracle.situation import OracleQuestion, ask
 
 LEVELS = (1, 2, 3)
 
 
-def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[Question]:
+def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[OracleQuestion]:
     """The questions, in the order in which they are asked."""
     names = sorted(name for name, kind in KINDS.items() if kind.level in levels)
     chance = Random(f"exam {seed}")
@@ -39,9 +39,9 @@ class IdeaScore(NamedTuple):
     sections: tuple[str, ...]  # of what was missed
 
 
-def scores(answered: Iterable[tuple[Question, int]]) -> list[IdeaScore]:
+def scores(answered: Iterable[tuple[OracleQuestion, int]]) -> list[IdeaScore]:
     """By idea, in the order in which the ideas came; `answered`: each question, and the choice."""
-    by_idea: dict[str, list[tuple[Question, int]]] = {}
+    by_idea: dict[str, list[tuple[OracleQuestion, int]]] = {}
     for question, choice in answered:
         by_idea.setdefault(question.idea, []).append((question, choice))
     found = []

@@ -7,7 +7,7 @@
         outcome    runs it, and returns what came out
         reason     one sentence on an outcome
 
-    ask(Survivors, "survivors", seed) ──> Question: options in a random order, one of them right
+    ask(Survivors, "survivors", seed) ──> OracleQuestion: options in random order, one is right
 
 Invariant: a question is asked only if `outcome` is the same with every timing, and is the outcome
 of exactly one answer. A situation that depends on luck is drawn anew.
@@ -57,7 +57,7 @@ class Situation:
         raise AssertionError("each kind says why")
 
 
-class Question(NamedTuple):
+class OracleQuestion(NamedTuple):
     """As it is asked."""
 
     kind: str
@@ -83,7 +83,7 @@ class Question(NamedTuple):
         return f"No: {right}. {self.options[choice].belief} {self.why}"
 
 
-def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> Question:
+def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> OracleQuestion:
     """The question of this kind and seed, always the same."""
     for draw in range(DRAWS):
         chance = Random(f"{name} {seed} {draw}")
@@ -97,7 +97,7 @@ def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> Question:
         if len(right) != 1 or len({answer.outcome for answer in answers}) != len(answers):
             continue
         chance.shuffle(answers)
-        return Question(
+        return OracleQuestion(
             *(name, seed, situation.level, situation.idea, situation.section),
             *(situation.facts(), situation.table(), situation.happens, situation.asks),
             *(answers, answers.index(right[0]), situation.reason(outcome)),
@@ -114,3 +114,12 @@ def numbers(right: int, *others: int, count: int = 4) -> list[int]:
             found.append(spare)
         spare += 1
     return found[:count]
+
+
+def around(chance: Random, right: int, *others: int, count: int = 4) -> list[int]:
+    """The right number among others, so that its rank tells nothing: plausible ones come first."""
+    rank = chance.randrange(count)
+    below = [*(number for number in others if 0 <= number < right), *range(right - 1, -1, -1)]
+    above = [*(number for number in others if number > right), *range(right + 1, right + count)]
+    fewer = list(dict.fromkeys(below))[:rank]
+    return [right, *fewer, *list(dict.fromkeys(above))[: count - 1 - len(fewer)]]

@@ -29,7 +29,7 @@ kazoo.protocol.connection.random = kazoo.retry.random = random.Random()
 # In a test a verdict other than expected is an error: see widgets/ledger.
 os.environ["BROKERLAB_STRICT"] = "1"
 
-# What lab 06 measures is shorter in a test: see labs/speed/shared.py.
+# What lab 08 measures is shorter in a test: see labs/speed/shared.py.
 os.environ["BROKERLAB_SHORT"] = "1"
 
 # A shell starts what it runs in the background deaf to Ctrl-C, and so would be all that we start.
@@ -46,13 +46,15 @@ SHARING = {"tests/cluster", "tests/interop"}
 # target of this name runs the whole lab.
 REST = {
     "04_streams": ("flow-predict", "spark"),
-    "05_delivery": ("buffer-predict", "advanced"),
-    "06_speed": ("tail-predict", "advanced"),
-    "07_operations": ("one-predict", "advanced"),
+    "06_sending": ("buffer-predict", "advanced"),
+    "07_promises": ("acks-predict", "advanced"),
+    "08_speed": ("tail-predict", "advanced"),
+    "09_operations": ("one-predict", "advanced"),
+    "articles": ("release-predict", "advanced"),
 }
 # What takes long, and asks again, of other faults or cells, what `make test` asks too, is in
 # `make advanced`: exercises and mutants of labs, and these clusters.
-MUTANTS = "controller_lab delivery_sending order rebalance_lab rebalance_lab_exercises"
+MUTANTS = "controller_lab sending_lab order rebalance_lab rebalance_lab_exercises"
 MUTANTS += " replication_lab storage_lab streams_lab streams_lab_exercises"
 CLUSTERS = "ensemble rolling_switch faults_clock faults_single faults_stop faults_transactions"
 CLUSTERS += " foreign groups_faults stories_on_fetch"

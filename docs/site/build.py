@@ -19,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import links
+import moved
 import recordings
 import stills
 from address import GIVEN, address
@@ -54,6 +55,7 @@ def main(out: Path) -> None:
     if failed := build_main([*map(str, options), *static, str(pages), str(out)]):
         raise SystemExit(failed)
     shutil.copytree(pages / "films", out / "_static" / "films")
+    moved.write(out)
     print("Following every link ...", flush=True)
     report = links.check(out)
     if report.faults:

@@ -24,10 +24,12 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "02_replication": {"cluster": "failover-ClusterView", "isr-view": "failover-ReplicaView"},
     "03_rebalance": {"sharing-view": "storm-GroupView"},
     "04_streams": {},
-    "05_delivery": {"guarantee-log": "transactions-SegmentView"},
-    "06_speed": {},
-    "07_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
-    "08_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
+    "06_sending": {},
+    "07_promises": {"guarantee-log": "transactions-SegmentView"},
+    "08_speed": {},
+    "articles": {},
+    "09_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
+    "05_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
 CLAIMS = load()
 PICTURES = {"image/png", "image/svg+xml"}  # as tests/labs/pictures.py and JupyterLab save them

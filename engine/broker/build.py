@@ -96,13 +96,8 @@ def _replicas(
         elsewhere=lambda partition: metadata.partition(partition) is not None,
     )
     replicas.changed.append(purgatory.wake)
-    fetchers = ReplicaFetchers(
-        replicas,
-        metadata.node,
-        context.connect,
-        config.replica_socket_timeout_ms / 1000,
-        context.spawn,
-    )
+    node, timeout_s = metadata.node, config.replica_socket_timeout_ms / 1000
+    fetchers = ReplicaFetchers(replicas, node, context.connect, timeout_s, context.spawn)
     replicas.work_changed.append(fetchers.update)
     return purgatory, replicas
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from engine.cli.main import UsageError
 from engine.cli.options import add_options, positive
 from oracle.exam import LEVELS, exam, scores
-from oracle.situation import Question
+from oracle.situation import OracleQuestion
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _plain(question: Question, reveal: bool) -> dict[str, object]:
+def _plain(question: OracleQuestion, reveal: bool) -> dict[str, object]:
     table = question.table
     plain: dict[str, object] = {
         "kind": question.kind,
@@ -65,7 +65,7 @@ def _plain(question: Question, reveal: bool) -> dict[str, object]:
     return plain
 
 
-def _examine(questions: list[Question]) -> None:
+def _examine(questions: list[OracleQuestion]) -> None:
     answered = []
     for number, question in enumerate(questions, 1):
         print(f"\n{number} of {len(questions)}: {question.idea}, level {question.level}\n")
@@ -78,7 +78,7 @@ def _examine(questions: list[Question]) -> None:
     print(_score(answered))
 
 
-def text(question: Question) -> str:
+def text(question: OracleQuestion) -> str:
     """As it stands in a terminal."""
     lines = [*question.facts]
     if question.table is not None:
@@ -103,7 +103,7 @@ def _choice(count: int) -> int | None:
         print(f"Type a number from 1 to {count}, or nothing.")
 
 
-def _score(answered: Iterable[tuple[Question, int]]) -> str:
+def _score(answered: Iterable[tuple[OracleQuestion, int]]) -> str:
     rows = scores(answered)
     right, asked = sum(row.right for row in rows), sum(row.asked for row in rows)
     lines = [f"\n{right} of {asked} right."]

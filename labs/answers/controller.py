@@ -1,4 +1,4 @@
-"""Answers to the exercises of 08_controller. Try first; there is more than one way."""
+"""Answers to the exercises of 05_controller. Try first; there is more than one way."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

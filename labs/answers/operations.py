@@ -1,4 +1,4 @@
-"""Answers to the exercises of 07_operations. Try first; there is more than one way."""
+"""Answers to the exercises of 09_operations. Try first; there is more than one way."""
 
 import time
 from typing import Any

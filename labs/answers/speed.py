@@ -1,4 +1,4 @@
-"""Answers to the exercises of 06_speed. Try first; there is more than one way."""
+"""Answers to the exercises of 08_speed. Try first; there is more than one way."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The exercises of 08_controller, and how each is judged.
+"""The exercises of 05_controller, and how each is judged.
 
 chosen    in the real cluster: a certain broker becomes controller, however that is done
 after     a function, compared with what the engine's controller writes when a broker dies

@@ -1,4 +1,4 @@
-"""The questions of 08_controller. Read it after you have made your guesses.
+"""The questions of 05_controller. Read it after you have made your guesses.
 
 Each question has a function beside it that says, from what the engine did, which answer came true.
 """

@@ -21,7 +21,7 @@ CONFIG = {
 }
 ORDERS = "LeaderAndIsr", "UpdateMetadata", "StopReplica"  # what only a controller sends
 
-ledger = Ledger("08_controller")
+ledger = Ledger("05_controller")
 cluster = LabCluster(CONFIG, Cluster.mend).cluster
 mixed = LabCluster(CONFIG, Cluster.mend).cluster  # the one that a broker of Apache Kafka joins
 

@@ -1,8 +1,8 @@
-"""What 05_delivery.ipynb takes from beside it: nothing here acts on a cluster.
+"""What labs 06_sending and 07_promises take from beside them: nothing here acts on a cluster.
 
-shared                  the lab's cluster and its ledger, and short ways to read what is there
-sending                 the predictions of sections 1 to 5; read it after you have made yours
-guarantees              the predictions of sections 6 to 10
-sending_exercises       how the exercises of sections 1 to 5 are judged
-guarantees_exercises    how those of sections 6 to 9 are judged
+shared                the cluster of both labs, and short ways to read what is there
+sending               the ledger and predictions of 06_sending; read it after you have made yours
+promises              those of 07_promises
+sending_exercises     how the exercises of 06_sending are judged
+promises_exercises    how those of 07_promises are judged
 """

@@ -1,4 +1,4 @@
-"""The predictions of sections 1 to 5 of 05_delivery. Read it after you have made yours.
+"""The ledger and the predictions of 06_sending. Read it after you have made yours.
 
 Each question has a function beside it that says, from what the engine did, which answer came true.
 """
@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from delivery.shared import TracedPartition
-from widgets import Predict
+from widgets import Ledger, Predict
+
+ledger = Ledger("06_sending")
 
 PUSHED, NAMES_ONLY, NOTHING = "All 100", "A notice that there are some", "Nothing"
 

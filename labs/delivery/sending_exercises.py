@@ -1,4 +1,4 @@
-"""The exercises of sections 1 to 5 of 05_delivery, and how each is judged: by a live cluster.
+"""The exercises of 06_sending, and how each is judged: by a live cluster.
 
 decoded   a function that reads the bytes of a Fetch response, beside what was written
 hashed    a function that chooses partitions for a live producer, beside kafka-python's

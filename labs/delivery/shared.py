@@ -1,13 +1,15 @@
-"""The lab's cluster and ledger. Sessions with ZooKeeper end after 6 seconds (Kafka: 18)."""
+"""The cluster of labs 06_sending and 07_promises.
+
+Sessions with ZooKeeper end after 6 seconds (Kafka: 18).
+"""
 
 from itertools import count
 
 from lab import LabCluster, TracedPartition, traced, until
 
 from engine import Cluster, Producer
-from widgets import Ledger
 
-__all__ = ["TracedPartition", "await_leader", "cluster", "fresh", "ledger", "served", "traced"]
+__all__ = ["TracedPartition", "await_leader", "cluster", "fresh", "served", "traced"]
 
 CONFIG = {
     "zookeeper.session.timeout.ms": "6000",
@@ -15,7 +17,6 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-ledger = Ledger("05_delivery")
 cluster = LabCluster(CONFIG, Cluster.mend).cluster
 
 

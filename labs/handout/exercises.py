@@ -26,6 +26,8 @@ class Lab(NamedTuple):
     exercises: Sequence[Exercise]
 
 
+NONE = Lab("", [])  # of the appendix
+
 LABS: Mapping[str, Lab] = MappingProxyType(
     {
         "00_start": Lab(
@@ -55,7 +57,7 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("exercise-6", "try-6", "ended", 3),
             ],
         ),
-        "08_controller": Lab(
+        "05_controller": Lab(
             "controller",
             [
                 Exercise("exercise-1", "try-1", "after", 3),
@@ -63,18 +65,23 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("exercise-3", "try-3", "fenced", 5),
             ],
         ),
-        "05_delivery": Lab(
-            "delivery",
+        "06_sending": Lab(
+            "sending",
             [
-                Exercise("exercise-1", "try-1", "decode", 3),
-                Exercise("exercise-2", "try-2", "my_murmur2", 2),
-                Exercise("acks-exercise", "acks-try", "settings", 1),
-                Exercise("guarantee-exercise-1", "guarantee-try-1", "stored_once", 1),
-                Exercise("guarantee-exercise-2", "guarantee-try-2", "copied_once", 2),
-                Exercise("place-exercise", "place-try", "since", 1),
+                Exercise("exercise-1", "try-1", "decode", 6),
+                Exercise("exercise-2", "try-2", "my_murmur2", 4),
             ],
         ),
-        "06_speed": Lab(
+        "07_promises": Lab(
+            "promises",
+            [
+                Exercise("acks-exercise", "acks-try", "settings", 2),
+                Exercise("guarantee-exercise-1", "guarantee-try-1", "stored_once", 2),
+                Exercise("guarantee-exercise-2", "guarantee-try-2", "copied_once", 4),
+                Exercise("place-exercise", "place-try", "since", 2),
+            ],
+        ),
+        "08_speed": Lab(
             "speed",
             [
                 Exercise("batch-exercise", "batch-try", "batched", 2),
@@ -85,7 +92,7 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("more-exercise", "more-try", "enough", 2),
             ],
         ),
-        "07_operations": Lab(
+        "09_operations": Lab(
             "operations",
             [
                 Exercise("roll-exercise", "roll-try", "rolled", 1),

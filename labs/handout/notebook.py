@@ -18,7 +18,7 @@ import nbformat
 from nbformat.v4 import new_code_cell
 
 from handout import answer
-from handout.exercises import LABS, Exercise, Lab
+from handout.exercises import LABS, NONE, Exercise, Lab
 
 Cell = Any  # nbformat's own, which has no types
 SCHEMA = 3
@@ -32,7 +32,7 @@ def student(path: Path) -> Any:
     notebook = _read(path)
     for cell in _code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
-    _prepare(notebook, LABS[path.stem])
+    _prepare(notebook, LABS.get(path.stem, NONE))
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = without_answers(cell.source)
@@ -41,7 +41,7 @@ def student(path: Path) -> Any:
 
 def answers(path: Path) -> Any:
     """With every exercise solved. What such a cell showed before is no longer what it shows."""
-    notebook, lab = _read(path), LABS[path.stem]
+    notebook, lab = _read(path), LABS.get(path.stem, NONE)
     module = path.parent / "answers" / f"{lab.answers}.py"
     for exercise, cell in zip(lab.exercises, _prepare(notebook, lab), strict=True):
         cell.source = answer.cell(module, exercise.answer, cell.source, exercise.call)

@@ -1,4 +1,4 @@
-"""The exercises of 07_operations, and how each is judged.
+"""The exercises of 09_operations, and how each is judged.
 
 rolled   a function that restarts brokers, judged by the answers to a producer meanwhile
 moved    a reassignment and its throttle, judged by what the new broker copies in each second

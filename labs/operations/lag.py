@@ -1,4 +1,4 @@
-"""The groups that fall behind, in section 9 of 07_operations. Read it after you have solved it.
+"""The groups that fall behind, last of all in 09_operations. Read it after you have solved it.
 
     case = lag.plant()     a cluster of two brokers; five topics, and for each a group of its name
     case.topics            ("bills", "cakes", ...): another cause for each, in a random order

@@ -3,8 +3,6 @@
 Each question has a function beside it that says, from what was found, which answer came true.
 """
 
-from collections.abc import Sequence
-
 from operations.lag import FOLLOWER, TRANSACTION, LagCase
 from widgets import Predict
 
@@ -48,25 +46,6 @@ def first_commit(offset: int) -> str:
     return AT_100 if offset <= 100 else AT_120 if offset < 150 else AT_150
 
 
-CREATED, WAITS, REFUSED = "It is created", "The command waits", "The command fails"
-
-
-def without_broker() -> Predict:
-    return Predict(
-        "ZooKeeper runs, no broker has been started yet. What does `kafka-topics.sh --create` do?",
-        {
-            CREATED: "The command could write the znodes, but on which broker is the replica?",
-            WAITS: "It does not wait for brokers: it looks once who is registered.",
-            REFUSED: "One replica needs one registered broker, and there is none.",
-        },
-        hint="What does --replication-factor 1 ask for?",
-    )
-
-
-def was_created(done: bool) -> str:
-    return CREATED if done else REFUSED
-
-
 SIX, FOUR, ERROR = "Six", "Four", "None: the container refuses it"
 
 
@@ -85,32 +64,6 @@ def six_on_four() -> Predict:
 
 def were_busy(consumers: int) -> str:
     return {6: SIX, 0: ERROR}.get(consumers, FOUR)
-
-
-OLDEST, ONE_FOR_ALL, IN_COMMON = (
-    "The oldest that it knows",
-    "The same for all",
-    "The newest of both",
-)
-
-
-def which_version() -> Predict:
-    return Predict(
-        "Three clients of other makers send to this broker. In which version does each of them "
-        "send its Produce request?",
-        {
-            OLDEST: "It would be understood by every broker, but it could carry no headers.",
-            ONE_FOR_ALL: "There is no version of the protocol as a whole: each API has its own.",
-            IN_COMMON: "A client asks with ApiVersions, and takes the newest that both know.",
-        },
-        hint="What does a client send first on a new connection?",
-    )
-
-
-def versions_were(sent: Sequence[int]) -> str:
-    if max(sent) == 0:
-        return OLDEST
-    return ONE_FOR_ALL if len({*sent}) == 1 else IN_COMMON
 
 
 OF_POISON, OF_TRANSACTION, OF_FOLLOWER = "A poison record", "An open transaction", "A slow follower"

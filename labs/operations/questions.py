@@ -1,4 +1,4 @@
-"""The predictions of 07_operations, and what came of them."""
+"""The predictions of 09_operations, and what came of them."""
 
 from widgets import Predict
 

@@ -25,7 +25,7 @@ CONFIG = {
     "quota.window.num": "3",  # of a second; Kafka's 11 let a client use ten seconds' quota at once
 }
 
-ledger = Ledger("07_operations")
+ledger = Ledger("09_operations")
 cluster = LabCluster(CONFIG, Cluster.mend).cluster
 
 _numbers = count(1)

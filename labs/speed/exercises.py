@@ -1,4 +1,4 @@
-"""The exercises of 06_speed, and how each is judged.
+"""The exercises of 08_speed, and how each is judged.
 
 batched    a function that puts records into requests, judged by its requests
 codec_of   a function that names the codec of a batch, beside batches of each codec

@@ -1,4 +1,4 @@
-"""The predictions of 06_speed. Read it after you have made yours.
+"""The predictions of 08_speed. Read it after you have made yours.
 
 Each question has a function beside it that says, from what was measured, which answer came true.
 """
@@ -147,26 +147,6 @@ def of_a_thousand() -> Predict:
 
 def times_epoll(ratio: float) -> str:
     return ALIKE if ratio < 2 else SOME if ratio < 10 else HUNDREDS
-
-
-WITHIN_TWO, WITHIN_TEN, MORE_THAN_TEN = "Up to 2", "Up to 10", "More than 10"
-
-
-def one_figure() -> Predict:
-    return Predict(
-        "A producer sends records of 20 bytes in batches. Then it sends records of 200 bytes, each "
-        "alone. How many times as many records a second does it send the first way?",
-        {
-            WITHIN_TWO: "Then one figure would do for a machine.",
-            WITHIN_TEN: "The size alone does that; but there are the batches.",
-            MORE_THAN_TEN: "The way of sending matters more than the machine.",
-        },
-        hint="How many requests are that?",
-    )
-
-
-def figure_was(ratio: float) -> str:
-    return WITHIN_TWO if ratio < 2 else WITHIN_TEN if ratio < 10 else MORE_THAN_TEN
 
 
 AS_MANY, FOURFOLD, MANYFOLD = "About as many", "About four times as many", "More than ten times"

@@ -34,7 +34,7 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-ledger = Ledger("06_speed")
+ledger = Ledger("08_speed")
 cluster = LabCluster(CONFIG, Cluster.mend).cluster
 
 _numbers = count(1)

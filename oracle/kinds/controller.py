@@ -15,6 +15,7 @@ class EpochAfter(ClusterSituation):
     CASES = (
         "leader",
         "leader and controller",
+        "leader and controller",
         "follower",
         "stranger",
         "controller alone",

@@ -15,7 +15,7 @@ SOON_MS = 1000
 class Heard(ClusterSituation):
     """A record is sent. What does the producer hear?"""
 
-    level, idea, section = 1, "acks", "delivery#acks-text"
+    level, idea, section = 1, "acks", "promises#acks-text"
     SOON, LATE = "soon", "late"
     CASES: Sequence[tuple[int | str, int, int, int]] = (
         # acks, min.insync.replicas, followers that have left the ISR, that are cut off just now
@@ -102,10 +102,10 @@ class Heard(ClusterSituation):
         }.get(str(outcome), "It was stored; then the ISR became smaller than min.insync.replicas.")
 
 
-class Copies(ClusterSituation):
+class RepeatedSend(ClusterSituation):
     """The answer gets lost, and the producer sends the record again. How often is it in the log?"""
 
-    level, idea, section = 1, "idempotence", "delivery#numbers-text"
+    level, idea, section = 1, "idempotence", "promises#numbers-text"
     CASES: Sequence[tuple[str, bool, str]] = (
         # acks, idempotent, what is lost
         ("all", True, "answer"),
@@ -187,4 +187,4 @@ class Copies(ClusterSituation):
         return "It was sent again, and without a number the broker takes it for another record."
 
 
-KINDS: dict[str, type[Situation]] = {"heard": Heard, "copies": Copies}
+KINDS: dict[str, type[Situation]] = {"heard": Heard, "copies": RepeatedSend}

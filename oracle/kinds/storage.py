@@ -17,7 +17,7 @@ from engine.storage.loading import load
 from engine.storage.log import Log
 from engine.storage.records import Record
 from oracle.cluster_situation import TOPIC, ClusterSituation
-from oracle.situation import Answer, Situation, numbers
+from oracle.situation import Answer, Situation, around, numbers
 
 NOW = 1_700_000_000_000
 PARTITION = TopicPartition("orders", 0)
@@ -170,7 +170,7 @@ class TornLog(Situation):
         return "Recovery checks each batch, and cuts the file at the first one that is not whole."
 
 
-class IndexLookup(Situation):
+class SparseLookup(Situation):
     """A consumer asks for an offset. Where does the broker begin to read the file?"""
 
     level, idea, section = 1, "index", "storage#index-text"
@@ -219,7 +219,9 @@ class IndexLookup(Situation):
             0: "An entry is nearer than the beginning of the file.",
             before: "The next entry at or before it.",
         }
-        few = numbers(before, self.wanted, after, 0, *reversed(known))
+        others = [self.wanted, after, self.count - 1, *known]
+        self.chance.shuffle(others)
+        few = numbers(before, *others)
         return [
             Answer(f"at offset {number}", number, beliefs.get(number, "Another entry is nearer."))
             for number in few
@@ -287,9 +289,8 @@ class Compacted(Situation):
             len(self.closed) + len(self.active): "Older values of a key go.",
             per_segment: "In closed segments the last record of each key stays.",
         }
-        few = numbers(
-            per_segment, len(all_), living + len(self.active), len(self.closed) + len(self.active)
-        )
+        total = len(self.closed) + len(self.active)
+        few = around(self.chance, per_segment, len(all_), living + len(self.active), total)
         return [
             Answer(str(number), number, beliefs.get(number, "Count once more.")) for number in few
         ]
@@ -304,6 +305,6 @@ class Compacted(Situation):
 KINDS: dict[str, type[Situation]] = {
     "after-crash": AfterCrash,
     "torn-log": TornLog,
-    "index-lookup": IndexLookup,
+    "index-lookup": SparseLookup,
     "compacted": Compacted,
 }

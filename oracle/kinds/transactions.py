@@ -15,7 +15,7 @@ SETTLED_MS = 500
 class CommittedReader(ClusterSituation):
     """What does a consumer with isolation.level=read_committed get?"""
 
-    level, idea, section = 2, "transaction", "delivery#guarantee-text"
+    level, idea, section = 2, "transaction", "promises#guarantee-text"
     ENDS = ("commit", "abort", "open", "dies", "replaced")
 
     def __init__(self, chance: Random) -> None:
@@ -98,7 +98,7 @@ class CommittedReader(ClusterSituation):
 class TwoProducers(ClusterSituation):
     """Something happens while a transaction is open. What does its commit return?"""
 
-    level, idea, section = 3, "fencing", "delivery#guarantee-text"
+    level, idea, section = 3, "fencing", "promises#guarantee-text"
     CASES = (
         "alone",
         "second starts",

@@ -10,11 +10,12 @@ from tests.browser.lesson import Lesson
 
 # By lab: its number of claims, and cells whose pictures are looked at.
 LABS = {
-    "02_replication": (41, ["steps = sim.watch(", "homes = {n: "]),
+    "02_replication": (40, ["steps = sim.watch(", "folders = {b: "]),
     "03_rebalance": (53, ["pictures.reading("]),
     "04_streams": (26, ["remote.chart(ratio)", "starting = session.starting()"]),
-    "05_delivery": (53, []),
-    "08_controller": (18, []),
+    "06_sending": (26, []),
+    "07_promises": (25, []),
+    "05_controller": (16, []),
 }
 
 

@@ -1,4 +1,4 @@
-"""08_controller on the page: a guess, and a controller that is chosen with the mouse."""
+"""05_controller on the page: a guess, and a controller that is chosen with the mouse."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "08_controller")
+    return Lesson(page, "05_controller")
 
 
 @pytest.mark.timeout(600)

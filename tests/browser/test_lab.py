@@ -101,7 +101,7 @@ def test_a_link_to_a_page_opens_it_as_it_is_meant_to_be_read(page: Page, lab: La
     rendered = page.locator(".jp-MarkdownViewer h1")
     expect(rendered).to_be_visible()
     page.get_by_role("tab", name="00_start.ipynb").click()
-    page.get_by_role("link", name="01 · Storage").click()
+    page.get_by_role("link", name="01 · Storage").first.click()
     expect(page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) h1").first).to_contain_text("01")
 
 

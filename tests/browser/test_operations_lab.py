@@ -1,4 +1,4 @@
-"""07_operations on the page: a guess about seven ack modes, a client that waits, and five lags."""
+"""09_operations on the page: a guess about seven ack modes, a client that waits, and five lags."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +8,7 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "07_operations")
+    return Lesson(page, "09_operations")
 
 
 @pytest.mark.timeout(400)

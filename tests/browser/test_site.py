@@ -257,7 +257,7 @@ def test_every_view_of_a_recording_is_there_and_goes_on(visit: Visit, run: str) 
 @pytest.mark.parametrize(
     "name",
     [
-        *("index", "labs/02_replication", "labs/07_operations", "docs/articles/kafka-mechanism"),
+        *("index", "labs/02_replication", "labs/09_operations", "docs/articles/kafka-mechanism"),
         *(f"recordings/{run}" for run in ("failover", "transactions", "oncall", "storm")),
     ],
 )
@@ -348,7 +348,7 @@ def test_a_phone_that_is_turned_plays_on_from_the_same_moment(visit: Visit) -> N
     ("name", "count"),
     [
         *(("00_start", 2), ("02_replication", 2), ("03_rebalance", 1)),
-        *(("05_delivery", 1), ("07_operations", 1)),
+        *(("07_promises", 1), ("09_operations", 1)),
     ],
 )
 def test_a_lab_plays_recordings(visit: Visit, name: str, count: int) -> None:

@@ -1,4 +1,4 @@
-"""06_speed on the page: a guess about fifty bytes, and the pages of a segment."""
+"""08_speed on the page: a guess about fifty bytes, and the pages of a segment."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +8,7 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "06_speed")
+    return Lesson(page, "08_speed")
 
 
 @pytest.mark.timeout(400)

@@ -1,130 +1,143 @@
-"""Mutants of 06_speed: lines of cells that are changed, as a learner would."""
+"""Mutants of 06_sending: lines of cells that are changed.
 
+The brokers are processes of their own, so what is changed is the experiment, as a learner would.
+"""
+
+import pytest
+
+from engine.client.producer import Producer
 from tests.labs.mutants import Mutant
 
-BATCH = "cluster batch-predict batch-groups batch-send"
-GROUPS = f"{BATCH} batch-run batch-verdict"
-SYNC = "cluster batch-predict batch-sync batch-sync-run batch-sync-verdict"
-COMMIT = f"{BATCH} batch-commit batch-commit-run batch-commit-verdict"
-SETTINGS = f"{BATCH} batch-commit batch-partitions batch-causes batch-fetch batch-settings-verdict"
-SMALL = "cluster codec-predict codec-small codec-log codec-small-verdict"
-DISK = "cluster disk-predict disk-read disk-ways disk-run"
-CODEC = "codec-predict codec-data codec-run codec-bars codec-verdict"
-ZERO = "cluster zero-predict zero-fill zero-ways zero-run zero-runs zero-bars"
-ZERO += " zero-watched zero-broker"
-FORMAT = "cluster zero-predict zero-format zero-places zero-differences zero-format-verdict"
-CACHE = "cluster cache-predict cache-write cache-later"
-TAIL = "cluster tail-predict tail-stream tail-measure tail-live tail-run tail-outcome tail-verdict"
-MORE = "cluster more-predict more-member more-group more-run more-sent more-verdict"
-PRICE = "cluster more-predict more-files more-copied more-outage more-price more-price-verdict"
+SOCKET = "cluster socket-hand socket-predict"
+PUSH = f"{SOCKET} socket-push socket-requests"
+CLIENTS = f"{SOCKET} socket-bootstrap socket-programs socket-roles"
+CLIENTS_VERDICTS = f"{CLIENTS} socket-clients-verdict"
+BYTES = "bytes-predict bytes-send bytes-read bytes-record bytes-verdict"
+PARTITION = "cluster partition-predict partition-clients"
+NAMED = f"{PARTITION} partition-named partition-named-verdict"
+OLD = (
+    f"{PARTITION} partition-hash partition-without partition-old partition-without-verdict "
+    "partition-key-verdict"
+)
+LETTERS = f"{PARTITION} partition-letters partition-letters-verdict"
+RETRIES = "order-predict order-retries order-stored order-verdict"
+KEYS = "order-predict order-keys order-keys-run order-keys-verdict"
+FULL = "buffer-predict buffer-full buffer-batches buffer-batches-verdict buffer-piled-verdict"
+LINGER = "buffer-predict buffer-full buffer-linger buffer-linger-verdict"
+WAYS = "buffer-predict buffer-full buffer-get buffer-callbacks buffer-ways-verdict"
+FLUSH = "buffer-predict buffer-full buffer-get buffer-flush buffer-ways-verdict-2"
+
+
+def a_client_that_learns_of_one_broker(patch: pytest.MonkeyPatch) -> None:
+    def list_topics(producer: Producer, *how: object, **more: object) -> object:
+        found = known(producer, *how, **more)  # type: ignore[arg-type]
+        found.brokers = dict([*found.brokers.items()][:1])
+        return found
+
+    known = Producer.list_topics
+    patch.setattr(Producer, "list_topics", list_topics)
+
 
 MUTANTS = [
     Mutant(
-        "a batch takes one record at most",
-        "C238",
-        GROUPS,
-        [('"batch.size": 1_000_000', '"batch.size": 1')],
+        "the consumer does not choose an offset",
+        "C178 C180",
+        f"{PUSH} socket-verdict",
+        [("consumer.seek(wanted)", "pass")],
     ),
     Mutant(
-        "all records have one size, and none comes alone",
-        "C228 C229",
-        "cluster figures-predict figures-produce figures-verdict",
-        [('b"x" * size', 'b"x" * 200'), ("number // 100, alone=True", "number, alone=False")],
+        "a Fetch is held for 5 ms",
+        "C224",
+        f"{SOCKET} socket-poll socket-poll-verdict",
+        [('"fetch.max.wait.ms": 500', '"fetch.max.wait.ms": 5')],
     ),
     Mutant(
-        "eight threads that take turns",
-        "C236",
-        SYNC,
-        [('"eight threads": 8', '"eight threads": 1')],
+        "a client that learns of one broker",
+        "C181",
+        CLIENTS_VERDICTS,
+        defect=a_client_that_learns_of_one_broker,
     ),
     Mutant(
-        "a commit that is one record behind",
-        "C239",
-        COMMIT,
-        [("consumer.commit(asynchronous=False)", "consumer.commit(found[0], asynchronous=False)")],
+        "the readers stop early",
+        "C179 C284",
+        CLIENTS_VERDICTS,
+        [("if count == 200", "if count == 150")],
     ),
     Mutant(
-        "batches hold one record, and a Fetch waits for one byte",
-        "C240 C241",
-        SETTINGS,
-        [('"batch.size": 16_384', '"batch.size": 1'), ('"fetch.min.bytes": 10_000, ', "")],
+        "text that is not UTF-8",
+        "C183",
+        BYTES,
+        [('StringSerializer("utf_8")}', 'StringSerializer("latin_1")}')],
+    ),
+    Mutant("one of three files is left out", "C296", BYTES, [("((1, 2, 3))", "((1, 2))")]),
+    Mutant(
+        "no partition is named",
+        "C184",
+        NAMED,
+        [('("partition 0", 0, {})', '("partition 0", -1, {})')],
     ),
     Mutant(
-        "gzip is left out where it gains nothing",
-        "C237",
-        SMALL,
-        [("len(gzip.compress(text[:size]))", "min(len(gzip.compress(text[:size])), size)")],
+        "guests get partition 0",
+        "C189",
+        NAMED,
+        [('key.startswith(b"vip")', 'key[:1] == b"g"')],
     ),
     Mutant(
-        "memory is the disk, words are written in order, and no block is small",
-        "C242 C243 C244",
-        f"{DISK} disk-words disk-verdict disk-seek-verdict",
-        [
-            ("copy(range(0, part, LARGE), LARGE)", "read(range(0, part, LARGE), LARGE)"),
-            ("target[places] = numbers", "target[:] = numbers"),
-            ("read(at_random, SMALL)", "read(range(0, part, LARGE), LARGE)"),
-        ],
+        "requests by hand to a partition that is led elsewhere",
+        "C286",
+        NAMED,
+        [('"-", partition=1))', '"-", partition=0))')],
     ),
     Mutant(
-        "a topic is read twice, and a file at random only",
-        "C245 C246",
-        f"{DISK} disk-order disk-ahead disk-order-verdict",
-        [
-            ("values = cluster.read(topic", "values = cluster.read(topic) + cluster.read(topic"),
-            ("pages_in_memory(range(0, 32 * SMALL, SMALL))", "pages_in_memory(random_places)"),
-        ],
+        "the hash keeps its sign",
+        "C185",
+        OLD,
+        [("(murmur2(key.encode()) & 0x7FFFFFFF) % 3", "murmur2(key.encode()) % 3")],
     ),
     Mutant(
-        "one connection each time",
-        "C249",
-        "cluster select-predict select-limits select-ask select-run select-broker select-verdict",
-        [("question(way, n) for", "question(way, 1) for")],
+        "round robin",
+        "C186 C187 C188",
+        OLD,
+        [("sent(1000)", 'sent(1000, **{"partitioner.class": "roundrobin"})')],
     ),
     Mutant(
-        "a link that is never busy",
-        "C235",
-        CODEC,
-        [("LINK = 10_000_000", "LINK = 10_000_000_000")],
+        "by the second letter",
+        "C190",
+        LETTERS,
+        [('(key[0] - ord("A")) * partitions // 26', "key[1] % partitions")],
     ),
     Mutant(
-        "a link of a hundred gigabits, nothing encrypted, and every way is read and send",
-        "C231 C232 C233",
-        f"{ZERO} zero-small zero-verdict zero-copies-verdict zero-speed-verdict",
-        [
-            ("GIGABIT = 125_000_000", "GIGABIT = 12_500_000_000"),
-            ('Cluster(brokers=1, security="SSL")', "Cluster(brokers=1)"),
-            ('{"sendfile": with_sendfile, ', '{"sendfile": with_read_and_send, '),
-        ],
+        "a key each time",
+        "C191",
+        KEYS,
+        [('None if name == "no key" else str(order)', "str(order)")],
     ),
     Mutant(
-        "the topic keeps the codec",
-        "C234",
-        FORMAT,
-        [('compression_type="zstd"', 'compression_type="lz4"')],
+        "never more than one in flight",
+        "C192 C193",
+        RETRIES,
+        [('"max.in.flight": 5},', '"max.in.flight": 1},')],
+    ),
+    Mutant("smaller records", "C201", FULL, [('"x" * 1000)', '"x" * 500)')]),
+    Mutant(
+        "small batches",
+        "C202",
+        FULL,
+        [('{"linger.ms": 1000}', '{"linger.ms": 1000, "batch.size": 1000}')],
+    ),
+    Mutant("never one by one", "C203", FULL, [("one_by_one=True", "one_by_one=False")]),
+    Mutant("no linger", "C204", LINGER, [('"linger.ms": 10}', '"linger.ms": 0}')]),
+    Mutant(
+        "the broker answers",
+        "C205",
+        WAYS,
+        [("    cluster.pause(1)\n    future", "    future")],
     ),
     Mutant(
-        "each batch is flushed",
-        "C247",
-        f"{CACHE} cache-verdict",
-        [("written(megabytes)  #", "written(megabytes, flush_messages=1)  #")],
+        "two callbacks for a record",
+        "C206",
+        WAYS,
+        [("partial(note, n)", "partial(note, n // 2)")],
     ),
-    Mutant(
-        "the pages are dropped before the second pass",
-        "C248",
-        f"{CACHE} cache-read cache-read-run cache-read-verdict",
-        [("second = from_disk(photos)", "forget(path)\nsecond = from_disk(photos)")],
-    ),
-    Mutant(
-        "nothing waits on purpose",
-        "C230",
-        TAIL,
-        [('{"linger.ms": 500, "acks": 1}', '{"linger.ms": 0, "acks": 1}')],
-    ),
-    Mutant("a group of one", "C250", MORE, [("MEMBERS = 4", "MEMBERS = 1")]),
-    Mutant(
-        "one partition more, and not many",
-        "C251",
-        PRICE,
-        [("(10, shared.many(100), shared.many(500))", "(10, 11)")],
-    ),
+    Mutant("nothing fails", "C207", FLUSH, [('"x" * 5000', '"x" * 500')]),
 ]

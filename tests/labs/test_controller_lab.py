@@ -1,4 +1,4 @@
-"""08_controller: sections in any order, exercises, and what would change its verdicts."""
+"""05_controller: sections in any order, exercises, and what would change its verdicts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,11 +13,11 @@ from engine.zookeeper import znodes
 from engine.zookeeper.requests import CheckVersion, Set
 from tests.interop.watch import until
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_08 import MUTANTS
+from tests.labs.mutants_05 import MUTANTS
 from tests.labs.reader import LABS, Reader
 from widgets.ledger.ledger import Contradiction
 
-LAB = LABS / "08_controller.ipynb"
+LAB = LABS / "05_controller.ipynb"
 SIMULATED = {  # sections that need no cluster: from their first cell to their last
     "race": ("race-predict", "race", "race-outcome", "race-late", "race-verdict"),
     "without": (
@@ -69,7 +69,7 @@ def test_the_table_names_what_was_not_run(reader: Reader, monkeypatch: pytest.Mo
     ledger = reader.names["ledger"]
     monkeypatch.setattr(ledger, "findings", {})
     told = repr(reader.through("verdicts"))
-    assert told.startswith("16 claims of 08_controller: 16 not run yet.")
+    assert told.startswith("16 claims of 05_controller: 16 not run yet.")
     assert "Run the cells of C072, C073" in told
 
 

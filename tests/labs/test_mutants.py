@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.labs import (
+    test_appendix,
     test_controller_lab,
-    test_delivery_guarantees,
-    test_delivery_sending,
     test_operations_lab,
     test_operations_listeners,
+    test_promises_lab,
     test_rebalance_lab,
     test_replication_lab,
+    test_sending_lab,
     test_speed_lab,
-    test_speed_peers,
     test_storage_lab,
     test_streams_lab,
 )
@@ -34,12 +34,12 @@ LABS = (
     test_rebalance_lab,
     test_streams_lab,
     test_controller_lab,
-    test_delivery_sending,
-    test_delivery_guarantees,
+    test_sending_lab,
+    test_promises_lab,
     test_speed_lab,
-    test_speed_peers,
     test_operations_lab,
     test_operations_listeners,
+    test_appendix,
 )
 
 

@@ -1,4 +1,4 @@
-"""07_operations, sections 2 to 5: their exercises, and what would change their verdicts."""
+"""09_operations but for its listeners: their exercises, and what would change their verdicts."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
@@ -10,11 +10,11 @@ from engine import Cluster
 from engine.client.admin.security_values import AclBinding
 from engine.quotas.entity import DEFAULT, ClientQuotaEntity
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_07 import MUTANTS
+from tests.labs.mutants_09 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
 pytestmark = pytest.mark.advanced
-LAB = LABS / "07_operations.ipynb"
+LAB = LABS / "09_operations.ipynb"
 
 
 @pytest.mark.timeout(400)

@@ -1,6 +1,6 @@
-"""07_operations: commands, listeners, releases and lag; what would change the verdicts."""
+"""09_operations: listeners and lag; what would change the verdicts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module as lab
 from types import SimpleNamespace
 from typing import Any
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_07_listeners import MUTANTS
+from tests.labs.mutants_09_listeners import MUTANTS
 from tests.labs.reader import LABS, Reader
 
-LAB = LABS / "07_operations.ipynb"
+LAB = LABS / "09_operations.ipynb"
 
 
 @pytest.mark.parametrize("mutant", parameters(MUTANTS))
@@ -19,12 +19,6 @@ def test_another_experiment_comes_to_another_verdict(
     shared: Reader, mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(shared, mutant, monkeypatch)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_is_left_running(labs_can_be_imported: None) -> Iterator[None]:
-    yield
-    lab("operations.books").close()
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -37,10 +31,7 @@ def nothing_is_left_running(labs_can_be_imported: None) -> Iterator[None]:
         ("again", "came_again", 7, "Seven"),
         ("of_count", "first_commit", 150, "After 150"),
         ("of_count", "first_commit", 100, "After 100"),
-        ("without_broker", "was_created", True, "It is created"),
         ("six_on_four", "were_busy", 4, "Four"),
-        ("which_version", "versions_were", [9, 7, 9], "The newest of both"),
-        ("which_version", "versions_were", [0, 0, 0], "The oldest that it knows"),
     ],
 )
 def test_a_guess_is_answered_by_what_was_found(
@@ -63,15 +54,6 @@ def test_the_group_without_a_lag_is_looked_up_where_it_was_planted(topic: str, w
     lag, questions = lab("operations.lag"), lab("operations.listener_questions")
     case = SimpleNamespace(truth=dict(zip(lag.TOPICS, lag.CAUSES, strict=True)))
     assert questions.not_shown().outcome(questions.hidden(case, topic)).truth == words
-
-
-def test_the_picture_has_the_versions_of_each_release_at_its_date() -> None:
-    releases = lab("operations.releases")
-    drawn = releases.timeline(lambda release: (sum(release), 2 * sum(release)), (9, 12))
-    assert drawn["Fetch number (1, 0)"].content == "2"
-    assert drawn["Produce words"].content == "Produce 9, this broker"
-    places = [drawn[f"release {it}"].where[0] for it in sorted(releases.DATES)]
-    assert places == sorted(places)
 
 
 # -- COUNT_TIME ------------------------------------------------------------------------------------

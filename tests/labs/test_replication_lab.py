@@ -139,24 +139,9 @@ DISASTER = {
 }
 MUTANTS = [
     Mutant(
-        "a broker of another cluster",
-        "C287",
-        "machines machines-verdict",
-        [
-            (
-                "mark = {",
-                'file = cluster.directory(2) / "meta.properties"\n'
-                "its_own = file.read_text()\n"
-                'file.write_text(its_own.replace(cluster_id, "another"))\n'
-                "mark = {",
-            ),
-            ("Table(", "file.write_text(its_own)\nTable("),
-        ],
-    ),
-    Mutant(
         "both partitions have the same replicas, and the dead broker is back too soon",
         "C042 C047 C094",
-        "machines copies-predict copies copies-verdict",
+        "copies-predict copies copies-verdict",
         [
             ("[1, 2], [3, 2]", "[1, 2], [1, 2]"),
             ("(2, 3))\nafter", "(2, 3))\ncluster.mend()\nafter"),

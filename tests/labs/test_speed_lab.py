@@ -1,4 +1,4 @@
-"""06_speed: its exercises, and what would change its verdicts."""
+"""08_speed: its exercises, and what would change its verdicts."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ import pytest
 
 from engine import Cluster
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_06 import MUTANTS
+from tests.labs.mutants_08 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
 pytestmark = pytest.mark.advanced
-LAB = LABS / "06_speed.ipynb"
+LAB = LABS / "08_speed.ipynb"
 long = pytest.mark.long
 
 

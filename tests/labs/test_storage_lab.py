@@ -197,7 +197,7 @@ MUTANTS = [
         "no transactions, another size, a compacted log, nothing is dropped, two large files",
         "C018 C019 C020 C022 C023 C024",
         "segments-predict segments names-count limit shape dropping"
-        " decide-segments decide-shape decide-cutting",
+        " decide-segments decide-rolling decide-shape decide-cutting",
         [
             ('{"transactional.id": f"writer of {marked}"}', "{}"),
             ("producer.init_transactions()", "pass"),

@@ -70,8 +70,8 @@ def test_a_wrong_verdict_in_the_ledger_stops_the_cell(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader.through("duality-predict", "duality-run", "back-run")
-    tables = reader.names["tables"]
-    assert tables["from other cards"] == tables["from the cards"], tables  # so it is conditional
+    made = reader.names["made"]
+    assert made["from other cards"] == made["from the cards"], made  # so it is conditional
     ledger = reader.names["ledger"]
     planted = replace(ledger.claims["C162"], verdict="holds")
     monkeypatch.setitem(ledger.claims, "C162", planted)

@@ -1,6 +1,6 @@
 """The labs' optional cells where Kafka's jars are.
 
-Lab 08: a real broker leads, and the picture has it. Lab 04: Kafka Streams counts.
+Lab 05: a real broker leads, and the picture has it. Lab 04: Kafka Streams counts.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from widgets.stage import SceneWidget
 
 def test_the_cell_adds_a_broker_and_can_be_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(LABS)
-    reader = Reader(LABS / "08_controller.ipynb")
+    reader = Reader(LABS / "05_controller.ipynb")
     try:
         for _ in range(2):
             printed, value = reader.run(reader.cell("real"))

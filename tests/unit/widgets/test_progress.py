@@ -166,7 +166,7 @@ def test_the_picture_has_a_mark_for_each_task_and_says_what_comes_next(path: Pat
     assert "You predicted: One. What happened: Three" in wrong.label
     assert sign(right) == "✓"
     words = [shape.content for shape in picture.picture.all() if shape.kind == "text"]
-    assert "next: The offset" in words
+    assert "next: An offset: what does the number promise?" in words
     assert "With the mouse: 1 link cut." in words
     picture.close()
 

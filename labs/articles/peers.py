@@ -1,4 +1,4 @@
-"""Section 10 of 06_speed: what was recorded of other brokers, and its prediction.
+"""The table of message queues in articles.ipynb: figures of other brokers, and a prediction.
 
     labs/recorded/peers.json      written by `make peers`; docs/peers.md explains each figure
         speed      loads: by load, by peer: one number for each round

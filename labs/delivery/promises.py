@@ -1,4 +1,4 @@
-"""The questions of sections 6 to 10 of 05_delivery. Read it after you have made your guesses.
+"""The ledger and the questions of 07_promises. Read it after you have made your guesses.
 
 Each question has a function beside it that says, from what the run has found, which answer came
 true.
@@ -6,7 +6,9 @@ true.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from widgets import Predict
+from widgets import Ledger, Predict
+
+ledger = Ledger("07_promises")
 
 TWO, ALL_THREE, REFUSED = (
     "When two replicas have it",

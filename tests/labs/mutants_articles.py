@@ -1,4 +1,4 @@
-"""Mutants of 07_operations: its sections about commands, listeners, releases."""
+"""Mutants of the appendix, articles.ipynb, but for its table of brokers."""
 
 from importlib import import_module as lab
 
@@ -10,17 +10,12 @@ START = "books-predict books-start books-start-verdict books-dirs-verdict"
 TOPICS = "books-predict books-start books-topics books-topics-verdict"
 LETTERS = "books-predict books-start books-topics books-messages books-messages-verdict"
 SERVERS = "books-predict books-start books-servers books-servers-verdict"
-CRASH = "cluster ack-predict ack-crash ack-die ack-lanes ack-polls ack-verdict"
-COUNT = "cluster ack-predict ack-crash ack-count ack-count-table ack-count-verdict ack-count-ledger"
-MANUAL = "cluster ack-predict ack-crash ack-manual ack-manual-run ack-manual-verdict"
-TWICE = "cluster ack-predict ack-crash ack-twice ack-twice-run ack-twice-verdict"
 RELEASE = "cluster release-predict release-dates release-clients release-clients-two "
 RELEASE += "release-clients-run release-verdict"
-PARALLEL = "cluster parallel-predict parallel-work"
 
 
 def a_year_later(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(lab("operations.releases").DATES, (1, 0), "2018-11-01")
+    patch.setitem(lab("articles.releases").DATES, (1, 0), "2018-11-01")
 
 
 MUTANTS = [
@@ -111,81 +106,42 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "RECORD commits after each poll, and BATCH after each record",
-        "C273 C274",
-        CRASH,
-        [
-            (
-                "runs = {mode.name: crash(mode) for mode in AckMode}",
-                'runs = {it: crash("BATCH") for it in ("RECORD", "BATCH")}',
-            ),
-            ('container_of("BATCH"', 'container_of("RECORD"'),
-        ],
-    ),
-    Mutant(
-        "no time to wait for, and a count that each poll reaches",
-        "C275 C276",
-        COUNT,
-        [
-            (
-                'listen("TIME", 200, 5, pause=0.005, ack_time=0.3)',
-                'listen("TIME", 200, 5, pause=0.005, ack_time=0.0)',
-            ),
-            ("count = 120", "count = 50"),
-        ],
-    ),
-    Mutant(
-        "MANUAL commits at once, and MANUAL_IMMEDIATE later",
-        "C277 C278",
-        MANUAL,
-        [
-            ('order("MANUAL", some, 50)', 'order("MANUAL_IMMEDIATE", some, 50)'),
-            ('order("MANUAL_IMMEDIATE", each, 10)', 'order("MANUAL", each, 10)'),
-        ],
-    ),
-    Mutant(
-        "both listeners acknowledge",
-        "C279",
-        TWICE,
-        [("    # acknowledgment.acknowledge()", "    acknowledgment.acknowledge()")],
-    ),
-    Mutant(
-        "more partitions than consumers",
-        "C280",
-        f"{PARALLEL} parallel-listen parallel-run parallel-verdict",
-        [("shared.cluster(), 4  #", "shared.cluster(), 8  #")],
-    ),
-    Mutant(
-        "nothing is bound to an offset",
-        "C281",
-        f"{PARALLEL} parallel-bound parallel-bound-run parallel-bound-verdict",
-        [("PartitionOffset(two, 1, 100)]", "PartitionOffset(two, 1)]")],
-    ),
-    Mutant(
-        "two listeners share a group",
-        "C288",
-        f"{PARALLEL} parallel-listen parallel-run parallel-groups parallel-groups-verdict",
-        [
-            (
-                '[shared.fresh("zhugeGroup"), shared.fresh("tulingGroup"), None]',
-                '[*[shared.fresh("zhugeGroup")] * 2, None]',
-            ),
-            (
-                "all(len(it.calls()) == 10 for it in containers)",
-                "sum(len(it.calls()) for it in containers) == 20",
-            ),
-        ],
-    ),
-    Mutant(
-        "the file has another ack mode",
-        "C295",
-        f"{PARALLEL} parallel-yml parallel-yml-run parallel-yml-verdict",
-        [("ack-mode: MANUAL_IMMEDIATE", "ack-mode: MANUAL")],
-    ),
-    Mutant(
         "by other documents 1.0 came a year later",
         "C282",
         RELEASE,
         defect=a_year_later,
+    ),
+    Mutant(
+        "all records have one size, and none comes alone",
+        "C228 C229",
+        "cluster figures-predict figures-produce figures-verdict",
+        [('b"x" * size', 'b"x" * 200'), ("number // 100, alone=True", "number, alone=False")],
+    ),
+    Mutant(
+        "a version that no broker of 2.8 knows",
+        "C182",
+        "cluster versions versions-verdict",
+        [("FETCH: 11", "FETCH: 13")],
+    ),
+    Mutant(
+        "both count the latch down",
+        "C208",
+        "buffer-latch-sample buffer-latch buffer-latch-verdict",
+        [("if with_callback:", "if True:")],
+    ),
+    Mutant(
+        "a broker of another cluster",
+        "C287",
+        "machines machines-verdict",
+        [
+            (
+                "mark = {",
+                'file = cluster.directory(2) / "meta.properties"\n'
+                "its_own = file.read_text()\n"
+                'file.write_text(its_own.replace(cluster_id, "another"))\n'
+                "mark = {",
+            ),
+            ("Table(", "file.write_text(its_own)\nTable("),
+        ],
     ),
 ]

@@ -1,4 +1,4 @@
-"""05_delivery, sections 6 to 10: what would change its verdicts, and its exercises."""
+"""07_promises: what would change its verdicts, and its exercises."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
@@ -9,11 +9,11 @@ from nbformat import NotebookNode
 
 from engine import Cluster, TopicPartition
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_05_guarantees import MUTANTS
+from tests.labs.mutants_07 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
 pytestmark = pytest.mark.advanced
-LAB = LABS / "05_delivery.ipynb"
+LAB = LABS / "07_promises.ipynb"
 SIMULATED = {  # what needs no cluster
     "acks": ("acks-predict", "acks", "acks-outcome", "acks-storm", "acks-alone", "acks-verdict")
 }
@@ -114,14 +114,14 @@ def wrong_ones() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_an_exercise_takes_the_answer(running: Callable[[], Cluster], name: str) -> None:
-    exercise = getattr(lab("delivery.guarantees_exercises"), name)
-    assert exercise(running).run(getattr(lab("answers.delivery"), name)).passed
+    exercise = getattr(lab("delivery.promises_exercises"), name)
+    assert exercise(running).run(getattr(lab("answers.promises"), name)).passed
 
 
 @pytest.mark.parametrize(("name", "wrong", "words"), [*wrong_ones()])
 def test_an_exercise_takes_no_other(
     running: Callable[[], Cluster], name: str, wrong: Callable[..., Any], words: str
 ) -> None:
-    outcome = getattr(lab("delivery.guarantees_exercises"), name)(running).run(wrong)
+    outcome = getattr(lab("delivery.promises_exercises"), name)(running).run(wrong)
     assert not outcome.passed
     assert words in outcome.words

@@ -1,4 +1,4 @@
-"""The exercises of sections 6 to 9 of 05_delivery, judged by what the cluster holds afterwards.
+"""The exercises of 07_promises, judged by what the cluster holds afterwards.
 
 settings       of a producer, in a storm of the real cluster
 stored_once    a program with a consumer and a database, killed before each of its calls once

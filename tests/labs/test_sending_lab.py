@@ -1,4 +1,4 @@
-"""05_delivery, sections 1 to 5: its exercises, and what would change its verdicts."""
+"""06_sending: its exercises, and what would change its verdicts."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module as lab
@@ -8,10 +8,10 @@ import pytest
 
 from engine import Cluster
 from tests.labs.mutants import Mutant, check, parameters
-from tests.labs.mutants_05 import MUTANTS
+from tests.labs.mutants_06 import MUTANTS
 from tests.labs.reader import LABS, Reader
 
-LAB = LABS / "05_delivery.ipynb"
+LAB = LABS / "06_sending.ipynb"
 
 
 @pytest.mark.parametrize("mutant", parameters(MUTANTS))
@@ -40,22 +40,22 @@ def running() -> Iterator[Cluster]:
 
 def without_bases(response: bytes) -> Any:
     """Each batch begins at 0 again."""
-    rows = lab("answers.delivery").decode(response)
+    rows = lab("answers.sending").decode(response)
     return [(offset % 3, key, value) for offset, key, value in rows]
 
 
 def with_empty_keys(response: bytes) -> Any:
-    rows = lab("answers.delivery").decode(response)
+    rows = lab("answers.sending").decode(response)
     return [(offset, key or b"", value) for offset, key, value in rows]
 
 
 def signed(key: bytes) -> int:
-    number: int = lab("answers.delivery").my_murmur2(key)
+    number: int = lab("answers.sending").my_murmur2(key)
     return -number
 
 
 def without_the_rest(key: bytes) -> int:
-    number: int = lab("answers.delivery").my_murmur2(key[: len(key) // 4 * 4])
+    number: int = lab("answers.sending").my_murmur2(key[: len(key) // 4 * 4])
     return number
 
 
@@ -68,7 +68,7 @@ WRONG: dict[str, tuple[str, list[Callable[..., Any]]]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_an_exercise_takes_the_answer_and_no_other(name: str, running: Cluster) -> None:
     exercise, (answer, wrong) = getattr(lab("delivery.sending_exercises"), name), WRONG[name]
-    assert exercise(running).run(getattr(lab("answers.delivery"), answer)).passed
+    assert exercise(running).run(getattr(lab("answers.sending"), answer)).passed
     for code in wrong:
         outcome = exercise(running).run(code)
         assert not outcome.passed

@@ -1,4 +1,4 @@
-"""Mutants of 06_speed, section 10: another record, or another question to it.
+"""Mutants of the appendix, its table of brokers: another record, or another question to it.
 
 Nothing runs in this section, so what is changed is what `make peers` might have found elsewhere.
 """
@@ -22,7 +22,7 @@ def recorded(change: Callable[[dict[str, Any]], None]) -> Callable[[pytest.Monke
     """The record, changed before the lab sees it."""
 
     def defect(patch: pytest.MonkeyPatch) -> None:
-        peers = import_module("speed.peers")
+        peers = import_module("articles.peers")
         known = peers.load
 
         def load(*where: Any) -> Any:

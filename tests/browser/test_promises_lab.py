@@ -1,4 +1,4 @@
-"""05_delivery on the page: a guess, the buffer of a producer, and readers that die."""
+"""07_promises on the page: a guess, and readers that die."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,18 +8,13 @@ from tests.browser.lesson import Lesson, part
 
 @pytest.fixture
 def lesson(page: Page) -> Lesson:
-    return Lesson(page, "05_delivery")
+    return Lesson(page, "07_promises")
 
 
 @pytest.mark.timeout(540)
-def test_a_guess_the_buffer_and_readers_that_die(lesson: Lesson) -> None:
+def test_a_guess_and_readers_that_die(lesson: Lesson) -> None:
     """nbval runs all the cells; these are the ones where something is pressed."""
-    lesson.run("guess = sending.full()")
-    buffer = lesson.run("AccumulatorView(filling)").locator(".lab-stage")
-    expect(buffer).to_contain_text("closed by")
-    lesson.photograph("buffer")
-
-    guess = lesson.run("guess = guarantees.dies()").locator(".lab-stage")
+    guess = lesson.run("guess = promises.dies()").locator(".lab-stage")
     part(guess, "answer 1").click()
     expect(part(guess, "answer 1")).to_contain_text("● your prediction")
     lesson.run("def life(topic, group")
