@@ -1,8 +1,9 @@
 """A broker: the shell around the sans-IO core, on one asyncio loop.
 
     server        connections and frames            dispatch      which handler serves which API
-    handlers/     one family of APIs a file         broker        the state that handlers share
-    purgatory     requests that wait                broker_server from start to stop
+    handlers/     one family of APIs a file         layers        what a request passes before it
+    broker, build the parts, and how they are built broker_server from start to stop
+    purgatory     requests that wait                call          what a handler knows of a request
     environment   time, disks, network: the operating system's, or the simulator's
 
     metadata_source, publisher                  where the metadata comes from, and its changes

@@ -91,16 +91,13 @@ def _replicas(
 ) -> tuple[Purgatory, ReplicaManager]:
     """The replica manager, with what waits for its changes and what fetches for its followers."""
     config, purgatory = context.config, Purgatory()
-    replicas = environment.rules.replicas(config, directories, context.now, context.emit)
-    replicas.changed.append(purgatory.wake)
-    replicas.elsewhere = lambda partition: metadata.partition(partition) is not None
-    fetchers = ReplicaFetchers(
-        replicas,
-        metadata.node,
-        context.connect,
-        config.replica_socket_timeout_ms / 1000,
-        context.spawn,
+    replicas = environment.rules.replicas(
+        *(config, directories, context.now, context.emit),
+        elsewhere=lambda partition: metadata.partition(partition) is not None,
     )
+    replicas.changed.append(purgatory.wake)
+    node, timeout_s = metadata.node, config.replica_socket_timeout_ms / 1000
+    fetchers = ReplicaFetchers(replicas, node, context.connect, timeout_s, context.spawn)
     replicas.work_changed.append(fetchers.update)
     return purgatory, replicas
 

@@ -61,6 +61,7 @@ class ReplicaManager:
         directories: Sequence[Any],
         clock: Callable[[], int],
         emit: Emit = lambda event: None,
+        elsewhere: Callable[[TopicPartition], bool] = lambda _: False,  # on another broker?
     ) -> None:
         self.config = config
         self.broker_id = config.broker_id
@@ -71,7 +72,7 @@ class ReplicaManager:
         self.broker_epoch = NO_EPOCH  # of our registration; the broker sets it
         self.fetchers: dict[int, Fetcher] = {}  # by leader
         self.proposals: list[Proposal] = []
-        self.elsewhere: Callable[[TopicPartition], bool] = lambda _: False  # known at all?
+        self.elsewhere = elsewhere
         self.changed = Callbacks[[TopicPartition]]()  # role, ISR, high watermark, ...
         self.deleted = Callbacks[[TopicPartition]]()  # a replica and its log
         self.truncated = Callbacks[[PartitionLog]]()  # the end of a log was removed

@@ -113,7 +113,7 @@ def test_what_a_producer_refuses(both: Both, created: Callable[[str], str]) -> N
 
     *refused, left, errors = both(script)
     assert all(kind in ("KafkaException", "TypeError", "ValueError") for kind, _ in refused)
-    assert refused[6] == ["KafkaException", values.ApiException.MSG_SIZE_TOO_LARGE]
+    assert refused[6] == ["KafkaException", values.KafkaError.MSG_SIZE_TOO_LARGE]
     assert (left, errors) == (0, [])
 
 
@@ -267,7 +267,7 @@ def test_the_end_of_a_partition_is_told(both: Both, created: Callable[[str], str
         consumer.close()
         return [each[:3] + each[-1:] for each in seen]
 
-    assert both(script)[2][2:] == [10, values.ApiException._PARTITION_EOF]
+    assert both(script)[2][2:] == [10, values.KafkaError._PARTITION_EOF]
 
 
 def test_what_a_consumer_refuses(both: Both, created: Callable[[str], str]) -> None:

@@ -8,7 +8,9 @@ import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
 from engine.broker.handlers.results import attempt
+from engine.broker.handlers.transactions import WriteTxnMarkersHandler
 from engine.errors import ErrorCode, MetadataUnavailable
+from engine.model import TopicPartition
 from engine.storage.directory import LogDirectory
 from engine.wire.apis import Api
 from tests.unit.broker.alone import answer, broker, topics_of, znodes_of
@@ -150,3 +152,31 @@ def test_a_bug_is_loud():
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(attempt(write()))
+
+
+def test_a_marker_waits_for_its_replicas_as_long_as_request_timeout_ms_says():
+    """The leader never hears of its followers: the coordinator gets an error, and asks again."""
+    one, place = broker(request_timeout_ms=20), TopicPartition("orders", 0)
+    replicas = SimpleNamespace(
+        config=one.config,
+        now=one.now,
+        append=lambda *what, **how: SimpleNamespace(last_offset=3),
+        partitions={place: SimpleNamespace(leader_since=0)},
+        is_committed=lambda *what: False,
+    )
+    topics = (SimpleNamespace(name="orders", partition_indexes=(0,)),)
+    marker = SimpleNamespace(
+        producer_id=4000,
+        producer_epoch=0,
+        transaction_result=True,
+        coordinator_epoch=1,
+        topics=topics,
+    )
+    handler = WriteTxnMarkersHandler(replicas, one.purgatory, groups=None)
+
+    async def story():
+        return await asyncio.wait_for(handler.handle(None, SimpleNamespace(markers=[marker])), 10)
+
+    (written,) = asyncio.run(story()).markers
+    (row,) = written.topics[0].partitions
+    assert row.error_code == ErrorCode.request_timed_out
