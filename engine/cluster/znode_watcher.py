@@ -156,6 +156,9 @@ class ZnodeWatcher:
             self._due = time.monotonic() + LATER
             answer = self._four_letter_word("wchc")
             if answer is not None:
+                # A watch that was triggered is gone from the answer: who was notified counts first.
+                self._kazoo.exists("/")
+                self._follow()
                 self._tree.watched(self._watches(answer), now())
 
     def _begin(self) -> None:
