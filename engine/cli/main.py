@@ -140,6 +140,10 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "what will happen? questions on simulated clusters; the run decides",
             "--seed 7 --questions 20",
         ),
+        "engine.cli.challenge": (
+            "write one of Kafka's rules, and see which storm breaks it",
+            "high-watermark my_rule.py",
+        ),
     },
 }
 COMMANDS = [

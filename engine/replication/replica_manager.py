@@ -55,6 +55,8 @@ enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on
 
 
 class ReplicaManager:
+    following = FollowerPartition  # the class of what follows; a lab may have another one
+
     def __init__(
         self,
         config: BrokerConfig,
@@ -178,7 +180,7 @@ class ReplicaManager:
         if partition.leader not in self.fetchers:
             self.fetchers[partition.leader] = Fetcher(partition.leader, self._policy)
         directory = self.logs.directory_of[partition.id]
-        following = FollowerPartition(partition, log, directory, self._listener)
+        following = self.following(partition, log, directory, self._listener)
         self.fetchers[partition.leader].follow(partition.id, following)
 
     def _stop(self, stop: ReplicaStop) -> None:

@@ -11,7 +11,7 @@ choices come from another seed. Everything before is the same.
 Invariant: observation and checks do not change what happens next.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from proof.storms.defects import SOUND, Defect
 from proof.storms.group_workload import COORDINATED, MEMBERS, GroupWorkload
 from proof.storms.invariants import ALWAYS, AT_REST, Violation, check
 from proof.storms.observed_state import ObservedState
-from proof.storms.storm import Storm
+from proof.storms.storm import KINDS, Storm
 from proof.storms.transactions.workload import TRANSACTIONAL_CLIENTS, TransactionWorkload
 from proof.storms.workload import MACHINES, Workload
 
@@ -69,6 +69,8 @@ class Run:
         *,
         defect: Defect = SOUND,
         forks: Sequence[Fork] = (),
+        kinds: Collection[str] = KINDS,  # of faults that may happen
+        most: int | None = None,  # faults; None: as many as come
     ) -> None:
         self.seed = seed
         self.is_well = False
@@ -103,6 +105,8 @@ class Run:
             others,
             servers,
             repeats,
+            kinds,
+            most,
         )
         clock = self.world.clock
         for at, other in forks:

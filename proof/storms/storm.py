@@ -25,7 +25,7 @@ Kafka's promises hold only for a limited number of faults. So here
 second time in a later transaction, unless the defect `late-request` asks for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 
 from engine.model import TopicPartition
@@ -70,6 +70,8 @@ class Storm:
         others: Random | None = None,  # for the nonsense in ZooKeeper; None: there is none
         servers: Random | None = None,  # for ZooKeeper's servers; None: nothing happens to them
         repeats: Random | None = None,  # for requests that come twice; None: none does
+        kinds: Collection[str] = KINDS,  # of faults that may happen
+        most: int | None = None,  # faults; None: as many as come
     ) -> None:
         self.is_over = False
         self._world = world
@@ -86,7 +88,14 @@ class Storm:
         self._paused: set[int] = set()
         self._without_power: dict[int, int] = {}  # brokers, and when their power is back
         self._harms, self._mends = chance.choice(HARMS), chance.choice(MENDS)
-        self._weights = [chance.choice(LIKELY) for _ in KINDS]
+        weights = [chance.choice(LIKELY) for _ in KINDS]
+        self._weights = [
+            weight if kind in kinds else 0 for kind, weight in zip(KINDS, weights, strict=True)
+        ]
+        if kinds is not KINDS and not any(self._weights):
+            self._weights = [int(kind in kinds) for kind in KINDS]
+        self._most = most
+        self.faults = 0  # so far
 
     def turn(self) -> None:
         if self.is_over:
@@ -94,7 +103,9 @@ class Storm:
             return
         if self._chance.random() < self._harms and self._may_harm and any(self._weights):
             kind = self._chance.choices(KINDS, self._weights)[0]
-            getattr(self, f"_{kind}")()
+            if self._most is None or self.faults < self._most:
+                self.faults += 1
+                getattr(self, f"_{kind}")()
         if self._others is not None and self._others.random() < WRITES and self._may_harm:
             self._write(self._others)
         if self._servers is not None and self._servers.random() < LEAVES and self._may_harm:

@@ -17,7 +17,7 @@ Invariant: tracing changes nothing: a run is the same with and without a trace.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -27,11 +27,12 @@ from engine.cluster.state import ClusterState
 from engine.sim.message_text import message_text
 from engine.sim.picture import Picture
 from engine.sim.world import START
-from proof.storms.defects import DEFECTS, SOUND
+from proof.storms.defects import DEFECTS, SOUND, Defect
 from proof.storms.diagram import draw
 from proof.storms.invariants import Violation
 from proof.storms.moment import Moment, TraceMessage
 from proof.storms.run import SECONDS, Fork, Run
+from proof.storms.storm import KINDS
 
 
 class Recipe(NamedTuple):
@@ -41,10 +42,19 @@ class Recipe(NamedTuple):
     seconds: float = SECONDS
     defect: str = ""  # a name in DEFECTS
     forks: tuple[Fork, ...] = ()
+    planted: Defect | None = None  # a rule of a challenge, which has no name in DEFECTS
+    kinds: Collection[str] = KINDS  # of faults
+    most: int | None = None  # faults; None: as many as come
 
     def run(self) -> Run:
-        defect = DEFECTS[self.defect] if self.defect else SOUND
-        return Run(self.seed, self.seconds, defect=defect, forks=self.forks)
+        defect = self.planted or (DEFECTS[self.defect] if self.defect else SOUND)
+        return Run(
+            *(self.seed, self.seconds),
+            defect=defect,
+            forks=self.forks,
+            kinds=self.kinds,
+            most=self.most,
+        )
 
     @property
     def command(self) -> str:

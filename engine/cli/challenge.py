@@ -1,0 +1,88 @@
+"""Write one of Kafka's rules; the engine runs on it, and storms of faults try to break it.
+
+    challenge --list                            the challenges
+    challenge high-watermark                    the situation, the methods, a naive rule, a hint
+    challenge high-watermark my_rule.py         judge the class in this file
+    challenge high-watermark my_rule.py --seeds 50      by more storms in each stage
+
+Exit status 0: the rule survives all storms. 1: a promise was broken, and the shortest run that was
+found says which.
+"""
+
+import inspect
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from engine.cli.main import FAILED, UsageError, nearest, to_stderr
+from engine.cli.options import add_options, positive
+from proof.challenges.challenge import SEEDS, STAGES, Challenge, judge
+from proof.challenges.guard import RuleFailure
+from proof.challenges.source import rule_in
+from proof.challenges.table import CHALLENGES
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="of a challenge; see --list")
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="with your rule")
+    add_options(
+        parser,
+        {
+            "list": "the challenges, in the order in which they are best taken",
+            "seeds N": (positive, SEEDS, "storms of each stage (default: %(default)s)"),
+            "first N": (int, 0, "the seed of the first storm (default: %(default)s)"),
+        },
+    )
+
+
+def run(options: Namespace) -> int:
+    if options.list:
+        for challenge in CHALLENGES.values():
+            print(f"{challenge.name:<20} {challenge.title}")
+        return 0
+    if options.name is None:
+        raise UsageError("name a challenge, or ask for all: challenge --list")
+    if options.name not in CHALLENGES:
+        raise UsageError(
+            f"there is no challenge {options.name}{nearest(options.name, [*CHALLENGES])}"
+        )
+    challenge = CHALLENGES[options.name]
+    if options.file is None:
+        print(chapter(challenge))
+        return 0
+    return _judge(challenge, options)
+
+
+def _judge(challenge: Challenge, options: Namespace) -> int:
+    try:
+        rule = rule_in(options.file, challenge)
+        say = to_stderr if sys.stderr.isatty() else lambda text: None
+        score = judge(challenge, rule, first=options.first, seeds=options.seeds, say=say)
+    except RuleFailure as failure:
+        print(failure)
+        return FAILED
+    print(score)
+    return FAILED if score.broken else 0
+
+
+def chapter(challenge: Challenge) -> str:
+    """What one has to know to write the rule."""
+    methods = []
+    for name in challenge.methods:
+        method = getattr(challenge.interface, name)
+        told = inspect.cleandoc(method.__doc__ or "")
+        methods.append(f"{name}{inspect.signature(method)}\n\n{_indented(told)}")
+    stages = ", ".join(stage.name for stage in STAGES)
+    return "\n\n".join(
+        [
+            f"{challenge.title}  ({challenge.idea})",
+            *methods,
+            f"A naive rule, which is not enough:\n\n{_indented(challenge.naive.rstrip())}",
+            f"Its stages: {stages}.",
+            f"A first hint: {challenge.hints[0]}",
+        ]
+    )
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

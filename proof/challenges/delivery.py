@@ -1,0 +1,240 @@
+"""Rules of delivery: repeated batches, generations, transactions."""
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+from engine.broker.rules import Rules
+from engine.coordinator.group import Group
+from engine.coordinator.group_coordinator import GroupCoordinator
+from engine.coordinator.group_metadata_manager import GroupMetadataManager
+from engine.coordinator.transactions.metadata import ENDING, TransactionMetadata, TxnState
+from engine.coordinator.transactions.transaction import Transaction
+from engine.errors import ApiException, ErrorCode
+from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
+from engine.storage.batch import Header
+from engine.storage.files import Buffer
+from engine.storage.log import Appended
+from engine.storage.producers import BatchMetadata, Producers, ProducerStateEntry
+from proof.challenges.challenge import Challenge
+from proof.challenges.guard import Guard
+from proof.storms.defects import TransactionsWith
+
+APPEND, REFUSE = -1, -2  # what a rule of sequences returns, besides the place of a batch
+
+
+class SequenceRule(Protocol):
+    def place(self, first: int, last: int, newer: bool, stored: tuple[tuple[int, int], ...]) -> int:
+        """A producer sends a batch with the sequence numbers `first` to `last`. What becomes of it?
+
+        `stored`: the numbers of its last batches in this log, the oldest first; five at most.
+        `newer`: its producer epoch is newer than theirs. Return -1 to append it, -2 to refuse it,
+        or the place in `stored` of the batch that it repeats: that one's offset is answered again.
+        """
+
+
+def put_sequences(guard: Guard) -> Rules:
+    class RuledSequences(Producers):
+        @staticmethod
+        def _follow_on(header: Header, producer: ProducerStateEntry) -> BatchMetadata | None:
+            stored = tuple((it.first_sequence, it.last_sequence) for it in producer.batches)
+            newer = header.producer_epoch > producer.epoch
+            numbers = header.base_sequence, header.last_sequence
+            place = guard.call("place", int, *numbers, newer, stored)
+            if place == REFUSE:
+                raise ApiException(ErrorCode.out_of_order_sequence_number, "by the rule")
+            return None if place == APPEND else producer.batches[place]
+
+    class RuledSequencesManager(ReplicaManager):
+        def append(
+            self,
+            topic_partition: TopicPartition,
+            batch: Buffer,
+            *,
+            to_all: bool,
+            client: bool = True,
+        ) -> Appended:
+            if topic_partition in self.logs.directory_of:
+                self.logs[topic_partition].producers.__class__ = RuledSequences
+            return super().append(topic_partition, batch, to_all=to_all, client=client)
+
+    return Rules(RuledSequencesManager)
+
+
+class GenerationRule(Protocol):
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        """A consumer commits offsets. Are they taken?
+
+        `generation`: of the consumer, -1 if it is in no group. `current`: of the group. `member`:
+        the group knows the consumer. `decided`: the group has its assignment; False while it is
+        rebalancing.
+        """
+
+
+def put_generation(guard: Guard) -> Rules:
+    class RuledGroup(Group):
+        def check_commit(self, request: Any, now: int) -> None:
+            generation = request.generation_id_or_member_epoch
+            try:
+                super().check_commit(request, now)
+                decided = True
+            except ApiException as error:
+                decided = error.code != ErrorCode.rebalance_in_progress
+            member = request.member_id in self.members
+            if not guard.call("may_commit", bool, generation, self.generation, member, decided):
+                raise ApiException(ErrorCode.illegal_generation, "by the rule")
+
+    class RuledGroups(GroupMetadataManager):
+        def new(self, id: str) -> Group:
+            group = super().new(id)
+            group.__class__ = RuledGroup
+            return group
+
+    class RuledGroupCoordinator(GroupCoordinator):
+        def __init__(self, *its: Any) -> None:
+            super().__init__(*its)
+            self.groups.__class__ = RuledGroups
+
+    return Rules(groups=RuledGroupCoordinator)
+
+
+class StableRule(Protocol):
+    def last_stable(
+        self,
+        high_watermark: int,
+        open: tuple[int, ...],
+        ended: tuple[tuple[int, int], ...],
+    ) -> int:
+        """Up to which offset does a consumer with isolation.level=read_committed read?
+
+        `open`: the first offsets of the transactions that are open here. `ended`: of those whose
+        marker is in this log: the first offset, and that of the marker.
+        """
+
+
+def put_stable(guard: Guard) -> Rules:
+    class RuledStable(Producers):
+        def first_unstable(self, high_watermark: int) -> int | None:
+            opened = tuple(self.open.values())
+            ended = tuple((it.first_offset, it.last_offset) for it in self.unreplicated)
+            super().first_unstable(high_watermark)
+            stable: int = guard.call("last_stable", int, high_watermark, opened, ended)
+            return stable if stable < high_watermark else None
+
+    class RuledStableManager(ReplicaManager):
+        def _create(self, *its: Any) -> Any:
+            partition, log = super()._create(*its)
+            log.producers.__class__ = RuledStable
+            return partition, log
+
+    return Rules(RuledStableManager)
+
+
+class ResumeRule(Protocol):
+    def resume(self, state: str) -> str:
+        """A broker becomes coordinator of a transaction, and reads its last state from the log.
+
+        `state`: Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort.
+        Return "commit" or "abort" to write these markers to all partitions, or "wait".
+        """
+
+
+def put_resume(guard: Guard) -> Rules:
+    class RuledTransaction(Transaction):
+        def start(self, now: int) -> None:
+            found = guard.call("resume", str, self.metadata.state.value)
+            if found == "wait" or self.metadata.state not in ENDING:
+                return
+            self.metadata = ended_as(self.metadata, commits=found == "commit")
+            self.send_markers(now)
+
+    class RuledTransactionCoordinator(TransactionsWith):
+        transaction = RuledTransaction
+
+    return Rules(transactions=RuledTransactionCoordinator)
+
+
+def ended_as(metadata: TransactionMetadata, *, commits: bool) -> TransactionMetadata:
+    """A decided transaction, with this decision."""
+    state = TxnState.PREPARE_COMMIT if commits else TxnState.PREPARE_ABORT
+    return replace(metadata, state=state)
+
+
+CHALLENGES = (
+    Challenge(
+        "remember-batches",
+        "Is this batch new?",
+        "idempotence",
+        SequenceRule,
+        put_sequences,
+        naive="""class Mine:
+    def place(self, first, last, newer, stored):
+        return -1
+""",
+        hints=(
+            "A producer that gets no answer sends the same batch again, with the same numbers.",
+            "If the numbers are those of a stored batch, answer with that one's offset.",
+            "A batch that is neither a repetition nor the next one leaves a gap: refuse it. A "
+            "newer epoch begins at 0.",
+        ),
+        read="engine/storage/producers.py, check",
+        known=(2, 35),
+    ),
+    Challenge(
+        "fence-a-generation",
+        "May this consumer commit?",
+        "generation",
+        GenerationRule,
+        put_generation,
+        naive="""class Mine:
+    def may_commit(self, generation, current, member, decided):
+        return True
+""",
+        hints=(
+            "A consumer that was away for too long does not know that its partitions have gone.",
+            "Each rebalance begins a new generation. Which one may commit?",
+            "Only members of the current generation may, and not before the assignment is decided.",
+        ),
+        read="engine/coordinator/group.py, check_commit",
+        with_groups=True,
+        known=(10, 52, 64),
+    ),
+    Challenge(
+        "last-stable-offset",
+        "How far may read_committed read?",
+        "transaction",
+        StableRule,
+        put_stable,
+        naive="""class Mine:
+    def last_stable(self, high_watermark, open, ended):
+        return high_watermark
+""",
+        hints=(
+            "Nobody knows yet whether the records of an open transaction count.",
+            "Stop at the first record of the oldest open transaction.",
+            "A marker that is not replicated may be lost with the leader: until the high watermark "
+            "is beyond it, the transaction counts as open.",
+        ),
+        read="engine/storage/producers.py, first_unstable",
+        in_transactions=True,
+    ),
+    Challenge(
+        "two-phases",
+        "What does a new transaction coordinator do?",
+        "transaction",
+        ResumeRule,
+        put_resume,
+        naive="""class Mine:
+    def resume(self, state):
+        return "wait"
+""",
+        hints=(
+            "The old coordinator may have died between its decision and the markers.",
+            "What was decided has to be done: some partitions may have their marker already.",
+            "PrepareCommit is committed, PrepareAbort is aborted; everything else waits.",
+        ),
+        read="engine/coordinator/transactions/transaction.py, start",
+        known=(5, 39, 28),
+        in_transactions=True,
+    ),
+)

@@ -1,0 +1,97 @@
+"""Calls a learner's rule in the place of the engine's own.
+
+    engine ──> Guard.call("high_watermark", ...) ──> the learner's method
+                 arguments cannot be changed            at most so many steps
+                 the result has the right type          an error is a sentence that names the line
+
+Nothing that a rule does hangs or damages the run: the first failure is kept in `failure`, and the
+run is over.
+"""
+
+import sys
+import traceback
+from collections.abc import Mapping, Set
+from inspect import getsourcefile
+from types import FrameType, MappingProxyType
+from typing import Any
+
+STEPS = 300_000  # of the interpreter, that one call may take
+
+
+class RuleFailure(Exception):
+    """A rule has failed by itself, in one sentence."""
+
+
+class RunOver(SystemExit):
+    """Ends a simulated run from within: asyncio lets SystemExit leave every task and loop."""
+
+
+class TooManySteps(Exception):
+    """One call has taken more steps than any rule needs."""
+
+
+class Guard:
+    def __init__(self, rule: object, steps: int = STEPS) -> None:
+        self.rule = rule
+        self.failure: RuleFailure | None = None
+        self._most, self._taken = steps, 0
+        try:
+            self._file = getsourcefile(type(rule)) or ""
+        except TypeError:  # of a class that was made in a shell
+            self._file = ""
+
+    def call(self, method: str, result: type, *arguments: Any) -> Any:
+        """Ends the run by RunOver if the rule fails: see `failure`."""
+        if self.failure is not None:
+            raise RunOver
+        tracer = sys.gettrace()
+        self._taken = 0
+        sys.settrace(self._trace)
+        try:
+            found = getattr(self.rule, method)(*map(frozen, arguments))
+        except TooManySteps:
+            self._fail(f"{method} does not come to an end: it has taken {self._most:,} steps")
+        except Exception as error:
+            sys.settrace(tracer)
+            self._fail(self._sentence(method, error))
+        finally:
+            sys.settrace(tracer)
+        if type(found) is not result and not (result is frozenset and isinstance(found, Set)):
+            self._fail(f"{method} returns {found!r}, and not {_a(result)}")
+        return found
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        """An endless loop on one line is no new line, so single steps are counted."""
+        frame.f_trace_opcodes = True
+        self._taken += 1
+        if self._taken > self._most:
+            raise TooManySteps
+        return self._trace
+
+    def _sentence(self, method: str, error: Exception) -> str:
+        """Where the learner's own code was when it happened."""
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == self._file
+        ]
+        where = f", line {lines[-1]}" if lines else ""
+        return f"{method}{where}: {type(error).__name__}: {error}"
+
+    def _fail(self, text: str) -> None:
+        self.failure = RuleFailure(f"{text}.")
+        raise RunOver from None
+
+
+def frozen(value: Any) -> Any:
+    """The same value, in a form that cannot be changed."""
+    if isinstance(value, Mapping):
+        return MappingProxyType(dict(value))
+    if isinstance(value, set):
+        return frozenset(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _a(kind: type) -> str:
+    names = {int: "a whole number", bool: "True or False", frozenset: "a set", str: "a text"}
+    return names.get(kind, f"a {kind.__name__}")

@@ -1,0 +1,183 @@
+"""Rules for the challenges: the answers, and wrong ones, each with the stage that breaks it."""
+
+from typing import Any
+
+# The answers: as the engine has them.
+
+
+class HighWatermark:
+    def high_watermark(self, end: int, ends: Any, isr: Any, joining: Any, old: int) -> int:
+        return max(old, min([end, *(ends[broker] for broker in isr | joining)]))
+
+
+class Join:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        return end >= max(high_watermark, epoch_start)
+
+
+class Truncate:
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        younger = [start for known, start in epochs if known > epoch]
+        ours = min(younger, default=log_end)
+        if not any(known == epoch for known, _ in epochs):
+            return min(ours, log_end)
+        return min(ours, end, log_end)
+
+
+class Fence:
+    def obey(self, epoch: int, known: int) -> bool:
+        return epoch >= known
+
+    def serve(self, epoch: int, known: int) -> bool:
+        return epoch == known
+
+
+class Sequences:
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        if newer:
+            return -1 if first == 0 else -2
+        if (first, last) in stored:
+            return list(stored).index((first, last))
+        return -1 if not stored or first == stored[-1][1] + 1 else -2
+
+
+class Generation:
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return member and decided and generation == current
+
+
+class Stable:
+    def last_stable(self, high_watermark: int, open: Any, ended: Any) -> int:
+        pending = [first for first, marker in ended if marker >= high_watermark]
+        return min([high_watermark, *open, *pending])
+
+
+class Resume:
+    def resume(self, state: str) -> str:
+        return {"PrepareCommit": "commit", "PrepareAbort": "abort"}.get(state, "wait")
+
+
+ANSWERS: dict[str, type] = {
+    "high-watermark": HighWatermark,
+    "join-the-isr": Join,
+    "truncate": Truncate,
+    "fence-by-epoch": Fence,
+    "remember-batches": Sequences,
+    "fence-a-generation": Generation,
+    "last-stable-offset": Stable,
+    "two-phases": Resume,
+}
+
+
+# Wrong ones: what somebody may believe, by challenge; each with the stages that may break it.
+
+
+class Majority:
+    """As in Raft."""
+
+    def high_watermark(self, end: int, ends: Any, isr: Any, joining: Any, old: int) -> int:
+        return max(old, sorted([end, *ends.values()])[len(ends) // 2])
+
+
+class LeadersEnd:
+    def high_watermark(self, end: int, ends: Any, isr: Any, joining: Any, old: int) -> int:
+        return end
+
+
+class WithoutTheOld:
+    def high_watermark(self, end: int, ends: Any, isr: Any, joining: Any, old: int) -> int:
+        return min([end, *(ends[broker] for broker in isr | joining)])
+
+
+class AboveTheMark:
+    """A new leader's mark is too low."""
+
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        return end > 0
+
+
+class NearTheMark:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        return end >= high_watermark - 3
+
+
+class CutsNothing:
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        return log_end
+
+
+class CutsByItself:
+    """The leader's end of that epoch may be before its own."""
+
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        return min([start for known, start in epochs if known > epoch], default=log_end)
+
+
+class CutsAll:
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        return 0
+
+
+class AppendsGaps:
+    """Whatever is no repetition is new."""
+
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        return list(stored).index((first, last)) if (first, last) in stored and not newer else -1
+
+
+class RemembersOne:
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        if stored and (first, last) == stored[-1] and not newer:
+            return len(stored) - 1
+        return -1
+
+
+class AnyMember:
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return member
+
+
+class OnlyTheGeneration:
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return generation <= current
+
+
+class OpenOnly:
+    """A marker that is not replicated may be lost."""
+
+    def last_stable(self, high_watermark: int, open: Any, ended: Any) -> int:
+        return min([high_watermark, *open])
+
+
+class NewestOpen:
+    def last_stable(self, high_watermark: int, open: Any, ended: Any) -> int:
+        return min(high_watermark, max(open, default=high_watermark))
+
+
+class AlwaysCommits:
+    def resume(self, state: str) -> str:
+        return "commit" if state.startswith("Prepare") else "wait"
+
+
+class AlwaysAborts:
+    def resume(self, state: str) -> str:
+        return "abort" if state.startswith("Prepare") else "wait"
+
+
+WRONG: dict[type, str] = {
+    Majority: "high-watermark",
+    LeadersEnd: "high-watermark",
+    AboveTheMark: "join-the-isr",
+    NearTheMark: "join-the-isr",
+    CutsNothing: "truncate",
+    CutsByItself: "truncate",
+    CutsAll: "truncate",
+    AppendsGaps: "remember-batches",
+    RemembersOne: "remember-batches",
+    AnyMember: "fence-a-generation",
+    OnlyTheGeneration: "fence-a-generation",
+    OpenOnly: "last-stable-offset",
+    NewestOpen: "last-stable-offset",
+    AlwaysCommits: "two-phases",
+    AlwaysAborts: "two-phases",
+}

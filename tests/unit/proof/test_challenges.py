@@ -1,0 +1,186 @@
+"""The challenges: answers survive every storm, naive and wrong rules are broken where they should.
+
+The rules are in rules.py.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from proof.challenges.challenge import SEEDS, STAGES, judge
+from proof.challenges.guard import RuleFailure
+from proof.challenges.source import rule_in
+from proof.challenges.table import CHALLENGES
+from tests.unit.proof.rules import ANSWERS, WRONG
+
+FEW = 2  # storms of a stage, for `make test`
+EARLY = "calm", "slow network", "crashes"  # stages that break a naive rule
+
+
+def naive(name: str, folder: Path) -> Path:
+    file = folder / "my_rule.py"
+    file.write_text(CHALLENGES[name].naive)
+    return file
+
+
+def test_every_challenge_has_an_answer() -> None:
+    assert set(ANSWERS) == set(CHALLENGES)
+
+
+@pytest.mark.parametrize("name", CHALLENGES)
+def test_an_answer_survives(name: str) -> None:
+    score = judge(CHALLENGES[name], ANSWERS[name], seeds=FEW)
+    assert score.broken is None, score
+    assert score.survived == {stage.name: FEW for stage in STAGES}
+    assert CHALLENGES[name].read in str(score)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", CHALLENGES)
+def test_an_answer_survives_many_storms(name: str) -> None:
+    score = judge(CHALLENGES[name], ANSWERS[name], first=100, seeds=100)
+    assert score.broken is None, score
+
+
+@pytest.mark.parametrize("name", CHALLENGES)
+def test_a_naive_rule_is_broken(name: str, tmp_path: Path) -> None:
+    rule = rule_in(naive(name, tmp_path), CHALLENGES[name])
+    score = judge(CHALLENGES[name], rule, seeds=SEEDS, shrinks=False)
+    assert score.broken is not None
+    assert not score.broken.by_itself
+    assert score.broken.stage.name in EARLY
+    assert score.broken.text in str(score)
+
+
+@pytest.mark.parametrize("rule", WRONG, ids=lambda rule: rule.__name__)
+def test_a_wrong_rule_is_broken(rule: type) -> None:
+    score = judge(CHALLENGES[WRONG[rule]], rule, shrinks=False)
+    assert score.broken is not None
+    assert not score.broken.by_itself
+
+
+def test_a_failure_is_shrunk_to_a_third_and_can_be_stepped_through(tmp_path: Path) -> None:
+    challenge = CHALLENGES["truncate"]
+    score = judge(challenge, rule_in(naive("truncate", tmp_path), challenge))
+    assert score.broken is not None
+    assert score.shrunk is not None
+    assert 1 <= score.shrunk.faults <= score.broken.faults / 3
+    trace = score.shrunk.trace()
+    assert trace.violation is not None
+    assert trace.violation.text == score.shrunk.text
+    assert len(trace) > 10
+
+
+# -- a rule that fails by itself -------------------------------------------------------------
+
+
+class Divides:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        return end / (epoch_start - epoch_start) > 0
+
+
+class Loops:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        while True:
+            pass
+
+
+class SaysNothing:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> None:
+        """It returns nothing."""
+
+
+class ChangesWhatItGets:
+    def high_watermark(self, end, ends, isr, joining, old):  # type: ignore[no-untyped-def]
+        ends[1] = end
+        return end
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "told"),
+    [
+        ("join-the-isr", Divides, r"may_join, line \d+: ZeroDivisionError: division by zero\."),
+        ("join-the-isr", Loops, r"may_join does not come to an end: it has taken 300,000 steps\."),
+        ("join-the-isr", SaysNothing, r"may_join returns None, and not True or False\."),
+        ("high-watermark", ChangesWhatItGets, r"high_watermark, line \d+: TypeError: .*assignment"),
+    ],
+)
+def test_a_rule_that_fails_ends_in_one_sentence(name: str, rule: type, told: str) -> None:
+    score = judge(CHALLENGES[name], rule)
+    assert score.broken is not None
+    assert score.broken.by_itself
+    assert re.fullmatch(told + ".*", score.broken.text), score.broken.text
+    assert score.shrunk is None
+
+
+def test_a_rule_without_its_method_is_refused() -> None:
+    with pytest.raises(RuleFailure, match="Divides has no method cut"):
+        judge(CHALLENGES["truncate"], Divides)
+
+
+# -- the command -----------------------------------------------------------------------------
+
+
+def test_the_command_judges_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = naive("last-stable-offset", tmp_path)
+    assert main.main(["challenge", "last-stable-offset", str(file)]) == main.FAILED
+    assert "In stage “calm”, storm 0" in capsys.readouterr().out
+    file.write_text(
+        "class Mine:\n    def last_stable(self, high_watermark, open, ended):\n"
+        "        pending = [a for a, b in ended if b >= high_watermark]\n"
+        "        return min([high_watermark, *open, *pending])\n"
+    )
+    assert main.main(["challenge", "last-stable-offset", str(file), "--seeds", "1"]) == 0
+    assert "It holds: 4 storms" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("class Mine:\n    def cut(self\n", r"my_rule\.py, line 2: '\(' was never closed\."),
+        ("x = 1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("class Mine:\n    pass\n", "has no class with cut; it needs one"),
+        (
+            "class A:\n    def cut(self): pass\nclass B:\n    def cut(self): pass\n",
+            "has 2 classes with cut; it needs one",
+        ),
+    ],
+)
+def test_a_file_without_a_rule_is_told_in_a_sentence(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my_rule.py"
+    file.write_text(text)
+    assert main.main(["challenge", "truncate", str(file)]) == main.FAILED
+    out = capsys.readouterr().out
+    assert re.search(told, out), out
+    assert out.count("\n") == 1
+
+
+def test_a_chapter_says_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, challenge in CHALLENGES.items():
+        assert main.main(["challenge", name]) == 0
+        told = capsys.readouterr().out
+        assert challenge.title in told
+        assert challenge.hints[0] in told
+        assert challenge.hints[2] not in told
+        assert all(f"{method}(self" in told for method in challenge.methods)
+    assert main.main(["challenge", "--list"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(CHALLENGES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name a challenge"),
+        (["trunkate"], "there is no challenge trunkate; did you mean truncate?"),
+    ],
+)
+def test_wrong_usage_of_challenge_is_told(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["challenge", *arguments]) == main.USAGE
+    assert told in capsys.readouterr().err
