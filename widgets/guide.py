@@ -34,7 +34,8 @@ from widgets.cells import Cell, Code, Notebook
 AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
 MORE = "%tb in a cell of its own shows where this comes from."
 CELL = "__main__"  # the module that cells are run in
-INSIDE = {"engine", "widgets", "kazoo", "pyspark", "py4j"}  # and the modules beside the notebook
+# And the modules beside the notebook.
+INSIDE = {"engine", "oracle", "proof", "sparkstreams", "widgets", "kazoo", "pyspark", "py4j"}
 
 
 class Shell(Protocol):

@@ -20,7 +20,8 @@ import nbformat
 
 from handout import notebook
 
-FOLDERS = ("engine", "widgets", "labs", "docs", "requirements")
+PACKAGES = ("engine", "oracle", "proof", "sparkstreams", "widgets")
+FOLDERS = (*PACKAGES, "labs", "docs", "requirements")
 FILES = ("Makefile", "pyproject.toml", "LICENSE")
 JUNK = ("__pycache__", ".ipynb_checkpoints", ".hypothesis", "*.egg-info", "build")
 OURS = ("yours", ".saved", "conftest.py")  # a teacher's notebooks have the saved outputs in them

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engine.broker.rules import Rules
-from proof.challenges.guard import Guard, RuleFailure, RunOver
+from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
 from proof.storms.defects import Defect
 from proof.storms.invariants import Violation
 from proof.storms.storm import KINDS
@@ -27,16 +27,16 @@ SLOW = ("slow", "scatter", "lose")
 CRASHES = ("kill", "power", "pause", "stop", "expire")
 
 
-class Stage(NamedTuple):
+class StormStage(NamedTuple):
     name: str
     kinds: Sequence[str]  # of faults
 
 
 STAGES = (
-    Stage("calm", ()),
-    Stage("slow network", SLOW),
-    Stage("crashes", CRASHES),
-    Stage("everything", KINDS),
+    StormStage("calm", ()),
+    StormStage("slow network", SLOW),
+    StormStage("crashes", CRASHES),
+    StormStage("everything", KINDS),
 )
 
 
@@ -45,7 +45,7 @@ class Challenge(NamedTuple):
     title: str
     idea: str
     interface: type  # with the methods of a rule, and what they mean
-    put: Callable[[Guard], Rules]  # a rule into a broker
+    put: Callable[[RuleGuard], Rules]  # a rule into a broker
     naive: str  # a rule that passes a calm run: its text
     hints: tuple[str, str, str]
     read: str  # the engine's own
@@ -61,13 +61,15 @@ class Challenge(NamedTuple):
         """Of a storm; those with groups are every third."""
         return 3 * (first + number) + 1 if self.with_groups else first + number
 
-    def storms(self, stage: Stage, first: int, count: int) -> list[int]:
+    def storms(self, stage: StormStage, first: int, count: int) -> list[int]:
         """The seeds of a stage's storms."""
         known = self.known if stage.kinds else ()
         return [*known, *(self.seed(number, first) for number in range(count))][:count]
 
-    def recipe(self, rule: type, seed: int, stage: Stage, **how: Any) -> tuple[Guard, Recipe]:
-        guard = Guard(rule())
+    def recipe(
+        self, rule: type, seed: int, stage: StormStage, **how: Any
+    ) -> tuple[RuleGuard, Recipe]:
+        guard = RuleGuard(rule())
         defect = Defect(self.put(guard), in_transactions=self.in_transactions)
         how = {"seconds": SECONDS} | how
         return guard, Recipe(seed=seed, planted=defect, kinds=tuple(stage.kinds), **how)
@@ -78,7 +80,7 @@ class Broken(NamedTuple):
 
     challenge: Challenge
     rule: type
-    stage: Stage
+    stage: StormStage
     recipe: Recipe
     text: str  # what was promised, and what happened
     faults: int  # until then
@@ -125,7 +127,7 @@ def judge(
     say: Callable[[str], object] = lambda text: None,
     shrinks: bool = True,
 ) -> Score:
-    """Stage by stage, until a promise is broken; `shrinks`: then look for a shorter run."""
+    """StormStage by stage, until a promise is broken; `shrinks`: then look for a shorter run."""
     if missing := [name for name in challenge.methods if not callable(getattr(rule, name, None))]:
         raise RuleFailure(f"{rule.__name__} has no method {missing[0]}.")
     survived: dict[str, int] = {}
@@ -143,7 +145,9 @@ def judge(
     return Score(challenge, survived, None)
 
 
-def _storm(challenge: Challenge, rule: type, stage: Stage, seed: int, **how: Any) -> Broken | None:
+def _storm(
+    challenge: Challenge, rule: type, stage: StormStage, seed: int, **how: Any
+) -> Broken | None:
     """None: the rule has survived."""
     guard, recipe = challenge.recipe(rule, seed, stage, **how)
     run = recipe.run()

@@ -17,7 +17,7 @@ from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.storage.producers import BatchMetadata, Producers, ProducerStateEntry
 from proof.challenges.challenge import Challenge
-from proof.challenges.guard import Guard
+from proof.challenges.guard import RuleGuard
 from proof.storms.defects import TransactionsWith
 
 APPEND, REFUSE = -1, -2  # what a rule of sequences returns, besides the place of a batch
@@ -33,7 +33,7 @@ class SequenceRule(Protocol):
         """
 
 
-def put_sequences(guard: Guard) -> Rules:
+def put_sequences(guard: RuleGuard) -> Rules:
     class RuledSequences(Producers):
         @staticmethod
         def _follow_on(header: Header, producer: ProducerStateEntry) -> BatchMetadata | None:
@@ -71,7 +71,7 @@ class GenerationRule(Protocol):
         """
 
 
-def put_generation(guard: Guard) -> Rules:
+def put_generation(guard: RuleGuard) -> Rules:
     class RuledGroup(Group):
         def check_commit(self, request: Any, now: int) -> None:
             generation = request.generation_id_or_member_epoch
@@ -112,7 +112,7 @@ class StableRule(Protocol):
         """
 
 
-def put_stable(guard: Guard) -> Rules:
+def put_stable(guard: RuleGuard) -> Rules:
     class RuledStable(Producers):
         def first_unstable(self, high_watermark: int) -> int | None:
             opened = tuple(self.open.values())
@@ -139,7 +139,7 @@ class ResumeRule(Protocol):
         """
 
 
-def put_resume(guard: Guard) -> Rules:
+def put_resume(guard: RuleGuard) -> Rules:
     class RuledTransaction(Transaction):
         def start(self, now: int) -> None:
             found = guard.call("resume", str, self.metadata.state.value)

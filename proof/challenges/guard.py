@@ -1,6 +1,6 @@
 """Calls a learner's rule in the place of the engine's own.
 
-    engine ──> Guard.call("high_watermark", ...) ──> the learner's method
+    engine ──> RuleGuard.call("high_watermark", ...) ──> the learner's method
                  arguments cannot be changed            at most so many steps
                  the result has the right type          an error is a sentence that names the line
 
@@ -30,7 +30,7 @@ class TooManySteps(Exception):
     """One call has taken more steps than any rule needs."""
 
 
-class Guard:
+class RuleGuard:
     def __init__(self, rule: object, steps: int = STEPS) -> None:
         self.rule = rule
         self.failure: RuleFailure | None = None

@@ -13,7 +13,7 @@ from engine.replication.logs import PartitionLog
 from engine.replication.partition import IsrState, Partition, Proposal
 from engine.replication.replica_manager import ReplicaManager
 from proof.challenges.challenge import Challenge
-from proof.challenges.guard import Guard
+from proof.challenges.guard import RuleGuard
 from proof.storms.defects import PartitionsWith
 
 
@@ -34,7 +34,7 @@ class HighWatermarkRule(Protocol):
         """
 
 
-def put_high_watermark(guard: Guard) -> Rules:
+def put_high_watermark(guard: RuleGuard) -> Rules:
     class RuledMarks(Partition):
         __slots__ = ()
 
@@ -64,7 +64,7 @@ class JoinRule(Protocol):
         """
 
 
-def put_join(guard: Guard) -> Rules:
+def put_join(guard: RuleGuard) -> Rules:
     class RuledJoins(Partition):
         __slots__ = ()
 
@@ -99,7 +99,7 @@ class TruncateRule(Protocol):
         """
 
 
-def put_truncate(guard: Guard) -> Rules:
+def put_truncate(guard: RuleGuard) -> Rules:
     class RuledFollower(FollowerPartition):
         def _truncate_to_epoch(self, epoch: int, end: int, now: int) -> bool:
             log, mark = self.log, self.partition.high_watermark
@@ -130,7 +130,7 @@ class EpochRule(Protocol):
         """
 
 
-def put_epochs(guard: Guard) -> Rules:
+def put_epochs(guard: RuleGuard) -> Rules:
     class RuledEpochs(ReplicaManager):
         def check_controller(self, delta: MetadataDelta) -> None:
             epoch = delta.controller_epoch

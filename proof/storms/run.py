@@ -102,9 +102,7 @@ class Run:
         self.storm = Storm(
             *(self.world, self._partitions, clients, self._chance),
             defect.power,
-            others,
-            servers,
-            repeats,
+            *(others, servers, repeats),
             kinds,
             most,
         )

@@ -69,7 +69,7 @@ def environment(home: Path) -> dict[str, str]:
 def running_lab(home: Path) -> Iterator[Lab]:
     """JupyterLab as `make lab` has it, on a free port; gone with all its kernels at the end."""
     root, runtime = home / "repository", home / "runtime"
-    for name in ("labs", "docs", "engine", "widgets"):
+    for name in ("labs", "docs", "engine", "oracle", "proof", "sparkstreams", "widgets"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     config = root / "labs" / ".jupyter" / "jupyter_lab_config.py"
     program = Path(sys.executable).with_name("jupyter")
