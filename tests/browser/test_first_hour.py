@@ -92,6 +92,14 @@ APART = """([head, mark]) => {
     return Math.abs(one.x + one.width / 2 - other.x - other.width / 2) > 20;
 }"""
 
+AT_REST = """([head, live]) => new Promise((done) => {
+    const before = head.getBoundingClientRect().x;
+    setTimeout(() => {
+        const x = head.getBoundingClientRect().x;
+        done(x === before && x < live - 100);
+    }, 100);
+})"""
+
 
 class Walk:
     def __init__(self, lesson: Lesson, lab: Lab) -> None:
@@ -136,8 +144,12 @@ class Walk:
         return Events(json.loads(output.inner_text().rpartition("told")[0]))
 
     def drag_head(self, view: Locator, to: tuple[float, float]) -> None:
-        """Again if the mouse missed it: it moves by itself as long as it is at now."""
-        head = part(view, "head")
+        """Again if the mouse missed it: it moves by itself as long as it is at now.
+
+        Nobody drags on before the picture has followed: its clock shows another time then.
+        """
+        head, clock = part(view, "head"), part(view, "clock")
+        before = clock.text_content() or ""
         for _ in range(ATTEMPTS):
             self.page.mouse.move(*center(head))
             self.page.mouse.down()
@@ -147,6 +159,7 @@ class Walk:
                 self.page.wait_for_function(
                     AT, arg=[head.element_handle(), to[0]], timeout=LATE * 2000
                 )
+                expect(clock).not_to_have_text(before)
                 return
         pytest.fail(f"the head is at {center(head)}, and not at {to}")
 
@@ -158,6 +171,9 @@ class Walk:
         live = center(part(view, "head"))
         view.get_by_role("button", name="back to the beginning").click()
         expect(part(view, "clock")).to_have_text("0.0 s")
+        # The head glides there: it is at the beginning when it moves no more.
+        head = part(view, "head").element_handle()
+        self.page.wait_for_function(AT_REST, arg=[head, live[0]])
         view.evaluate(NOTE)
         first, y = center(part(view, "head"))
         for place in range(1, steps):
