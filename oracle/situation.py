@@ -74,7 +74,7 @@ class OracleQuestion(NamedTuple):
     why: str
 
     def verdict(self, choice: int) -> str:
-        """What is said to somebody who chose this option; below 0: none."""
+        """The sentences for somebody who chose the option at this place; -1 is no answer."""
         right = self.options[self.right].text
         if choice == self.right:
             return f"Right. {self.why}"

@@ -58,7 +58,7 @@ class Challenge(NamedTuple):
         return [name for name, it in vars(self.interface).items() if _is_method(name, it)]
 
     def seed(self, number: int, first: int) -> int:
-        """Of a storm; those with groups are every third."""
+        """The seed of a storm. Only every third seed has a group of consumers."""
         return 3 * (first + number) + 1 if self.with_groups else first + number
 
     def storms(self, stage: StormStage, first: int, count: int) -> list[int]:
@@ -69,7 +69,11 @@ class Challenge(NamedTuple):
     def recipe(
         self, rule: type, seed: int, stage: StormStage, **how: Any
     ) -> tuple[RuleGuard, Recipe]:
-        guard = RuleGuard(rule())
+        try:
+            guard = RuleGuard(rule())
+        except Exception as error:
+            text = f"{rule.__name__} cannot be made: {type(error).__name__}: {error}."
+            raise RuleFailure(text) from None
         defect = Defect(self.put(guard), in_transactions=self.in_transactions)
         how = {"seconds": SECONDS} | how
         return guard, Recipe(seed=seed, planted=defect, kinds=tuple(stage.kinds), **how)
@@ -87,7 +91,9 @@ class Broken(NamedTuple):
     by_itself: bool  # an error of the rule: no promise was broken yet
 
     def trace(self) -> Trace:
-        """The run, to be stepped through."""
+        """The run, to be stepped through; of a rule that failed by itself there is none."""
+        if self.by_itself:
+            raise RuleFailure(self.text)
         _, recipe = self.challenge.recipe(
             *(self.rule, self.recipe.seed, self.stage),
             seconds=self.recipe.seconds,
@@ -157,10 +163,13 @@ def _storm(
     except Violation as violation:
         text = violation.text
     except RunOver:
+        pass
+    except Exception as error:  # a broker's, about something that the rule has returned
+        guard.failure = RuleFailure(f"A broker fails on it: {type(error).__name__}: {error}.")
+    if guard.failure is not None:
         for node in run.world.nodes.values():
             if node.is_up:
                 node.kill()  # its unfinished tasks are nobody's concern
-    if guard.failure is not None:
         text = str(guard.failure)
     if not text:
         return None

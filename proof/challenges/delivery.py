@@ -41,6 +41,8 @@ def put_sequences(guard: RuleGuard) -> Rules:
             newer = header.producer_epoch > producer.epoch
             numbers = header.base_sequence, header.last_sequence
             place = guard.call("place", int, *numbers, newer, stored)
+            if not REFUSE <= place < len(stored):
+                guard.refuse("place", place, "-1, -2 or a place in `stored`")
             if place == REFUSE:
                 raise ApiException(ErrorCode.out_of_order_sequence_number, "by the rule")
             return None if place == APPEND else producer.batches[place]
@@ -143,6 +145,8 @@ def put_resume(guard: RuleGuard) -> Rules:
     class RuledTransaction(Transaction):
         def start(self, now: int) -> None:
             found = guard.call("resume", str, self.metadata.state.value)
+            if found not in ("commit", "abort", "wait"):
+                guard.refuse("resume", found, '"commit", "abort" or "wait"')
             if found == "wait" or self.metadata.state not in ENDING:
                 return
             self.metadata = ended_as(self.metadata, commits=found == "commit")

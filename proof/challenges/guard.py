@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Mapping, Set
 from inspect import getsourcefile
 from types import FrameType, MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 STEPS = 300_000  # of the interpreter, that one call may take
 
@@ -26,8 +26,8 @@ class RunOver(SystemExit):
     """Ends a simulated run from within: asyncio lets SystemExit leave every task and loop."""
 
 
-class TooManySteps(Exception):
-    """One call has taken more steps than any rule needs."""
+class TooManySteps(BaseException):
+    """One call takes more steps than any rule needs. It passes by a rule's `except Exception`."""
 
 
 class RuleGuard:
@@ -51,7 +51,7 @@ class RuleGuard:
             found = getattr(self.rule, method)(*map(frozen, arguments))
         except TooManySteps:
             self._fail(f"{method} does not come to an end: it has taken {self._most:,} steps")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             sys.settrace(tracer)
             self._fail(self._sentence(method, error))
         finally:
@@ -68,7 +68,11 @@ class RuleGuard:
             raise TooManySteps
         return self._trace
 
-    def _sentence(self, method: str, error: Exception) -> str:
+    def refuse(self, method: str, found: object, wanted: str) -> NoReturn:
+        """What a rule has returned has the right type, and no meaning."""
+        self._fail(f"{method} returns {found!r}, and not {wanted}")
+
+    def _sentence(self, method: str, error: BaseException) -> str:
         """Where the learner's own code was when it happened."""
         lines = [
             frame.lineno
@@ -78,13 +82,13 @@ class RuleGuard:
         where = f", line {lines[-1]}" if lines else ""
         return f"{method}{where}: {type(error).__name__}: {error}"
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str) -> NoReturn:
         self.failure = RuleFailure(f"{text}.")
         raise RunOver from None
 
 
 def frozen(value: Any) -> Any:
-    """The same value, in a form that cannot be changed."""
+    """A copy of a value that cannot be changed: a tuple, a frozenset, a read-only mapping."""
     if isinstance(value, Mapping):
         return MappingProxyType(dict(value))
     if isinstance(value, set):

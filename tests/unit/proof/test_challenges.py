@@ -93,6 +93,43 @@ class SaysNothing:
         """It returns nothing."""
 
 
+class CatchesEverything:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        while True:
+            try:
+                end += 1
+            except Exception:
+                return True
+
+
+class Exits:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        raise SystemExit("enough")
+
+
+class OutOfPlace:
+    def place(self, first: int, last: int, newer: bool, stored: object) -> int:
+        return 99
+
+
+class Undecided:
+    def resume(self, state: str) -> str:
+        return "perhaps"
+
+
+class FarAhead:
+    def high_watermark(self, end, ends, isr, joining, old):  # type: ignore[no-untyped-def]
+        return 10**12
+
+
+class CannotBeMade:
+    def __init__(self) -> None:
+        raise ValueError("not today")
+
+    def cut(self, epochs, log_end, high_watermark, epoch, end):  # type: ignore[no-untyped-def]
+        return end
+
+
 class ChangesWhatItGets:
     def high_watermark(self, end, ends, isr, joining, old):  # type: ignore[no-untyped-def]
         ends[1] = end
@@ -105,6 +142,14 @@ class ChangesWhatItGets:
         ("join-the-isr", Divides, r"may_join, line \d+: ZeroDivisionError: division by zero\."),
         ("join-the-isr", Loops, r"may_join does not come to an end: it has taken 300,000 steps\."),
         ("join-the-isr", SaysNothing, r"may_join returns None, and not True or False\."),
+        ("join-the-isr", CatchesEverything, r"may_join does not come to an end: .* steps\."),
+        ("join-the-isr", Exits, r"may_join, line \d+: SystemExit: enough\."),
+        (
+            "remember-batches",
+            OutOfPlace,
+            r"place returns 99, and not -1, -2 or a place in `stored`",
+        ),
+        ("two-phases", Undecided, r"resume returns 'perhaps', and not \"commit\", \"abort\" or"),
         ("high-watermark", ChangesWhatItGets, r"high_watermark, line \d+: TypeError: .*assignment"),
     ],
 )
@@ -114,6 +159,17 @@ def test_a_rule_that_fails_ends_in_one_sentence(name: str, rule: type, told: str
     assert score.broken.by_itself
     assert re.fullmatch(told + ".*", score.broken.text), score.broken.text
     assert score.shrunk is None
+
+
+def test_a_mark_that_no_log_reaches_breaks_a_promise_or_a_broker() -> None:
+    score = judge(CHALLENGES["high-watermark"], FarAhead, shrinks=False)
+    assert score.broken is not None
+    assert score.broken.text
+
+
+def test_a_rule_that_cannot_be_made_is_told_in_a_sentence() -> None:
+    with pytest.raises(RuleFailure, match="CannotBeMade cannot be made: ValueError: not today"):
+        judge(CHALLENGES["truncate"], CannotBeMade)
 
 
 def test_a_rule_without_its_method_is_refused() -> None:
