@@ -22,6 +22,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import pytest
@@ -89,10 +90,14 @@ class StandstillWatch:
 
 
 def _all_stopped() -> bool:
-    """Whether there are servers, and all of them are stopped. Only Linux tells."""
-    states = [_state(pid) for pid in _descendants("self")]
-    servers = [state for state, command in states if "engine" in command or "java" in command]
-    return bool(servers) and all(state == "T" for state in servers)
+    """Whether there are servers, and all of them are stopped. Only Linux tells.
+
+    It is asked five times a second, so it looks no further than the first that is not stopped.
+    """
+    states = (_state(pid) for pid in _descendants("self"))
+    servers = (state for state, command in states if "engine" in command or "java" in command)
+    first = next(servers, "")
+    return first == "T" and all(state == "T" for state in servers)
 
 
 def _descendants(pid: str) -> Iterator[str]:
@@ -130,15 +135,19 @@ class StandstillPlugin:
     """Runs each test, and runs it again if something stood still meanwhile."""
 
     def __init__(self) -> None:
-        self._watch = StandstillWatch().start()
         self._since = time.monotonic()  # what tests use now has borne all that was before
+
+    @cached_property
+    def _watch(self) -> StandstillWatch:
+        """Started with the first test: the process that only hands out tests has none."""
+        return StandstillWatch().start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        began = time.monotonic()
+        watch, began = self._watch, time.monotonic()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        stood = self._watch.longest(self._since)
+        stood = watch.longest(self._since)
         hit = stood > BEARABLE_S
         failed = any(report.failed for report in reports)
         if hit and failed and (attempt := item.stash.get(attempt_key, 1)) < ATTEMPTS:
@@ -155,7 +164,7 @@ class StandstillPlugin:
         if nextitem is None or nextitem not in cells_of(item):
             if failed and hit:
                 self._renew(item, stood)
-            elif self._watch.longest(began) <= BEARABLE_S:
+            elif watch.longest(began) <= BEARABLE_S:
                 self._since = time.monotonic()
         return True
 

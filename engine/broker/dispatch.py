@@ -14,33 +14,24 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import compress
 from time import time_ns
+from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.call import Call, Handler
 from engine.broker.events import Span, broker_of
 from engine.broker.handlers import (
-    acls,
-    client_quotas,
-    elections,
     fetch,
     groups,
-    log_dirs,
     metadata,
     offsets,
     old_versions,
     produce,
-    producers,
-    scram_credentials,
     security,
     transactions,
     versions,
 )
-from engine.broker.handlers.configs import ConfigHandlers
-from engine.broker.handlers.elections import ElectLeadersHandler
 from engine.broker.handlers.groups import FindCoordinatorHandler
-from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import codes_in
-from engine.broker.handlers.topics import TopicHandlers
 from engine.broker.handlers.transactions import WriteTxnMarkersHandler
 from engine.broker.layers import (
     IncomingRequest,
@@ -61,10 +52,34 @@ from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
 
+ADMINISTRATION = (
+    Api.CREATE_TOPICS,
+    Api.DELETE_TOPICS,
+    Api.DELETE_RECORDS,
+    Api.DESCRIBE_ACLS,
+    Api.CREATE_ACLS,
+    Api.DELETE_ACLS,
+    Api.DESCRIBE_CONFIGS,
+    Api.ALTER_CONFIGS,
+    Api.ALTER_REPLICA_LOG_DIRS,
+    Api.DESCRIBE_LOG_DIRS,
+    Api.CREATE_PARTITIONS,
+    Api.ELECT_LEADERS,
+    Api.INCREMENTAL_ALTER_CONFIGS,
+    Api.ALTER_PARTITION_REASSIGNMENTS,
+    Api.LIST_PARTITION_REASSIGNMENTS,
+    Api.DESCRIBE_CLIENT_QUOTAS,
+    Api.ALTER_CLIENT_QUOTAS,
+    Api.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    Api.ALTER_USER_SCRAM_CREDENTIALS,
+    Api.DESCRIBE_PRODUCERS,
+)  # administration.py has the handlers
+
 
 def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Handler]:
     """The newest versions. `of_mode`: requests that only brokers of this mode get."""
-    handlers = {**_of_clients(broker), **_of_administrators(broker), **of_mode}
+    handlers = {**_of_clients(broker), **of_mode}
+    handlers |= dict.fromkeys(ADMINISTRATION, _Administration(broker).handle)
     handlers[Api.API_VERSIONS] = partial(versions.handle, handlers.keys())
     return handlers
 
@@ -106,41 +121,25 @@ def _of_clients(broker: Broker) -> dict[Api, Handler]:
         Api.DESCRIBE_DELEGATION_TOKEN: security.refuse_token,
         Api.DELETE_GROUPS: coordinate,
         Api.OFFSET_DELETE: coordinate,
-    }
-
-
-def _of_administrators(broker: Broker) -> dict[Api, Handler]:
-    replicas, purgatory, gateway = broker.replicas, broker.purgatory, broker.gateway
-    topics = TopicHandlers(
-        *(broker.config, broker.metadata, broker.configs, gateway, broker.creation, broker.now)
-    )
-    configs = ConfigHandlers(
-        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners, replicas)
-    )
-    return {
-        Api.CREATE_TOPICS: topics.create,
-        Api.DELETE_TOPICS: topics.delete,
-        Api.DELETE_RECORDS: DeleteRecordsHandler(broker.metadata, replicas, purgatory).handle,
-        Api.DESCRIBE_ACLS: partial(acls.describe, broker.auth.authorizer),
-        Api.CREATE_ACLS: partial(acls.create, broker.auth.authorizer, gateway),
-        Api.DELETE_ACLS: partial(acls.delete, broker.auth.authorizer, gateway),
-        Api.DESCRIBE_CONFIGS: configs.describe,
-        Api.ALTER_CONFIGS: configs.alter,
-        Api.ALTER_REPLICA_LOG_DIRS: partial(log_dirs.alter, replicas),
-        Api.DESCRIBE_LOG_DIRS: partial(log_dirs.handle, replicas),
-        Api.CREATE_PARTITIONS: topics.create_partitions,
-        Api.DESCRIBE_CLIENT_QUOTAS: partial(client_quotas.describe, gateway),
-        Api.ALTER_CLIENT_QUOTAS: partial(client_quotas.alter, gateway),
-        Api.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(scram_credentials.describe, gateway),
-        Api.ALTER_USER_SCRAM_CREDENTIALS: partial(scram_credentials.alter, gateway),
-        Api.ELECT_LEADERS: ElectLeadersHandler(broker.metadata, gateway).handle,
-        Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter,
-        Api.ALTER_PARTITION_REASSIGNMENTS: partial(elections.alter_reassignments, gateway),
-        Api.LIST_PARTITION_REASSIGNMENTS: partial(elections.list_reassignments, gateway),
-        Api.UPDATE_FEATURES: partial(versions.update_features, broker.config, gateway),
+        Api.UPDATE_FEATURES: partial(versions.update_features, broker.config, broker.gateway),
         Api.DESCRIBE_CLUSTER: partial(metadata.describe_cluster, broker.metadata),
-        Api.DESCRIBE_PRODUCERS: partial(producers.describe, replicas),
     }
+
+
+class _Administration:
+    """Requests of administrators. Their code, a quarter of what a broker loads, is loaded when the
+    first of them comes: most brokers never get one."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._handlers: Mapping[Api, Handler] = {}
+
+    async def handle(self, call: Call, request: Any) -> Any:
+        if not self._handlers:
+            from engine.broker.administration import handlers_of_administrators  # noqa: PLC0415
+
+            self._handlers = handlers_of_administrators(self._broker)
+        return await self._handlers[call.api](call, request)
 
 
 def old_handlers_of(broker: Broker) -> dict[Api, Handler]:

@@ -5,6 +5,7 @@ from random import Random
 from types import SimpleNamespace
 from uuid import uuid4
 
+from engine.broker.administration import handlers_of_administrators
 from engine.broker.authorization import AuthHelper
 from engine.broker.broker import Broker
 from engine.broker.call import Call
@@ -181,7 +182,7 @@ def served():
 
 def topics_of(broker):
     """The handlers of requests about topics."""
-    return handlers_of(broker, {})[Api.CREATE_TOPICS].__self__
+    return handlers_of_administrators(broker)[Api.CREATE_TOPICS].__self__
 
 
 def znodes_of(broker):

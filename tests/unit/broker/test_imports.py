@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+from engine.broker.administration import handlers_of_administrators
+from engine.broker.dispatch import ADMINISTRATION
+from tests.unit.broker import alone
+
 LOADED = """
 import sys
 import engine.broker.broker_server
@@ -10,13 +14,34 @@ import engine.broker.broker_server
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 import hypothesis.strategies
 """
+HANDLERS = """
+import sys
+import engine.broker.broker_server
+
+print(*(name.rpartition(".")[2] for name in sys.modules if ".broker.handlers." in name))
+"""
+
+
+def run(program: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.split())
 
 
 def test_a_broker_loads_no_package_for_tests_or_notebooks() -> None:
     """And Hypothesis, which kio would load, can still be imported afterwards."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True
-    )
-    loaded = set(done.stdout.split())
+    loaded = run(LOADED)
     assert {"engine", "kio", "kazoo"} <= loaded
     assert not loaded & {"hypothesis", "pytest", "pyspark", "pyarrow", "pandas", "IPython", "numpy"}
+
+
+def test_handlers_for_administrators_are_loaded_when_the_first_request_comes() -> None:
+    loaded = run(HANDLERS)
+    assert {"produce", "fetch", "groups"} <= loaded
+    assert not loaded & {"topics", "configs", "acls", "client_quotas", "elections", "log_dirs"}
+
+
+def test_every_api_of_administrators_that_is_advertised_has_a_handler() -> None:
+    handlers = handlers_of_administrators(alone.broker())
+    assert handlers.keys() == set(ADMINISTRATION)
