@@ -5,6 +5,7 @@
       What it is. What to look for. *A question?*
 """
 
+import ast
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +20,13 @@ from engine.wire.codec import RequestHeader
 from tests.test_tidy import Module, code_lines
 
 ROOT = Path(__file__).resolve().parents[2]
+ENGINE = ROOT / "engine"
 PAGE = ROOT / "docs/weekend.md"
 MOST_LINES = 6_000  # of code on the whole path: STYLE's promise of a weekend
 FILES = range(40, 56)
 SITTINGS = 6
 ENTRY = re.compile(r"^- \[([^]]+)]\(\.\./(engine/[^)]+)\)\n((?:  .*\n)+)", re.M)
+WORD = re.compile(r"^- `([\w/]+\.py)`: ", re.M)  # of the lists of words from other files
 BYTES = re.compile(r"^((?:[0-9a-f]{2} )*[0-9a-f]{2})(?: {3,}\S|$)")
 SENTENCE_END = re.compile(r"[.?](?=\s|$)")
 
@@ -65,6 +68,65 @@ def test_the_path_is_short_enough_for_a_weekend() -> None:
 def test_there_are_six_sittings() -> None:
     headings = re.findall(r"^## \d\. ", PAGE.read_text(encoding="utf-8"), re.M)
     assert len(headings) == SITTINGS
+
+
+class Sitting(NamedTuple):
+    words: set[Path]  # files that it explains in a few words
+    files: list[Path]
+
+
+def sittings() -> list[Sitting]:
+    text = PAGE.read_text(encoding="utf-8")
+    return [
+        Sitting(
+            {ENGINE / name for name in WORD.findall(part)},
+            [ROOT / path for _, path, _ in ENTRY.findall(part)],
+        )
+        for part in re.split(r"^## \d\. ", text, flags=re.M)[1:]
+    ]
+
+
+def imported(path: Path) -> set[Path]:
+    """The files of the engine that a file imports from; a package stands for its __init__.py."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine."):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {file_of(name) or file_of(str(node.module)) for name in names}
+    return {file for file in found if file is not None}
+
+
+def file_of(module: str) -> Path | None:
+    place = ROOT / module.replace(".", "/")
+    return next(filter(Path.is_file, (place.with_suffix(".py"), place / "__init__.py")), None)
+
+
+def surprises(sittings: list[Sitting]) -> list[str]:
+    """What a reader meets in a file that neither was read before nor is explained in words."""
+    known, found = set[Path](), []
+    for sitting in sittings:
+        known |= sitting.words
+        for file in sitting.files:
+            found += [f"{file.name}: {each.name}" for each in sorted(imported(file) - known)]
+            known.add(file)
+    return found
+
+
+def test_a_file_uses_only_what_was_read_or_explained_before() -> None:
+    assert surprises(sittings()) == []
+
+
+def test_every_word_is_needed() -> None:
+    for number, sitting in enumerate(sittings()):
+        used = set().union(*map(imported, sitting.files))
+        assert sitting.words <= used, (number + 1, sitting.words - used)
+        assert all(map(Path.is_file, sitting.words))
+
+
+def test_an_order_that_begins_at_the_end_is_noticed() -> None:
+    assert "log.py: epochs.py" in surprises(
+        [sitting._replace(files=sitting.files[::-1]) for sitting in sittings()]
+    )
 
 
 def test_each_file_has_two_sentences_and_a_question() -> None:
