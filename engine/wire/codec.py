@@ -24,6 +24,7 @@ from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, SizedSlice
 
 _REQUEST = Struct(">hhi")
 _CORRELATION = Struct(">i")
+_RESPONSE = Struct(">ii")  # size, correlation id
 # Even in flexible headers the client id has its old format, so that any broker can read it.
 _read_client_id = readers.content_reader(SHORT, nullable=True, take=readers.take_text)
 _write_client_id = writers.text_writer(SHORT, nullable=True)
@@ -40,12 +41,15 @@ def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader,
             raise Malformed(f"API {api_key} is not served")
         api = APIS[api_key]
         client_id, position = _read_client_id(frame, _REQUEST.size)
-        if api.request_header(version) == 2:
+        if version >= api.flexible:
             position = readers.read_tags(frame, position, known={})
         header = RequestHeader(api_key, version, correlation_id, client_id)
-        if not api.serves(version):
+        if not api.oldest <= version <= api.newest:
             raise UnservedVersion(header)
-        return header, _decode(frame, position, "request", api, version)
+        # Kafka accepts a request with bytes left over, and librdkafka relies on it: its request for
+        # the metadata of all topics has three bytes too many.
+        request, _ = _reader(api, version, "request")(frame, position)
+        return header, request
     except BYTES_ERRORS as error:
         raise Malformed(str(error)) from error
 
@@ -60,7 +64,10 @@ def decode_response(header: RequestHeader, frame: Frame) -> Any:
         position = _CORRELATION.size
         if api.response_header(header.api_version) == 1:
             position = readers.read_tags(frame, position, known={})
-        return _decode(frame, position, "response", api, header.api_version)
+        response, end = _reader(api, header.api_version, "response")(frame, position)
+        if end != len(frame):
+            raise Malformed(f"the response ends at byte {end} of {len(frame)}")
+        return response
     except BYTES_ERRORS as error:
         raise Malformed(str(error)) from error
 
@@ -73,11 +80,11 @@ def encode_request(header: RequestHeader, request: Any) -> bytes:
     _write_client_id(draft, header.client_id)
     if api.request_header(header.api_version) == 2:
         draft.append(0)
-    writers.message_writer(message(api, header.api_version, "request"))(draft, request)
+    _writer(api, header.api_version, "request")(draft, request)
     return SIZE.pack(len(draft)) + draft
 
 
-def encode_response(header: RequestHeader, response: Any) -> list[bytes | SizedSlice]:
+def encode_response(header: RequestHeader, response: Any) -> list[Frame | SizedSlice]:
     """The pieces of a response: bytes, slice, bytes, and so on. Any object that has the fields of
     the version will do.
 
@@ -85,30 +92,34 @@ def encode_response(header: RequestHeader, response: Any) -> list[bytes | SizedS
     """
     api = APIS[header.api_key]
     draft = Draft()
-    draft += _CORRELATION.pack(header.correlation_id)
+    draft += _RESPONSE.pack(0, header.correlation_id)  # the size is filled in at the end
     if api.response_header(header.api_version) == 1:
         draft.append(0)
-    writers.message_writer(message(api, header.api_version, "response"))(draft, response)
-    size = len(draft) + sum(piece.size for _, piece in draft.slices)
-    pieces: list[bytes | SizedSlice] = []
-    lead, start = SIZE.pack(size), 0
+    _writer(api, header.api_version, "response")(draft, response)
+    size = len(draft) - SIZE.size + sum(piece.size for _, piece in draft.slices)
+    SIZE.pack_into(draft, 0, size)
+    if not draft.slices:
+        return [draft]
+    pieces: list[Frame | SizedSlice] = []
+    start = 0
     with memoryview(draft) as view:
         for position, piece in draft.slices:
-            pieces += (lead + view[start:position], piece)
-            lead, start = b"", position
+            pieces += (bytes(view[start:position]), piece)
+            start = position
         if start < len(draft):
-            pieces.append(lead + view[start:])
+            pieces.append(bytes(view[start:]))
     return pieces
 
 
-def _decode(frame: Frame, position: int, kind: str, api: Api, version: int) -> Any:
-    newest = _declared(api, api.newest, kind)
-    body, end = readers.message_reader(message(api, version, kind), newest)(frame, position)
-    # Kafka accepts a request with bytes left over, and librdkafka relies on it: its request for
-    # the metadata of all topics has three bytes too many.
-    if kind == "response" and end != len(frame):
-        raise Malformed(f"the {kind} ends at byte {end} of {len(frame)}")
-    return body
+@cache
+def _reader(api: Api, version: int, kind: str) -> readers.Reader:
+    """Reads one version into the shape of the newest one. Looked up once for each message."""
+    return readers.message_reader(message(api, version, kind), _declared(api, api.newest, kind))
+
+
+@cache
+def _writer(api: Api, version: int, kind: str) -> writers.Writer:
+    return writers.message_writer(message(api, version, kind))
 
 
 @cache
