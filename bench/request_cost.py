@@ -4,8 +4,8 @@
 
 `../before` is a second checkout of this repository, in which `make setup` was run. One broker of
 each is started; one connection sends the same bytes again and again and waits for each answer, in
-turns. What is compared is the CPU time of the broker's process, so what else the machine does counts
-less than it does for rates. The ratio is new / old: 0.5 is half of the CPU time.
+turns. What is compared is the CPU time of the broker's process: what else the machine does counts
+less for it than for rates. The ratio is new / old: 0.5 is half of the CPU time.
 
     Produce        one record of 100 bytes, acks=all, one replica
     Fetch          one record; and at the end of the log, where there is none
@@ -29,8 +29,11 @@ from types import SimpleNamespace as Body
 from bench.alone import usage
 from bench.checkout import BEFORE, HERE, Checkout, progress
 from bench.table import number, table
+from engine.client.address import Address
 from engine.client.metadata import metadata_request
+from engine.client.raw_connection import RawConnection
 from engine.cluster.single_requests import fetch_request
+from engine.errors import ErrorCode
 from engine.storage import records
 from engine.storage.records import Record
 from engine.wire import codec
@@ -39,6 +42,7 @@ from engine.wire.errors import RequestHeader
 
 TOPIC, GROUP = "cost", "cost-group"
 ANSWER_TIMEOUT_S = 60.0
+ATTEMPTS, PAUSE_S = 100, 0.1  # until the coordinator of the group is there
 WARM = 300  # requests that don't count
 TIMEOUT = timedelta(seconds=10)
 
@@ -91,9 +95,8 @@ class BrokerUnderLoad:
         checkout.start(home)
         stack.callback(checkout.stop)
         host, _, port = checkout.bootstrap.rpartition(":")
-        self._socket = stack.enter_context(
-            socket.create_connection((host, int(port)), ANSWER_TIMEOUT_S)
-        )
+        self.address = host, int(port)
+        self._socket = stack.enter_context(socket.create_connection(self.address, ANSWER_TIMEOUT_S))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pid = int((home / "broker-1" / "broker.pid").read_text())
 
@@ -119,17 +122,22 @@ class BrokerUnderLoad:
         return b"".join(parts)
 
 
-def create_topic(broker: BrokerUnderLoad) -> None:
+def prepare(broker: BrokerUnderLoad) -> None:
+    """Make the topic, and wait until the group has a coordinator and its commit is accepted."""
+    address = Address(*broker.address)
     row = Body(name=TOPIC, num_partitions=2, replication_factor=1, assignments=(), configs=())
-    broker.answer(
-        frame(Api.CREATE_TOPICS, Body(topics=(row,), timeout=TIMEOUT, validate_only=False))
-    )
-    find = Body(key=GROUP, key_type=0)
-    for _ in range(50):  # until the coordinator of the group is there
-        broker.answer(frame(Api.FIND_COORDINATOR, find))
-        if b"\x00\x10" not in broker.answer(frame(Api.OFFSET_COMMIT, commit_request()))[-8:]:
-            return
-        time.sleep(0.1)
+    with RawConnection(address, "cost") as connection:
+        creation = Body(topics=(row,), timeout=TIMEOUT, validate_only=False)
+        code = connection.ask(Api.CREATE_TOPICS, creation).topics[0].error_code
+        assert code == ErrorCode.none, code
+        for _ in range(ATTEMPTS):
+            connection.ask(Api.FIND_COORDINATOR, Body(key=GROUP, key_type=0))
+            commit = connection.ask(Api.OFFSET_COMMIT, commit_request())
+            code = commit.topics[0].partitions[0].error_code
+            if code == ErrorCode.none:
+                return
+            time.sleep(PAUSE_S)
+    raise RuntimeError(f"a commit is still refused with {code.name}")
 
 
 def measure(pair: list[BrokerUnderLoad], count: int, rounds: int) -> Iterator[list[str]]:
@@ -154,7 +162,7 @@ def main() -> None:
         pythons = ((HERE, Path(sys.executable)), (BEFORE, before))
         pair = [BrokerUnderLoad(name, python, stack) for name, python in pythons]
         for broker in pair:
-            create_topic(broker)
+            prepare(broker)
         rows = list(measure(pair, options.requests, options.rounds))
     print(table(["CPU time of one request, µs", HERE, BEFORE, "ratio"], rows))
 

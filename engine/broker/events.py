@@ -10,7 +10,8 @@ each with the first of the partitions that it names, and on demand with its byte
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -106,11 +107,16 @@ def broker_of(request: Any, client_id: str | None = None) -> int | None:
     if hasattr(request, "markers"):
         sender = SENDER.fullmatch(client_id or "")
         return int(sender[1]) if sender else None
-    for name in ("replica_id", "controller_id", "broker_id"):
-        number = getattr(request, name, None)
-        if number is not None and number >= 0:
-            return int(number)
-    return None
+    field = _sender_field(request.__class__)
+    number = -1 if field is None else getattr(request, field)
+    return int(number) if number is not None and number >= 0 else None
+
+
+@cache
+def _sender_field(kind: Hashable) -> str | None:
+    """The field of a request with the id of the broker that sent it."""
+    names = "replica_id", "controller_id", "broker_id"
+    return next((name for name in names if hasattr(kind, name)), None)
 
 
 def _has_secrets(header: RequestHeader, request: Any) -> bool:

@@ -57,7 +57,7 @@ _LOG_APPEND_TIME = 0x08
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 _DELETE_HORIZON = 0x40  # Kafka 3.1 and later: base timestamp is the delete horizon
-_UNKNOWN = ~(_CODEC_BITS | _LOG_APPEND_TIME | _TRANSACTIONAL | _CONTROL | _DELETE_HORIZON)
+UNKNOWN_ATTRIBUTES = ~(_CODEC_BITS | _LOG_APPEND_TIME | _TRANSACTIONAL | _CONTROL | _DELETE_HORIZON)
 
 
 class Codec(IntEnum):
@@ -68,6 +68,9 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+_CODECS = tuple(Codec)  # by number
 
 
 class Header(NamedTuple):
@@ -116,7 +119,7 @@ class Header(NamedTuple):
         bits = self.attributes & _CODEC_BITS
         if bits > Codec.ZSTD:  # Kafka answers "unknown server error", too
             raise ApiException(ErrorCode.unknown_server_error, f"there is no codec {bits}")
-        return Codec(bits)
+        return _CODECS[bits]
 
     @property
     def is_log_append_time(self) -> bool:
@@ -164,7 +167,7 @@ def unknown(buffer: Buffer, position: int = 0) -> str:
     if magic != MAGIC:
         return f"the batch has magic {magic} at byte {MAGIC_AT}, not {MAGIC}"
     attributes = int.from_bytes(fields[_CRC_FROM:])
-    if attributes & _UNKNOWN or attributes & _CODEC_BITS > Codec.ZSTD:
+    if attributes & UNKNOWN_ATTRIBUTES or attributes & _CODEC_BITS > Codec.ZSTD:
         return f"the batch has attributes {attributes:#x} at byte {_CRC_FROM}, not all known"
     return ""
 

@@ -22,8 +22,8 @@ in the checkpoints are not changed.
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -242,23 +242,14 @@ class LogDirectory:
 
     # -- failing and closing -------------------------------------------------------------
 
-    @contextmanager
-    def guard(self, now: int) -> Iterator[None]:
+    def guard(self, now: int) -> "DiskGuard":
         """In this block an I/O error takes the directory offline."""
-        if self.offline is not None:
-            raise ApiException(
-                ErrorCode.kafka_storage_error, f"{self.path} is offline: {self.offline}"
-            )
-        try:
-            yield
-        except LogOffline:
-            raise  # an error of one partition
-        except (OSError, ApiException) as error:
-            if isinstance(error, ApiException) and error.code != ErrorCode.kafka_storage_error:
-                raise
-            self.offline = str(error)
-            self._report(OFFLINE, now, directory=str(self.path), reason=str(error))
-            raise ApiException(ErrorCode.kafka_storage_error, str(error)) from error
+        return DiskGuard(self, now)
+
+    def fail(self, now: int, reason: str) -> None:
+        """Take the directory offline: this disk is not used any more."""
+        self.offline = reason
+        self._report(OFFLINE, now, directory=str(self.path), reason=reason)
 
     def attempt(self, now: int, work: Callable[[], T]) -> T | None:
         """Do something on this disk; nothing if it is offline. A disk that fails meanwhile goes
@@ -299,3 +290,30 @@ def parse_name(name: str) -> TopicPartition | None:
     """The partition of a directory's name; None if it is not a partition's."""
     match = _PARTITION.fullmatch(name)
     return TopicPartition(match[1], int(match[2])) if match else None
+
+
+class DiskGuard:
+    """A block that uses a disk. Each append has one, so it is a class: a generator would take three
+    times as long."""
+
+    __slots__ = ("_directory", "_now")
+
+    def __init__(self, directory: LogDirectory, now: int) -> None:
+        self._directory, self._now = directory, now
+
+    def __enter__(self) -> None:
+        if self._directory.offline is not None:
+            raise ApiException(
+                ErrorCode.kafka_storage_error,
+                f"{self._directory.path} is offline: {self._directory.offline}",
+            )
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """An error of one partition, or of the request, says nothing about the disk."""
+        if error is None or isinstance(error, LogOffline):
+            return
+        if isinstance(error, OSError) or (
+            isinstance(error, ApiException) and error.code == ErrorCode.kafka_storage_error
+        ):
+            self._directory.fail(self._now, str(error))
+            raise ApiException(ErrorCode.kafka_storage_error, str(error)) from error

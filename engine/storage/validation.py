@@ -28,6 +28,7 @@ from engine.storage.batch import (
     LOG_OVERHEAD,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
+    UNKNOWN_ATTRIBUTES,
     Codec,
     Header,
     check,
@@ -60,8 +61,8 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0 and client:
         raise _invalid(f"producer {header.producer_id} sent sequence {header.base_sequence}")
     keyless = _validate_payload(batch, header, config)
-    if reason := unknown(batch):
-        raise _invalid(reason)
+    if header.attributes & UNKNOWN_ATTRIBUTES:
+        raise _invalid(unknown(batch))
     if keyless or _is_ill_timed(header, config, now):
         raise _rejected(batch, header, config, now, keyless)
     if size > config.segment_bytes:

@@ -12,6 +12,7 @@ refused as a whole, and `record_errors` names them, so that a client can tell wh
 Versions 0 to 2, with messages of magic 0 or 1: see old_versions.py.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from kio.schema.produce.v9.response import (
@@ -31,7 +32,6 @@ from engine.storage.batch import HEADER_SIZE, Codec, Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.topics import INTERNAL
-from engine.wire.by_topic import topics_of
 from engine.wire.errors import Malformed
 
 ACKS = (-1, 0, 1)
@@ -43,13 +43,11 @@ Outcome = Appended | ApiException
 async def handle(
     replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
 ) -> ProduceResponse | None:
-    outcomes = {
-        TopicPartition(topic.name, each.index): _append(
-            replicas, call, TopicPartition(topic.name, each.index), each.records, request.acks
-        )
-        for topic in request.topic_data
-        for each in topic.partition_data
-    }
+    outcomes: dict[TopicPartition, Outcome] = {}
+    for topic in request.topic_data:
+        for row in topic.partition_data:
+            partition = TopicPartition(topic.name, row.index)
+            outcomes[partition] = _append(replicas, call, partition, row.records, request.acks)
     if request.acks == 0:
         failed = [
             str(outcome) for outcome in outcomes.values() if isinstance(outcome, ApiException)
@@ -58,19 +56,27 @@ async def handle(
             raise Malformed(f"acks=0 allows no response to: {failed[0]}")
         return None
     if request.acks == -1:
-        until = deadline(request.timeout)
-        appended = {
-            partition: (outcome, replicas.partitions[partition].leader_since)
-            for partition, outcome in outcomes.items()
-            if isinstance(outcome, Appended)
-        }
-        for partition, (stored, leader_since) in appended.items():
-            wait = replicated(
-                purgatory, replicas, partition, stored.last_offset, leader_since, until
-            )
-            late: ApiException | None = await attempt(wait)
-            outcomes[partition] = late or stored
-    return _response(replicas, outcomes)
+        await _replicate(replicas, purgatory, outcomes, request.timeout)
+    return _response(replicas, request, outcomes)
+
+
+async def _replicate(
+    replicas: ReplicaManager,
+    purgatory: Purgatory,
+    outcomes: dict[TopicPartition, Outcome],
+    timeout: timedelta,
+) -> None:
+    """Wait until all in-sync replicas have what was appended; what they have not is an error."""
+    until = deadline(timeout)
+    appended = [
+        (partition, outcome, replicas.partitions[partition].leader_since)
+        for partition, outcome in outcomes.items()
+        if isinstance(outcome, Appended)
+    ]
+    for partition, stored, leader_since in appended:
+        wait = replicated(purgatory, replicas, partition, stored.last_offset, leader_since, until)
+        late: ApiException | None = await attempt(wait)
+        outcomes[partition] = late or stored
 
 
 def _append(
@@ -95,11 +101,15 @@ def _append(
         return call.refused(partition, error)
 
 
-def _response(replicas: ReplicaManager, outcomes: dict[TopicPartition, Outcome]) -> ProduceResponse:
-    answers = ((each, _answer(replicas, each, outcome)) for each, outcome in outcomes.items())
-    return ProduceResponse(
-        responses=topics_of(TopicProduceResponse, answers, listed="partition_responses")
-    )
+def _response(
+    replicas: ReplicaManager, request: Any, outcomes: dict[TopicPartition, Outcome]
+) -> ProduceResponse:
+    topics = []
+    for topic in request.topic_data:
+        partitions = [TopicPartition(topic.name, row.index) for row in topic.partition_data]
+        rows = [_answer(replicas, partition, outcomes[partition]) for partition in partitions]
+        topics.append(TopicProduceResponse(name=topic.name, partition_responses=tuple(rows)))
+    return ProduceResponse(responses=tuple(topics))
 
 
 def _answer(
