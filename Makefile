@@ -9,8 +9,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
-LATER  := labs/06_sending.ipynb labs/07_promises.ipynb labs/08_speed.ipynb labs/09_operations.ipynb \
-    labs/articles.ipynb tests/labs tests/cluster
+LATER  := labs/02_replication.ipynb labs/06_sending.ipynb labs/07_promises.ipynb \
+    labs/08_speed.ipynb labs/09_operations.ipynb labs/articles.ipynb \
+    tests/labs tests/cluster tests/classroom tests/unit/proof
 NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
 
@@ -55,7 +56,7 @@ streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster 
 	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS); failed=$$?; \
 	    $(BIN)/pytest $(NBVAL) labs/04_streams.ipynb && exit $$failed
 
-advanced: $(READY) ## labs 06 to 09 from end to end, exercises and mutants of labs, rare faults
+advanced: $(READY) ## labs 02 and 06 to 09 from end to end, exercises, mutants, rare faults
 	$(BIN)/pytest -n 3 --dist loadscope -m '(advanced or needed) and not long and not spark' \
 	    $(NBVAL) $(LATER) $(ARGS)
 

@@ -40,11 +40,12 @@ ROOT = Path(__file__).resolve().parents[1]
 # Modules that take long begin first, so that in the end no worker is left with one of them. What
 # takes milliseconds fills up the rest.
 FIRST = ["tests/streams", "labs", "tests/cluster", "tests/labs", "tests/interop"]
-FIRST += ["tests/simulation", "tests/properties"]
+FIRST += ["tests/unit/proof", "tests/unit/oracle", "tests/simulation", "tests/properties"]
 SHARING = {"tests/cluster", "tests/interop"}
 # Labs that take long are run by parts: `make test` leaves their cells out from this one on, and the
 # target of this name runs the whole lab.
 REST = {
+    "02_replication": ("order-predict", "advanced"),
     "04_streams": ("flow-predict", "spark"),
     "06_sending": ("buffer-predict", "advanced"),
     "07_promises": ("acks-predict", "advanced"),
@@ -60,6 +61,7 @@ CLUSTERS = "ensemble rolling_switch faults_clock faults_single faults_stop fault
 CLUSTERS += " foreign groups_faults stories_on_fetch"
 MOVED = {f"tests/labs/test_{name}.py" for name in MUTANTS.split()}
 MOVED |= {f"tests/cluster/test_{name}.py" for name in CLUSTERS.split()}
+MOVED |= {"tests/classroom/test_lesson.py"}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -34,6 +34,7 @@ def test_a_short_run_with_an_ensemble(capsys, monkeypatch):
     assert "zookeeper-" in said.err
 
 
+@pytest.mark.advanced
 def test_a_short_run_with_transactions(capsys, tmp_path):
     path = tmp_path / "history.edn"
     words = ["--transactions", "--seconds", "6", "--seed", "3", "--history", str(path)]
@@ -150,6 +151,7 @@ def test_most_servers_of_an_ensemble_are_well_except_for_a_moment(count, monkeyp
     assert moments and max(moments) < 2.0  # zookeeper.session.timeout.ms of a run
 
 
+@pytest.mark.advanced
 @pytest.mark.parametrize("seconds", ["12", pytest.param("60", marks=pytest.mark.long)])
 def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     seconds, tmp_path, capsys, monkeypatch
@@ -196,6 +198,7 @@ DISK_ERRORS = {
 }
 
 
+@pytest.mark.advanced
 @pytest.mark.parametrize(
     "fault",
     ["disk gone", *(pytest.param(it, marks=pytest.mark.long) for it in [*DISK_ERRORS][1:])],

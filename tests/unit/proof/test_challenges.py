@@ -55,6 +55,7 @@ def test_a_naive_rule_is_broken(name: str, tmp_path: Path) -> None:
     assert score.broken.text in str(score)
 
 
+@pytest.mark.advanced
 @pytest.mark.parametrize("rule", WRONG, ids=lambda rule: rule.__name__)
 def test_a_wrong_rule_is_broken(rule: type) -> None:
     score = judge(CHALLENGES[WRONG[rule]], rule, shrinks=False)
