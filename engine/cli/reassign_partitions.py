@@ -32,7 +32,8 @@ from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_choice, add_options, is_given
 from engine.cli.table import comma
 from engine.client.admin import requests
-from engine.client.admin.requests import Outcomes, alter_config
+from engine.client.admin.operation import Outcomes
+from engine.client.admin.requests import alter_config
 from engine.client.admin.values import ConfigResource, PartitionReassignment
 from engine.client.cluster import ClusterClient, unknown_topic
 from engine.errors import ApiException
