@@ -30,7 +30,7 @@ from typing import Any
 
 from engine.cluster.child import Child
 from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport
-from engine.cluster.faults import End, is_zookeeper
+from engine.cluster.link_faults import End, is_zookeeper
 from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, Status, ZookeeperState, now

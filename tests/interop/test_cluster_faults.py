@@ -93,7 +93,7 @@ def test_nobody_else_gets_the_port_of_a_broker_that_is_down(cluster):
     cluster.kill(1)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-    held = cluster._node(1)._reserved
+    held = cluster._processes[1]._reserved
     assert held is not None
     assert held.getsockname()[1] == port
     cluster.restart(1)
