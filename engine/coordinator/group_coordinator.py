@@ -18,7 +18,7 @@ from kio.schema.heartbeat.v4.request import HeartbeatRequest
 from kio.schema.join_group.v7.request import JoinGroupRequest
 from kio.schema.leave_group.v4.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.list_groups.v4.request import ListGroupsRequest
-from kio.schema.offset_commit.v8.request import OffsetCommitRequest
+from kio.schema.offset_commit.v8 import request as commit_v8
 from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
 from kio.schema.offset_fetch.v7.request import OffsetFetchRequest
 from kio.schema.sync_group.v5.request import SyncGroupRequest
@@ -35,7 +35,10 @@ from engine.coordinator.responses import NO_MEMBER
 from engine.coordinator.timers import AlarmKind
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
+from engine.wire.names import named
 from engine.wire.primitives import milliseconds
+
+OffsetCommitRequest: Any = named(commit_v8.OffsetCommitRequest)
 
 MAX_NAME_BYTES = MAX_STRING_BYTES - 100  # a suffix is added to a name
 
