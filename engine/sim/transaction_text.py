@@ -44,10 +44,7 @@ def _asked(name: str, what: Any) -> str:
     words = [str(what.transactional_id), *([] if epoch < 0 else [f"epoch {epoch}"])]
     match name:
         case "AddPartitionsToTxn":
-            partitions = (
-                (topic.name, number) for topic in what.topics for number in topic.partitions
-            )
-            words.append(_listed(f"{name}-{number}" for name, number in partitions))
+            words.append(_listed(map(str, partitions_in(what.topics))))
         case "AddOffsetsToTxn":
             words.append(f"offsets of {what.group_id}")
         case "TxnOffsetCommit":
