@@ -53,7 +53,7 @@ def _key(
         default=None if default == "null" else default,
         check=at_least(int(least)) if least else None,
         dynamic=change != "restart",
-        doc=doc + note,
+        text=doc + note,
         change=change,
     )
 
