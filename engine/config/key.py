@@ -24,8 +24,9 @@ Invariant: a `Config` that exists is valid, however it was made.
 import ast
 import inspect
 import re
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import IntEnum
@@ -140,18 +141,23 @@ def docs(config: type) -> Mapping[str, str]:
     """The descriptions below the fields of a class and its bases. Python throws them away when it
     compiles the class, so they are read from its source, when a client first asks for them."""
     found: dict[str, str] = {}
-    for base in reversed(config.__mro__):
-        if Config in base.__mro__:
-            (declared,) = ast.parse(inspect.getsource(base)).body
-            assert isinstance(declared, ast.ClassDef)
-            for declaration, text in pairwise(declared.body):
-                match declaration, text:
-                    case (
-                        ast.AnnAssign(target=ast.Name(id=name)),
-                        ast.Expr(value=ast.Constant(value=str(words))),
-                    ):
-                        found[name] = " ".join(words.split())
+    for base in reversed(config.__mro__[:-1]):  # object has none
+        module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
+        for declared in module.body:
+            if isinstance(declared, ast.ClassDef) and declared.name == base.__name__:
+                found |= _strings_below(declared)
     return found
+
+
+def _strings_below(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """Each field of a class with the string that stands below it."""
+    for declaration, text in pairwise(declared.body):
+        match declaration, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                yield name, " ".join(words.split())
 
 
 def _type(annotation: Any) -> Type:
