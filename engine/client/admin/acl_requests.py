@@ -11,22 +11,17 @@ from kio.schema.delete_acls.v2.request import DeleteAclsFilter, DeleteAclsReques
 from kio.schema.describe_acls.v2.request import DescribeAclsRequest
 
 from engine.client.admin.operation import TO_ANY, check_row, check_rows, operation
-from engine.security.acls import (
-    AccessControlEntry,
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AclResourceType,
-    PatternType,
-    ResourcePattern,
-)
+from engine.security.acls import AclBinding, AclBindingFilter
 from engine.wire.apis import Api
 
 
 def _described(response: Any) -> list[AclBinding]:
     check_row(response)
     return [_binding(row, entry) for row in response.resources for entry in row.acls]
+
+
+def _binding(row: Any, entry: Any) -> AclBinding:
+    return AclBinding.of(row.resource_type, row.resource_name, row.pattern_type, entry)
 
 
 @operation(Api.DESCRIBE_ACLS, TO_ANY, _described)
@@ -43,10 +38,7 @@ def create_acls(bindings: Iterable[AclBinding]) -> CreateAclsRequest:
                 resource_type=resource.type,
                 resource_name=resource.name,
                 resource_pattern_type=resource.pattern,
-                principal=entry.principal,
-                host=entry.host,
-                operation=entry.operation,
-                permission_type=entry.permission,
+                **entry.fields(),
             )
             for resource, entry in bindings
         )
@@ -78,12 +70,3 @@ def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
         "operation": wanted.operation,
         "permission_type": wanted.permission,
     }
-
-
-def _binding(row: Any, entry: Any) -> AclBinding:
-    kind, pattern = AclResourceType(row.resource_type), PatternType(row.pattern_type)
-    allowed, permission = AclOperation(entry.operation), AclPermissionType(entry.permission_type)
-    return AclBinding(
-        ResourcePattern(kind, row.resource_name, pattern),
-        AccessControlEntry(entry.principal, entry.host, allowed, permission),
-    )

@@ -50,7 +50,7 @@ def to_coordinator(cluster: ClusterClient, group: str) -> int:
 TO_ANY: Route | None = None
 
 
-class Operation(Generic[P, R]):
+class AdminOperation(Generic[P, R]):
     def __init__(
         self, api: Api, route: Route | None, request: Callable[P, Any], read: Callable[[Any], R]
     ) -> None:
@@ -76,8 +76,8 @@ class Operation(Generic[P, R]):
 
 def operation(
     api: Api, route: Route | None, read: Callable[[Any], R]
-) -> Callable[[Callable[P, Any]], Operation[P, R]]:
-    return lambda request: Operation(api, route, request, read)
+) -> Callable[[Callable[P, Any]], AdminOperation[P, R]]:
+    return lambda request: AdminOperation(api, route, request, read)
 
 
 # -- what an answer means ----------------------------------------------------------------------
