@@ -29,7 +29,7 @@ from engine.broker.metadata_source import SourceContext
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
-from engine.errors import ApiException, ErrorCode, MetadataError
+from engine.errors import ApiException, ErrorCode, MetadataError, invalid_config
 from engine.metadata.lifecycle import BrokerLifecycle, LifecycleStep
 from engine.model import NO_BROKER, Event
 from engine.storage.directory import OFFLINE
@@ -142,10 +142,9 @@ class BrokerServer:
             try:
                 self._ports[each.name] = await server.bind(host, port, secure(each))
             except OSError as error:
-                raise ApiException(
-                    ErrorCode.invalid_config,
+                raise invalid_config(
                     f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
-                    "Is another broker running there? Choose another --port.",
+                    "Is another broker running there? Choose another --port."
                 ) from error
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:

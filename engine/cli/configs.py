@@ -25,7 +25,7 @@ from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
 from engine.config import Source
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 
 NAMES = "a topic, a broker's number, a user, a client id, an address; one for each type"
 
@@ -137,7 +137,7 @@ def _alter(
     if kind.resource is ResourceType.BROKER_LOGGER:
         if unknown := changes.keys() - set_there:
             text = f"Invalid broker logger(s): {','.join(sorted(unknown))}"
-            raise ApiException(ErrorCode.invalid_config, text)
+            raise invalid_config(text)
     else:
         entities.check_deleted(changes, set_there, ": nothing is set here that could be deleted")
     requests.alter_config(cluster, ConfigResource(kind.resource, name), changes)

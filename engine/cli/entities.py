@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engine.cli.main import UsageError
 from engine.client.admin.values import ResourceType
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.quotas.alteration import CLIENT_KEYS, IP_KEYS
 
 Changes = Mapping[str, str | None]  # None: back to the default
@@ -52,7 +52,7 @@ def check_deleted(changes: Changes, there: Collection[str], why: str = "") -> No
     """Only what is set can be deleted."""
     missing = [key for key, value in changes.items() if value is None and key not in there]
     if missing:
-        raise ApiException(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}{why}")
+        raise invalid_config(f"Invalid config(s): {','.join(missing)}{why}")
 
 
 def shown(kind: str, name: str | None) -> str:

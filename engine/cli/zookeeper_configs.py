@@ -22,7 +22,7 @@ from engine.cli import entities, scram_configs
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 from engine.security.principals import user_of_znode, znode_name
 from engine.security.scram import ScramCredential
 from engine.zookeeper import znodes
@@ -86,12 +86,12 @@ def _value(kind: str, key: str, value: str) -> str:
         password, iterations = scram_configs.password_of(key, value)
         return ScramCredential.make(key, password, iterations=iterations).text()
     if key not in entities.TYPES[kind].keys:
-        raise ApiException(ErrorCode.invalid_config, f"Unknown Dynamic Configuration: {key}.")
+        raise invalid_config(f"Unknown Dynamic Configuration: {key}.")
     try:
         float(value)
     except ValueError:
         text = f"Invalid value {value} for configuration {key}: Not a number"
-        raise ApiException(ErrorCode.invalid_config, text) from None
+        raise invalid_config(text) from None
     return value
 
 

@@ -46,7 +46,7 @@ from engine.cluster.state import ClusterState
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Cluster:
         `report` is called with a line that says what is being waited for.
         """
         if brokers < 1:
-            raise ApiException(ErrorCode.invalid_config, f"a cluster has brokers, not {brokers}")
+            raise invalid_config(f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
@@ -140,7 +140,7 @@ class Cluster:
     def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
         """What any client of a user needs, in the keys of librdkafka."""
         if self._security is None:
-            raise ApiException(ErrorCode.invalid_request, "this cluster has no users: security=...")
+            raise invalid_request("this cluster has no users: security=...")
         return {"bootstrap.servers": self.bootstrap, **self._security.settings(user, mechanism)}
 
     def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
@@ -250,7 +250,7 @@ class Cluster:
         `kind="kafka"`: a broker of Apache Kafka 2.8, where its jars are; see kafka_process.py.
         """
         if kind not in (OURS, KAFKA):
-            raise ApiException(ErrorCode.invalid_request, f'"{OURS}" or "{KAFKA}", not {kind!r}')
+            raise invalid_request(f'"{OURS}" or "{KAFKA}", not {kind!r}')
         if kind == KAFKA:
             jars()
         node = self._add(max(self.brokers) + 1, 0, kind)

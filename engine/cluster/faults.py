@@ -17,7 +17,7 @@ from engine.cluster.link_faults import End, LinkFaults, is_zookeeper, no_link
 from engine.cluster.observer import Observer
 from engine.cluster.request_faults import RequestFaultSender
 from engine.cluster.state import Status
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 
 STOP_TIMEOUT_S = 30.0  # for a broker to hand over leadership and close its logs
 CHECK_S = 0.02  # between two checks
@@ -153,10 +153,9 @@ class Faults:
         if one == other or not known:
             raise no_link(one, other, names)
         if kafka := [end for end in {*kept_by} & brokers if self._processes[end].is_kafka]:
-            raise ApiException(
-                ErrorCode.invalid_request,
+            raise invalid_request(
                 f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
-                f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible",
+                f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible"
             )
 
     def _send(self, owners: Iterable[End], heal: bool = False) -> None:

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.cluster.state import LinkState
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_request
 from engine.links import VARIABLE, Link
 
 End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
@@ -86,10 +86,9 @@ class LinkFaults:
 def no_link(one: End, other: End, names: Iterable[str]) -> ApiException:
     """`names`: of the ends that are no brokers."""
     ends = " or ".join(f'"{name}"' for name in names)
-    return ApiException(
-        ErrorCode.invalid_request,
+    return invalid_request(
         f"there is no link between {one} and {other}: it has a broker of this cluster at one end, "
-        f"and another one or {ends} at the other",
+        f"and another one or {ends} at the other"
     )
 
 

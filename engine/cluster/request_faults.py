@@ -16,7 +16,7 @@ from typing import Any
 from engine.cluster.broker_processes import BrokerProcesses
 from engine.cluster.observer import Observer
 from engine.cluster.state import Status
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.table import Table
 from engine.wire.apis import Api
 
@@ -132,10 +132,9 @@ def api_of(name: ApiName, *others: Api) -> Api:
             return api
     near = get_close_matches(str(name), known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
-    raise ApiException(
-        ErrorCode.invalid_request,
+    raise invalid_request(
         f"there is no API {name!r} for clients: write its name as Kafka does, "
-        f'"Produce" or "InitProducerId"{hint}',
+        f'"Produce" or "InitProducerId"{hint}'
     )
 
 
@@ -143,9 +142,8 @@ def _error(name: ErrorName) -> ErrorCode:
     wanted = name.name if isinstance(name, ErrorCode) else str(name).lower()
     found = ErrorCode.__members__.get(wanted)
     if found in (None, ErrorCode.none):
-        raise ApiException(
-            ErrorCode.invalid_request,
-            f"{name!r} is no error of Kafka's: write its name, as in NOT_ENOUGH_REPLICAS",
+        raise invalid_request(
+            f"{name!r} is no error of Kafka's: write its name, as in NOT_ENOUGH_REPLICAS"
         )
     assert found is not None
     return found
@@ -153,7 +151,6 @@ def _error(name: ErrorName) -> ErrorCode:
 
 def _check(what: str, number: int, most: int) -> None:
     if not isinstance(number, int) or not 0 <= number <= most:
-        raise ApiException(
-            ErrorCode.invalid_request,
-            f"{what} is a number from 0, which takes the fault back, to {most}, not {number!r}",
+        raise invalid_request(
+            f"{what} is a number from 0, which takes the fault back, to {most}, not {number!r}"
         )

@@ -17,7 +17,7 @@ from engine.config.key import Key, Long, Short, at_least, between, invalid, key,
 from engine.config.listeners import ListenersConfig
 from engine.config.logs import MINUTE_MS
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 
 SHORT_MAX = 2**15 - 1
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
@@ -248,9 +248,7 @@ class BrokerConfig(ListenersConfig):
     @classmethod
     def find(cls, name: str) -> Key:
         if name in inert.table():
-            raise ApiException(
-                ErrorCode.invalid_config, f"The broker config {name} has no effect here"
-            )
+            raise invalid_config(f"The broker config {name} has no effect here")
         return super().find(name)
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from engine.config.client_security import ClientSecurityConfig
 from engine.config.key import Long, at_least, invalid, key, not_empty, printed, required
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 
 Function = Callable[..., Any]
 
@@ -87,7 +87,7 @@ class ClientConfig(ClientSecurityConfig):
             if value is None or name in SILENT:
                 continue  # None is as if it were not there
             if name in LEFT_OUT:
-                raise ApiException(ErrorCode.invalid_config, f"{name}: {LEFT_OUT[name]}")
+                raise invalid_config(f"{name}: {LEFT_OUT[name]}")
             if name in cls.functions and callable(value):
                 functions[name] = value
             else:

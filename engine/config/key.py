@@ -34,7 +34,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config, invalid_request
 
 Check = Callable[[str, Any], None]  # (name, value): raises what `invalid` returns
 Class = type  # which `Key.type` hides
@@ -206,9 +206,7 @@ class Config:
             return known[name]
         near = get_close_matches(name.lower().replace("_", "."), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise ApiException(
-            ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}"
-        )
+        raise invalid_config(f"Unknown {cls.kind} config name: {name}{hint}")
 
     def validate_together(self) -> None:
         """Refuse values that contradict each other, by `require`."""
@@ -216,7 +214,7 @@ class Config:
     @staticmethod
     def require(holds: bool, message: str) -> None:
         if not holds:
-            raise ApiException(ErrorCode.invalid_config, message)
+            raise invalid_config(message)
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
@@ -266,10 +264,7 @@ class Config:
         """One value, parsed and in range, or an ApiException."""
         it = cls.find(name)
         if text is None:
-            raise ApiException(
-                ErrorCode.invalid_request,
-                f"Null value not supported for {cls.kind} configs: {name}",
-            )
+            raise invalid_request(f"Null value not supported for {cls.kind} configs: {name}")
         return it.parse(text)
 
     def texts(self) -> dict[str, str | None]:
@@ -351,6 +346,4 @@ def not_empty(name: str, value: Any) -> None:
 
 
 def invalid(name: str, value: Any, why: str) -> ApiException:
-    return ApiException(
-        ErrorCode.invalid_config, f"Invalid value {printed(value)} for configuration {name}: {why}"
-    )
+    return invalid_config(f"Invalid value {printed(value)} for configuration {name}: {why}")

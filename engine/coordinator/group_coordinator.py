@@ -33,7 +33,7 @@ from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.records import MAX_STRING_BYTES
 from engine.coordinator.responses import NO_MEMBER
 from engine.coordinator.timers import AlarmKind
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import Event, TopicPartition
 from engine.wire.names import named
 from engine.wire.primitives import milliseconds
@@ -57,7 +57,7 @@ def join(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -
     names = [caller.client_id, request.group_instance_id or "", request.protocol_type]
     names += [each.name for each in request.protocols]
     if any(len(each.encode()) > MAX_NAME_BYTES for each in names):
-        raise ApiException(ErrorCode.invalid_request, "a name is too long for a record")
+        raise invalid_request("a name is too long for a record")
     if group is None:
         if request.member_id != NO_MEMBER:
             raise _unknown_member(request.member_id)

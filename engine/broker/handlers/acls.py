@@ -14,8 +14,8 @@ from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import attempt, bad_request, code_of, error_fields
-from engine.errors import ApiException, ErrorCode
+from engine.broker.handlers.results import attempt, code_of, error_fields
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
     CLUSTER_NAME,
@@ -109,11 +109,11 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
-        raise bad_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+        raise invalid_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not resource.name:
-        raise bad_request("Invalid empty resource name")
+        raise invalid_request("Invalid empty resource name")
     if "/" in resource.name:
-        raise bad_request("Failed to create ACL")
+        raise invalid_request("Failed to create ACL")
     try:
         check_principal(entry.principal)
     except ValueError as error:

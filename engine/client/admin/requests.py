@@ -51,7 +51,7 @@ from engine.client.admin.values import (
 from engine.client.cluster import ClusterClient, check
 from engine.client.consuming.offset_lookup import FoundOffset, list_offsets_request
 from engine.config.key import printed
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ErrorCode, invalid_request
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, numbered, topics_of
@@ -125,10 +125,9 @@ def _configured(cluster: ClusterClient, resource: ConfigResource) -> int:
             return cluster.controller()
     elif resource.restype is ResourceType.TOPIC:
         return cluster.controller()
-    raise ApiException(
-        ErrorCode.invalid_request,
+    raise invalid_request(
         f"{resource.restype.name} {resource.name!r} has no configuration: topics have, and "
-        "brokers by number",
+        "brokers by number"
     )
 
 

@@ -50,7 +50,7 @@ from engine.coordinator.transactions.metadata import (
 )
 from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.coordinator.transactions.transaction import Transaction
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_EPOCH, Event, TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
@@ -110,7 +110,7 @@ def _expected(request: Any) -> TransactionalProducer | None:
     if producer == NO_PRODUCER:
         return None
     if producer.producer_id == NO_PRODUCER_ID or producer.epoch == NO_EPOCH:
-        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
+        raise invalid_request("a producer id needs an epoch")
     return producer
 
 
