@@ -80,8 +80,8 @@ def run(options: Namespace) -> int:
         if options.action == "alter":
             _alter(cluster, kind, name, entities.changes_of(options))
         else:
-            for each in _all_names(cluster, kind) if name is None else [name]:
-                _describe(cluster, kind, each, options.all)
+            for entity in _all_names(cluster, kind) if name is None else [name]:
+                _describe(cluster, kind, entity, options.all)
     return 0
 
 

@@ -92,7 +92,7 @@ def describe(cluster: ClusterClient, names: Sequence[str]) -> None:
         return
     for user, description in found.items():
         infos = ", ".join(
-            f"{NUMBERS[it.mechanism.value]}=iterations={it.iterations}"
-            for it in description.scram_credential_infos
+            f"{NUMBERS[info.mechanism.value]}=iterations={info.iterations}"
+            for info in description.scram_credential_infos
         )
         print(f"SCRAM credential configs for user-principal '{user}' are {infos}")

@@ -93,9 +93,9 @@ class RequestFaultSender:
 
     def _repeated(self, broker: int, after: int) -> list[tuple[str, str]]:
         return [
-            (each.data["api"], each.data["error"])
-            for each in self._observer.events(after)
-            if each.kind == "request.repeated" and each.broker == broker
+            (event.data["api"], event.data["error"])
+            for event in self._observer.events(after)
+            if event.kind == "request.repeated" and event.broker == broker
         ]
 
     def heal(self, broker: int | None = None) -> None:

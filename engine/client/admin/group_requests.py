@@ -171,7 +171,7 @@ def committed(
     """
     found = fetch_offsets(cluster, group, partitions, stable)
     if partitions is None:
-        found = {partition: it for partition, it in found.items() if it != NOTHING_COMMITTED}
+        found = {place: offset for place, offset in found.items() if offset != NOTHING_COMMITTED}
     return found
 
 

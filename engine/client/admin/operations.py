@@ -54,6 +54,7 @@ from engine.client.values import (
 )
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_partition
 
 UNKNOWN_EPOCH = -1
 
@@ -100,7 +101,7 @@ def await_topic(cluster: ClusterClient, name: str) -> None:
     """Wait until every live broker knows the topic and the leaders of its partitions."""
 
     def is_known(topic: TopicSnapshot) -> bool:
-        leaders = {each.leader for each in topic.partitions.values()}
+        leaders = {partition.leader for partition in topic.partitions.values()}
         return topic.error == ErrorCode.none and leaders <= cluster.metadata.brokers.keys()
 
     _everywhere(cluster, name, is_known, "does not know all of it yet")
@@ -135,11 +136,11 @@ def describe_topic(cluster: ClusterClient, name: str) -> TopicDescription:
         [
             TopicPartitionInfo(
                 number,
-                node(metadata, it.leader) if it.leader in metadata.brokers else None,
-                [node(metadata, each) for each in it.replicas],
-                [node(metadata, each) for each in it.isr],
+                node(metadata, partition.leader) if partition.leader in metadata.brokers else None,
+                [node(metadata, broker) for broker in partition.replicas],
+                [node(metadata, broker) for broker in partition.isr],
             )
-            for number, it in topic.partitions.items()
+            for number, partition in topic.partitions.items()
         ],
     )
 
@@ -148,7 +149,7 @@ def describe_cluster(cluster: ClusterClient) -> DescribeClusterResult:
     metadata = cluster.retry(lambda: cluster.describe([]))
     return DescribeClusterResult(
         node(metadata, metadata.controller) if metadata.controller in metadata.brokers else None,
-        [node(metadata, each) for each in sorted(metadata.brokers)],
+        [node(metadata, broker) for broker in sorted(metadata.brokers)],
         metadata.cluster_id,
     )
 
@@ -221,19 +222,18 @@ def list_reassignments(
 
 def describe_log_dirs(cluster: ClusterClient, broker: int) -> dict[str, LogDirDescription]:
     return {
-        each.log_dir: LogDirDescription(
+        directory.log_dir: LogDirDescription(
             None
-            if each.error_code == ErrorCode.none
-            else error_of(ApiException(each.error_code, f"{each.log_dir} is offline")),
+            if directory.error_code == ErrorCode.none
+            else error_of(ApiException(directory.error_code, f"{directory.log_dir} is offline")),
             {
-                values.TopicPartition(topic.name, it.partition_index): ReplicaInfo(
-                    it.partition_size, it.offset_lag, it.is_future_key
+                client_partition(partition): ReplicaInfo(
+                    replica.partition_size, replica.offset_lag, replica.is_future_key
                 )
-                for topic in each.topics
-                for it in topic.partitions
+                for partition, replica in by_partition(directory.topics)
             },
         )
-        for each in requests.describe_log_dirs(cluster, broker)
+        for directory in requests.describe_log_dirs(cluster, broker)
     }
 
 
@@ -266,35 +266,35 @@ def _entry(row: Any) -> ConfigEntry:
 
 def list_groups(cluster: ClusterClient, states: Sequence[ConsumerGroupState]) -> Any:
     """The groups of consumers, and those that only commit, which have no protocol."""
-    found, silent = group_requests.list_groups(cluster, [each.text for each in states])
+    found, silent = group_requests.list_groups(cluster, [state.text for state in states])
     return ListConsumerGroupsResult(
         [
-            ConsumerGroupListing(name, not it.protocol_type, ConsumerGroupState.of(it.state))
-            for name, it in found.items()
-            if it.protocol_type in ("", group_requests.CONSUMER)
+            ConsumerGroupListing(name, not group.protocol_type, ConsumerGroupState.of(group.state))
+            for name, group in found.items()
+            if group.protocol_type in ("", group_requests.CONSUMER)
         ],
         [exception_of(error) for error in silent.values()],
     )
 
 
 def describe_group(cluster: ClusterClient, name: str) -> ConsumerGroupDescription:
-    found = group_requests.describe(cluster, name)
+    group = group_requests.describe(cluster, name)
     return ConsumerGroupDescription(
         name,
-        not found.protocol_type,
+        not group.protocol_type,
         [
             MemberDescription(
-                each.id,
-                each.client_id,
-                each.host,
-                MemberAssignment([client_partition(it) for it in each.partitions]),
-                each.instance_id,
+                member.id,
+                member.client_id,
+                member.host,
+                MemberAssignment([client_partition(partition) for partition in member.partitions]),
+                member.instance_id,
             )
-            for each in found.members
+            for member in group.members
         ],
-        found.protocol,
-        ConsumerGroupState.of(found.state),
-        node(cluster.metadata, found.coordinator),
+        group.protocol,
+        ConsumerGroupState.of(group.state),
+        node(cluster.metadata, group.coordinator),
         type=ConsumerGroupType.CLASSIC,
     )
 
@@ -306,28 +306,33 @@ def group_metadata(cluster: ClusterClient, group: str | None) -> list[GroupMetad
 
 
 def _group_metadata(cluster: ClusterClient, name: str) -> GroupMetadata:
-    found = group_requests.describe(cluster, name)
+    group = group_requests.describe(cluster, name)
     return GroupMetadata(
-        BrokerMetadata(found.coordinator, *cluster.metadata.brokers[found.coordinator]),
+        BrokerMetadata(group.coordinator, *cluster.metadata.brokers[group.coordinator]),
         name,
         None,
-        found.state,
-        found.protocol_type,
-        found.protocol,
+        group.state,
+        group.protocol_type,
+        group.protocol,
         [
-            GroupMember(each.id, each.client_id, each.host, each.subscription, each.assignment)
-            for each in found.members
+            GroupMember(
+                member.id, member.client_id, member.host, member.subscription, member.assignment
+            )
+            for member in group.members
         ],
     )
 
 
 def committed(
-    cluster: ClusterClient, group: ConsumerGroupTopicPartitions, stable: bool
+    cluster: ClusterClient,
+    name: str,
+    groups: Mapping[str, ConsumerGroupTopicPartitions],
+    stable: bool,
 ) -> ConsumerGroupTopicPartitions:
-    wanted = partitions_of(group.topic_partitions)
-    found = group_requests.committed(cluster, group.group_id, wanted, stable)
+    wanted = partitions_of(groups[name].topic_partitions)
+    found = group_requests.committed(cluster, name, wanted, stable)
     return ConsumerGroupTopicPartitions(
-        group.group_id, [_place(partition, found[partition]) for partition in sorted(found)]
+        name, [_place(partition, found[partition]) for partition in sorted(found)]
     )
 
 
@@ -346,16 +351,16 @@ def _place(
 
 
 def commit(
-    cluster: ClusterClient, group: ConsumerGroupTopicPartitions
+    cluster: ClusterClient, name: str, groups: Mapping[str, ConsumerGroupTopicPartitions]
 ) -> ConsumerGroupTopicPartitions:
-    offsets = offsets_of(list(group.topic_partitions or ()))
+    offsets = offsets_of(list(groups[name].topic_partitions or ()))
     places = []
-    for partition, error in group_requests.commit(cluster, group.group_id, offsets).items():
+    for partition, error in group_requests.commit(cluster, name, offsets).items():
         place = failed(partition, error)
         place.offset = offsets[partition].offset
         place.metadata = offsets[partition].metadata or None
         places.append(place)
-    return ConsumerGroupTopicPartitions(group.group_id, places)
+    return ConsumerGroupTopicPartitions(name, places)
 
 
 def delete_offset(cluster: ClusterClient, place: values.TopicPartition, group: str) -> None:

@@ -81,15 +81,15 @@ def alter_user(
     )
 
 
-def _upsertion(it: UserScramCredentialUpsertion) -> alter_v0.ScramCredentialUpsertion:
-    info, salt = it.scram_credential_info, it.salt or secrets.token_bytes(SALT)
+def _upsertion(wanted: UserScramCredentialUpsertion) -> alter_v0.ScramCredentialUpsertion:
+    info, salt = wanted.scram_credential_info, wanted.salt or secrets.token_bytes(SALT)
     mechanism = NUMBERS.get(info.mechanism.value)
     if mechanism is None:
         raise ApiException(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
     return alter_v0.ScramCredentialUpsertion(
-        name=it.user,
+        name=wanted.user,
         mechanism=i8(info.mechanism.value),
         iterations=i32(info.iterations),
         salt=salt,
-        salted_password=salted(mechanism, it.password.decode(), salt, info.iterations),
+        salted_password=salted(mechanism, wanted.password.decode(), salt, info.iterations),
     )
